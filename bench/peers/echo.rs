@@ -1,5 +1,4 @@
-//! The least that a key can take to the screen: a program that shows what is typed, on a terminal that has been made
-//! raw for it.
+//! The floor for a key's latency: a program that writes what it reads, on a terminal in raw mode.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! The least possible process that answers `initialize`.
+//! The smallest process that responds to `initialize`.
 
 use std::io::{Read, Write};
 

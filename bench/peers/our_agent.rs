@@ -1,4 +1,4 @@
-//! The agent, on this project's library.
+//! The agent on this library.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// As many a second as asked for: some each millisecond, which is as finely as a task can wait.
+/// Sends chunks at a given rate, some in each millisecond, because a task cannot wait for less.
 async fn stream_paced(session: &Session, messages: u64, bytes: usize, rate: u64) -> Result<()> {
     let mut text = BenchText::new(bytes);
     let start = Instant::now();
@@ -113,7 +113,7 @@ impl LoadSession for BenchAgent {
     }
 }
 
-/// As for any agent, but that it takes as many sessions and turns at once as a benchmark asks for.
+/// Serves the agent with higher limits, so that it accepts as many sessions and turns as the benchmark needs.
 fn options() -> Options {
     let mut limits: Limits = acp::agent::limits();
     limits.sessions = 20_000;

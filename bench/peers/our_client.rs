@@ -1,4 +1,4 @@
-//! The client, on this project's library.
+//! The client on this library.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,16 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-/// What went wrong, for a person.
+/// An error to show to the user.
 type BenchClientError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the handlers note.
+/// The state that the handlers record.
 #[derive(Default)]
 struct BenchClientState {
     progress: HashMap<SessionId, SessionProgress>,
-    /// When the requests for permission came.
+    /// The times at which permission requests arrived.
     permission_times: Vec<Instant>,
-    /// The text that came last for a session that nothing is expected of.
+    /// The last text of a session for which nothing is expected.
     text: String,
     /// How long the next handler waits.
     handler_delay: Option<Duration>,
@@ -89,7 +89,7 @@ impl ReadTextFile<()> for BenchClient {
     }
 }
 
-/// The client at work.
+/// The client while it carries out commands.
 struct BenchDriver {
     agent: AgentConnection,
     client: BenchClient,

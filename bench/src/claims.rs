@@ -1,11 +1,11 @@
-//! What this project promises of its speed, and whether a run bears it out.
+//! The promises about performance, and whether a run keeps them.
 
 use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::Results;
 use crate::rows::FILE;
 
-/// A promise: what was measured, and its bound.
+/// A promise: a measured value and its bound.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) title: String,
@@ -36,7 +36,7 @@ use Metric::{
 };
 use PeerId::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
 
-/// Those of which all that is needed was measured.
+/// Returns the promises for which all values were measured.
 pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     let mut claims = Vec::new();
     let median = |row: &str, who: PeerId, metric| results.median(row, who, who, metric);
@@ -54,11 +54,15 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         |row: &str, metric, to: PeerId| Some(median(row, Ours, metric)? / median(row, to, metric)?);
     for (row, place) in [("stream-pinned", "one core"), ("stream", "two cores")] {
         for (metric, side) in [(AgentCpu, "agent"), (ClientCpu, "client")] {
-            let what = format!("streaming, {place}: the {side}'s CPU per message, to the floor's");
+            let what =
+                format!("streaming, {place}: the {side}'s CPU per message relative to the floor");
             add(what, ratio(row, metric, Floor), AtMost(1.6), "×");
         }
         for (who, bound) in [(Rust, 20.0), (TypeScript, 12.0)] {
-            let what = format!("streaming, {place}: messages/s, to the {}'s", who.name());
+            let what = format!(
+                "streaming, {place}: messages/s relative to the {}",
+                who.name()
+            );
             add(what, ratio(row, Rate, who), AtLeast(bound), "×");
         }
     }
@@ -71,11 +75,11 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         ("trace-paced", "streaming 50,000 messages/s"),
     ] {
         let lost = between(row, Rate).map(|(with, without)| (1.0 - with / without) * 100.0);
-        let what = format!("{what}: messages/s lost to `acp trace` in between");
+        let what = format!("{what}: messages/s lost through `acp trace`");
         add(what, lost, AtMost(5.0), " %");
     }
     let later = between("trace", P50).map(|(with, without)| with - without);
-    let what = "a request and its answer: what `acp trace` in between adds".to_owned();
+    let what = "request and response: time added by `acp trace`".to_owned();
     add(what, later, AtMost(50.0), " µs");
     for who in [Rust, TypeScript] {
         let cpu = |agent, client, metric| results.median("stream-pinned", agent, client, metric);
@@ -96,19 +100,19 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     ] {
         let name = |of: &str| format!("{what}, one core: {of}");
         add(
-            name("p50, to the floor's"),
+            name("p50 relative to the floor"),
             ratio(row, P50, Floor),
             AtMost(4.0),
             "×",
         );
         add(
-            name("p50, to the Rust SDK's"),
+            name("p50 relative to the Rust SDK"),
             ratio(row, P50, Rust),
             AtMost(0.2),
             "×",
         );
         add(
-            name("p99, to the Rust SDK's"),
+            name("p99 relative to the Rust SDK"),
             ratio(row, P99, Rust),
             AtMost(1.0 / 3.0),
             "×",
@@ -128,7 +132,7 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     );
     for (row, what) in [("read", "two cores"), ("read-pinned", "one core")] {
         add(
-            format!("64 MiB, {what}: MB/s, to the Rust SDK's"),
+            format!("64 MiB, {what}: MB/s relative to the Rust SDK"),
             ratio(row, Throughput, Rust),
             AtLeast(5.0),
             "×",
@@ -137,7 +141,7 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     for (metric, side) in [(AgentPeak, "agent"), (ClientPeak, "client")] {
         let copies = median("read", Ours, metric).map(|mega| mega * 1e6 / FILE as f64);
         add(
-            format!("64 MiB: copies of it in our {side}'s memory"),
+            format!("64 MiB: copies in our {side}'s memory"),
             copies,
             AtMost(2.5),
             "",
@@ -148,19 +152,19 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         ("load-pinned", "replay, one core"),
         ("sessions-1000", "1,000 sessions, two cores"),
     ] {
-        let what = format!("{what}: messages/s, to the Rust SDK's");
+        let what = format!("{what}: messages/s relative to the Rust SDK");
         add(what, ratio(row, Rate, Rust), AtLeast(20.0), "×");
     }
     let cost = |row: &str| Some(median(row, Ours, AgentCpu)? + median(row, Ours, ClientCpu)?);
     let many = cost("sessions-10000").zip(cost("stream-pinned"));
     add(
-        "10,000 sessions: CPU per message, to one session's".to_owned(),
+        "10,000 sessions: CPU per message relative to one session".to_owned(),
         many.map(|(many, one)| many / one),
         AtMost(1.3),
         "×",
     );
     for (metric, side) in [(AgentSession, "agent"), (ClientSession, "client")] {
-        let what = format!("10,000 sessions: memory of one at rest, {side}");
+        let what = format!("10,000 sessions: memory of an idle session, {side}");
         add(
             what,
             median("sessions-10000", Ours, metric),
@@ -171,7 +175,7 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     for (who, bound) in [(Least, 3.0), (Rust, 1.0)] {
         let start = median("start", AcpAgent, Start).zip(median("start", who, Start));
         let what = format!(
-            "`acp agent` answers `initialize`: time, to the {}'s",
+            "`acp agent`, from start to `initialize`: time relative to the {}",
             who.name()
         );
         add(

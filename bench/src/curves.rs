@@ -1,4 +1,4 @@
-//! Cost against load: how many sessions, how large a message, how long a replay.
+//! Measures cost against load: number of sessions, size of messages, length of a replay.
 
 use bench_work::ClientCommand;
 
@@ -8,7 +8,7 @@ use crate::peers::PeerId;
 use crate::results::{CurvePoint, Curves};
 use crate::rows::{PeerIds, RowSetting, TEXT, load, stream};
 
-/// What is varied.
+/// The load that a curve varies.
 #[derive(Debug, Clone, Copy)]
 enum LoadAxis {
     Sessions,

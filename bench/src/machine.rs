@@ -1,4 +1,4 @@
-//! What the system says of processes, and where they run.
+//! Reads resource usage of processes from the system, and pins processes to a processor.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The processor that pinned processes share: the last one that this process may use.
+/// Returns the processor that pinned processes share: the last one available to this process.
 pub(crate) fn last_processor() -> io::Result<usize> {
     let allowed = sched_getaffinity(None)?;
     (0..CpuSet::MAX_CPU)
@@ -15,12 +15,12 @@ pub(crate) fn last_processor() -> io::Result<usize> {
         .ok_or_else(|| io::Error::other("no processor is allowed"))
 }
 
-/// How many processors this process may use.
+/// Returns the number of processors available to this process.
 pub(crate) fn processors() -> usize {
     sched_getaffinity(None).map_or(0, |allowed| allowed.count() as usize)
 }
 
-/// Does something on one processor, or wherever there is room. What is started there stays there.
+/// Runs a closure on the given processor, or on any if none is given. Processes that it starts stay there.
 pub(crate) fn on<T: Send>(
     processor: Option<usize>,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -42,7 +42,7 @@ pub(crate) fn on<T: Send>(
     })
 }
 
-/// The CPU time that a process has used, in all of its threads, those that have ended included.
+/// Returns the CPU time that a process has used in all threads, including those that have ended.
 #[allow(unsafe_code)]
 pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
     let mut clock = 0;
@@ -69,9 +69,9 @@ pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessMemory {
-    /// What is resident now.
+    /// The resident memory now.
     pub(crate) now: u64,
-    /// The most that was, since [`forget_peak`].
+    /// The peak resident memory since [`forget_peak`].
     pub(crate) peak: u64,
 }
 
@@ -90,12 +90,12 @@ pub(crate) fn memory(process: u32) -> io::Result<ProcessMemory> {
     })
 }
 
-/// The most memory is counted from now on.
+/// Resets the peak memory of a process.
 pub(crate) fn forget_peak(process: u32) -> io::Result<()> {
     fs::write(format!("/proc/{process}/clear_refs"), "5")
 }
 
-/// What this machine is, for whoever reads the figures.
+/// Describes the machine for readers of the report.
 pub(crate) fn description() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model = read("/proc/cpuinfo");

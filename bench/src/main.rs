@@ -1,4 +1,4 @@
-//! Does the same work with this project and with its peers, measures it and reports.
+//! Runs the same workloads with this library and with its peers, measures them, and writes a report.
 
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
@@ -27,30 +27,34 @@ use crate::peers::{PeerId, Peers};
 use crate::results::{Results, Runs};
 use crate::rows::{BenchRow, FILE, PeerIds, RowSetting};
 
-/// What went wrong, for a person.
+/// An error to show to the user.
 pub(crate) type BenchError = Box<dyn std::error::Error>;
 
-/// Does the same work with this project and with its peers, side by side over real processes and pipes, and
-/// reports what each took.
+/// Runs the same workloads with this library and with its peers, in real processes connected by pipes, and reports the
+/// time and memory that each takes.
 #[derive(Parser)]
 #[command(about, long_about = None)]
 struct BenchArgs {
-    /// How often each is repeated; the medians are reported.
+    /// How many times to repeat each measurement; the medians are reported.
     #[arg(long, default_value_t = 5, value_name = "TIMES")]
     repeat: usize,
-    /// Only rows whose id begins so; may be repeated. `curves` are the plots.
+    /// Run only the workloads whose id starts with this. Can be repeated. `curves` are the plots.
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
-    /// Only pairs in which all are among these: ours, rust, typescript, python, floor.
+    /// Run only the pairs made up of these: ours, rust, typescript, python, floor.
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Does hardly anything, and says only whether it can be done. No figure of it means anything.
+    /// Only test that everything runs. The figures are meaningless.
     #[arg(long)]
     quick: bool,
-    /// Where results.json, report.md and the plots are written [default: beside what is built].
+    /// Where to write results.json, report.md and the plots [default: in the target directory].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Lists the rows.
+    /// Also measure an earlier build of this project, for comparison: the directory with its `acp`,
+    /// `bench-our-agent` and `bench-our-client`. Build it with the same profile.
+    #[arg(long, value_name = "DIRECTORY")]
+    before: Option<PathBuf>,
+    /// List the workloads.
     #[arg(long)]
     list: bool,
 }
@@ -67,7 +71,12 @@ impl BenchArgs {
     fn includes_pair(&self, pair: PeerIds) -> bool {
         let named = |who: PeerId| {
             let name = match who {
-                PeerId::Ours | PeerId::Traced | PeerId::AcpAgent => "ours",
+                PeerId::Ours
+                | PeerId::Traced
+                | PeerId::AcpAgent
+                | PeerId::Before
+                | PeerId::BeforeTraced
+                | PeerId::BeforeAcpAgent => "ours",
                 PeerId::Rust => "rust",
                 PeerId::TypeScript => "typescript",
                 PeerId::Python => "python",
@@ -81,7 +90,13 @@ impl BenchArgs {
 
 fn main() -> Result<(), BenchError> {
     let args = BenchArgs::parse();
-    let rows = rows::rows();
+    let mut rows = rows::rows();
+    if args.before.is_some() {
+        for row in &mut rows {
+            let before: Vec<PeerIds> = row.pairs.iter().filter_map(|pair| pair.before()).collect();
+            row.pairs.extend(before);
+        }
+    }
     if args.list {
         for row in &rows {
             println!("{:16} {}", row.id, row.title);
@@ -97,11 +112,14 @@ fn main() -> Result<(), BenchError> {
     let beside = this
         .parent()
         .and_then(Path::parent)
-        .ok_or("this program is nowhere")?;
+        .ok_or("cannot find the directory of this program")?;
     let out = args.out.clone().unwrap_or_else(|| beside.join("bench"));
     fs::create_dir_all(&out)?;
     let scratch = tempfile::tempdir()?;
-    let peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
+    let mut peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
+    if let Some(before) = &args.before {
+        peers.add_before(before, &scratch.path().join("state-before"))?;
+    }
     let file = scratch.path().join("file.txt");
     write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
     let setting = RowSetting {
@@ -120,7 +138,7 @@ fn main() -> Result<(), BenchError> {
     print!("{}", table::head(&results));
     for row in rows.iter().filter(|row| args.is_selected(row.id)) {
         let runs = measure(&setting, row, &args);
-        // As soon as it is known: all of it takes a while.
+        // Print each table as soon as possible, because the whole run takes long.
         print!("{}", table::row(&runs));
         results.rows.extend(runs);
     }
@@ -135,8 +153,7 @@ fn main() -> Result<(), BenchError> {
     write_report(&results, &out, &peers.acp(), &args)
 }
 
-/// Does the work of a row as often as asked for, the pairs in turn, so that what changes on the machine
-/// meanwhile hits all of them.
+/// Measures a workload as often as requested. The pairs take turns, so that changes on the machine affect all of them.
 fn measure(setting: &RowSetting<'_>, row: &BenchRow, args: &BenchArgs) -> Vec<Runs> {
     let mut all: Vec<Runs> = row
         .pairs
@@ -175,7 +192,7 @@ fn measure(setting: &RowSetting<'_>, row: &BenchRow, args: &BenchArgs) -> Vec<Ru
     all
 }
 
-/// Measures `acp chat`, three times at most: each takes a minute.
+/// Measures `acp chat`, at most three times, because each time takes a minute.
 fn measure_chat(peers: &Peers, scratch: &Path, args: &BenchArgs) -> Result<ChatReport, BenchError> {
     let times = if args.quick { 1 } else { args.repeat.min(3) };
     let mut chat = ChatReport::default();
@@ -201,9 +218,12 @@ fn write_report(
     if !claims.is_empty() && !args.quick {
         end.push_str(&table::claims(&claims));
     }
+    if args.before.is_some() {
+        end.push_str(&table::before(results));
+    }
     if let Ok(binary) = fs::metadata(acp) {
         let mega = table::figure(binary.len() as f64 / 1e6);
-        end.push_str(&format!("\nThe binary `acp` has {mega} MB.\n"));
+        end.push_str(&format!("\nThe binary `acp` has a size of {mega} MB.\n"));
     }
     text.push_str(&end);
     print!("{end}");
@@ -231,11 +251,11 @@ fn write_report(
     if failed.is_empty() {
         Ok(())
     } else {
-        Err(format!("not done: {}", failed.join("; ")).into())
+        Err(format!("failed: {}", failed.join("; ")).into())
     }
 }
 
-/// A text of so many bytes, as sources are: lines, and characters that JSON escapes.
+/// Writes a file of this size that resembles source code: lines, and characters that JSON escapes.
 fn write_file(path: &Path, bytes: u64) -> Result<(), BenchError> {
     let line = "    let answer = question.answer(\"forty-two\"); // as it was asked for\n";
     let mut text = line.repeat(usize::try_from(bytes)? / line.len() + 1);

@@ -1,36 +1,36 @@
-//! What is measured of each run.
+//! The metrics of a run.
 
 use std::collections::BTreeMap;
 
-/// What is measured.
+/// A metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Metric {
-    /// Messages a second.
+    /// Messages per second.
     Rate,
-    /// MB a second.
+    /// MB per second.
     Throughput,
-    /// Microseconds from a request to the next, the median.
+    /// The median time from one request to the next, in microseconds.
     P50,
-    /// The same, the 99th percentile.
+    /// The 99th percentile of that time.
     P99,
-    /// Milliseconds until `initialize` is answered.
+    /// The time until the response to `initialize`, in milliseconds.
     Start,
-    /// Microseconds of the agent's CPU time for each message or request.
+    /// The agent's CPU time per message or request, in microseconds.
     AgentCpu,
-    /// The same of the client's.
+    /// The client's CPU time per message or request, in microseconds.
     ClientCpu,
-    /// The same of `acp trace`, which stands between the two.
+    /// The CPU time of `acp trace` per message or request, in microseconds.
     TraceCpu,
-    /// The most memory that the agent had resident, in MB.
+    /// The agent's peak resident memory, in MB.
     AgentPeak,
-    /// The same of the client.
+    /// The client's peak resident memory, in MB.
     ClientPeak,
-    /// What the agent has resident while nothing happens, in MB.
+    /// The resident memory of an idle agent, in MB.
     AgentRest,
-    /// What a session that rests takes of the agent, in KB.
+    /// The agent's memory per idle session, in KB.
     AgentSession,
-    /// The same of the client.
+    /// The client's memory per idle session, in KB.
     ClientSession,
 }
 
@@ -48,16 +48,16 @@ impl Metric {
             Self::AgentPeak => "peak MB, agent",
             Self::ClientPeak => "peak MB, client",
             Self::AgentRest => "MB at rest",
-            Self::AgentSession => "KB a session, agent",
-            Self::ClientSession => "KB a session, client",
+            Self::AgentSession => "KB per session, agent",
+            Self::ClientSession => "KB per session, client",
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns whether higher values are better.
     pub(crate) fn more_is_better(self) -> bool {
         matches!(self, Self::Rate | Self::Throughput)
     }
 }
 
-/// What one run gave.
+/// The measured values of a run.
 pub(crate) type Sample = BTreeMap<Metric, f64>;

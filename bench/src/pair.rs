@@ -1,4 +1,4 @@
-//! An agent and a client at work, and what they take.
+//! An agent and a client that are connected, and the resources that a workload takes.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,13 +11,13 @@ use crate::BenchError;
 use crate::machine::{self, ProcessMemory};
 use crate::peers::PeerProgram;
 
-/// How long one piece of work may take.
+/// The time limit for one workload.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How long programs may take to end when they have nothing to do any more. One that hangs is killed.
+/// How long a program has to exit when it is no longer needed. After that, it is killed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// A process that does not outlive this.
+/// A child process that is killed when this is dropped.
 struct ChildGuard(Child);
 
 impl ChildGuard {
@@ -45,8 +45,8 @@ impl Drop for ChildGuard {
     }
 }
 
-/// An agent and a client that are connected to each other. Dropped in the order of the fields: without the
-/// socket the client ends, and without the client the agent.
+/// A connected agent and client. The fields are dropped in order: without the socket the client exits, and without the
+/// client the agent exits.
 pub(crate) struct PeerPair {
     reports: BufReader<UnixStream>,
     client: ChildGuard,
@@ -54,7 +54,7 @@ pub(crate) struct PeerPair {
     _directory: tempfile::TempDir,
 }
 
-/// What one piece of work took.
+/// The resources that a workload took.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskCost {
     pub(crate) report: ClientReport,
@@ -62,7 +62,7 @@ pub(crate) struct TaskCost {
     pub(crate) client: ProcessCost,
 }
 
-/// What it took of one of the two.
+/// The resources that one of the two processes took.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessCost {
     pub(crate) cpu: Duration,
@@ -70,7 +70,7 @@ pub(crate) struct ProcessCost {
 }
 
 impl PeerPair {
-    /// Starts both, on one processor if one is given, and waits until they are connected.
+    /// Starts both programs, on the given processor if there is one, and waits until they are connected.
     pub(crate) fn start(
         agent: &PeerProgram,
         client: &PeerProgram,
@@ -117,7 +117,7 @@ impl PeerPair {
         }
     }
 
-    /// Has something done.
+    /// Sends a command to the client and measures the work.
     pub(crate) fn tell(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
         let (agent, client) = (self.agent.0.id(), self.client.0.id());
         machine::forget_peak(agent)?;
@@ -155,7 +155,7 @@ fn measure_cost(process: u32, before: Duration) -> io::Result<ProcessCost> {
     })
 }
 
-/// A program whose client this is.
+/// An agent whose client is this program.
 struct TalkingProcess {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -176,7 +176,7 @@ impl TalkingProcess {
         })
     }
 
-    /// Sends a request and reads up to its answer, which has this in it.
+    /// Sends a request and reads up to the response, which contains this text.
     fn send_request(&mut self, request: &str, answer: &str) -> io::Result<()> {
         self.input.write_all(request.as_bytes())?;
         let mut line = String::new();
@@ -201,7 +201,7 @@ impl TalkingProcess {
     }
 }
 
-/// Starts a program and waits for its answer to `initialize`; gives how long that took.
+/// Starts a program and waits for its response to `initialize`. Returns how long that took.
 pub(crate) fn start_of(
     program: &PeerProgram,
     processor: Option<usize>,
@@ -217,7 +217,7 @@ pub(crate) fn start_of(
     Ok(took)
 }
 
-/// What a program takes that has a session open and nothing to do.
+/// Measures the memory of a program that has an open session and is idle.
 pub(crate) fn at_rest(program: &PeerProgram) -> Result<ProcessMemory, BenchError> {
     let mut talking = TalkingProcess::start(program)?;
     talking.initialize()?;

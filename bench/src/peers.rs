@@ -1,4 +1,4 @@
-//! The programs that are measured: where they are, and how they are built and installed.
+//! The measured programs: where they are, and how they are built and installed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,45 +9,72 @@ use std::process::Command;
 
 use crate::BenchError;
 
-/// Who wrote what is measured.
+/// The implementation of a measured program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PeerId {
-    /// This project.
+    /// This library.
     Ours,
-    /// The same, recorded by `acp trace` in between.
+    /// This library, recorded by `acp trace`.
     Traced,
     /// The bundled agent, `acp agent`.
     AcpAgent,
+    /// An earlier build of this project.
+    Before,
+    /// The same, recorded by its own `acp trace` in between.
+    BeforeTraced,
+    /// The bundled agent of the earlier build.
+    BeforeAcpAgent,
     /// The official Rust SDK.
     Rust,
     /// The official TypeScript SDK.
     TypeScript,
     /// The Python SDK.
     Python,
-    /// The least code that could do it.
+    /// The smallest program that can do the work.
     Floor,
-    /// The same, with a write for each message.
+    /// The floor, with one write per message.
     FloorEach,
-    /// Bytes of which nothing is made.
+    /// Raw bytes that nobody parses.
     Raw,
-    /// The least process.
+    /// A process that does nothing but respond once.
     Least,
 }
 
 impl PeerId {
+    /// Returns the same program of the earlier build, if it is one of ours.
+    pub(crate) fn before(self) -> Option<Self> {
+        match self {
+            Self::Ours => Some(Self::Before),
+            Self::Traced => Some(Self::BeforeTraced),
+            Self::AcpAgent => Some(Self::BeforeAcpAgent),
+            _ => None,
+        }
+    }
+
+    /// Returns the name in the form that precedes "agent" or "client".
+    pub(crate) fn adjective(self) -> &'static str {
+        match self {
+            Self::Ours => "our",
+            other => other.name(),
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
             Self::Traced => "ours behind `acp trace`",
             Self::AcpAgent => "`acp agent`",
+            Self::Before => "before",
+            Self::BeforeTraced => "before, behind `acp trace`",
+            Self::BeforeAcpAgent => "`acp agent` before",
             Self::Rust => "Rust SDK",
             Self::TypeScript => "TypeScript SDK",
             Self::Python => "Python SDK",
             Self::Floor => "floor",
-            Self::FloorEach => "floor, a write each",
-            Self::Raw => "bytes, a write each",
-            Self::Least => "least process",
+            Self::FloorEach => "unbuffered floor",
+            Self::Raw => "raw bytes, unbuffered",
+            Self::Least => "smallest process",
         }
     }
 }
@@ -74,14 +101,14 @@ impl PeerProgram {
     }
 }
 
-/// What there is to be measured.
+/// The available programs.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     agents: BTreeMap<PeerId, PeerProgram>,
     clients: BTreeMap<PeerId, PeerProgram>,
-    /// Where our own programs are.
+    /// The directory of our own programs.
     directory: PathBuf,
-    /// Who is not there, and why.
+    /// The peers that are not available, with the reasons.
     pub(crate) missing: BTreeMap<PeerId, String>,
 }
 
@@ -94,30 +121,30 @@ impl Peers {
         self.clients.get(&who)
     }
 
-    /// Our command.
+    /// Returns the path of the `acp` command.
     pub(crate) fn acp(&self) -> PathBuf {
         self.directory.join("acp")
     }
 
-    /// The agent with a long conversation, for `acp chat`.
+    /// Returns the agent with a long conversation, for `acp chat`.
     pub(crate) fn chat_agent(&self) -> PathBuf {
         self.directory.join("bench-chat-agent")
     }
 
-    /// The least program on a terminal.
+    /// Returns the floor on a terminal.
     pub(crate) fn echo(&self) -> PathBuf {
         self.directory.join("bench-echo")
     }
 
-    /// Builds and installs all that can be. What is not ours may be missing.
+    /// Builds and installs all programs. Peers other than our own may be unavailable.
     ///
-    /// All of it is built with the profile of this program. Unless `quick`, that has to be `dist`.
+    /// All of it is built with the profile of this program: `dist`, or `dev` if `quick`.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this.parent().ok_or("this program is nowhere")?;
         let profile = match directory.file_name().and_then(OsStr::to_str) {
             Some("dist") => "dist",
-            Some("release") if quick => "release",
+            Some("debug") if quick => "dev",
             _ => return Err("measurements need `cargo run --profile dist`".into()),
         };
         let target = directory.parent().ok_or("this program is nowhere")?;
@@ -189,13 +216,39 @@ impl Peers {
         Ok(peers)
     }
 
+    /// Adds the programs of an earlier build, which are in `directory`.
+    pub(crate) fn add_before(&mut self, directory: &Path, state: &Path) -> Result<(), BenchError> {
+        let directory = directory.canonicalize()?;
+        let binary = |name: &str| {
+            let program = directory.join(name);
+            if program.is_file() {
+                Ok(program)
+            } else {
+                Err(format!("{} is missing", program.display()))
+            }
+        };
+        let agent = binary("bench-our-agent")?;
+        let traced = traced_agent_program(binary("acp")?, state, &agent);
+        self.agents.extend([
+            (PeerId::Before, PeerProgram::new(agent, &[])),
+            (PeerId::BeforeTraced, traced),
+            (
+                PeerId::BeforeAcpAgent,
+                acp_agent_program(binary("acp")?, state)?,
+            ),
+        ]);
+        let client = PeerProgram::new(binary("bench-our-client")?, &[]);
+        self.clients.insert(PeerId::Before, client);
+        Ok(())
+    }
+
     fn mark_missing(&mut self, who: PeerId, why: &BenchError) {
         eprintln!("bench: the {} is left out: {why}", who.name());
         self.missing.insert(who, why.to_string());
     }
 }
 
-/// The bundled agent, as an editor starts it, with a place of its own for what it keeps.
+/// Returns the bundled agent as an editor starts it, with its own directory for its state.
 fn acp_agent_program(program: PathBuf, state: &Path) -> io::Result<PeerProgram> {
     fs::create_dir_all(state)?;
     let sessions = state.to_string_lossy();
@@ -205,15 +258,15 @@ fn acp_agent_program(program: PathBuf, state: &Path) -> io::Result<PeerProgram> 
     ))
 }
 
-/// An agent, with what it and its client say recorded into a file beside what the bundled agent keeps.
+/// Returns an agent behind `acp trace`, which writes its file next to the bundled agent's state.
 fn traced_agent_program(program: PathBuf, state: &Path, agent: &Path) -> PeerProgram {
     let (file, agent) = (state.join("trace"), agent.to_string_lossy());
     let file = file.to_string_lossy();
     PeerProgram::new(program, &["trace", "--force", &file, "--", &agent])
 }
 
-/// Builds packages of the workspace. Those of a peer are built apart from ours, so that the features it
-/// wants of shared dependencies are not turned on in ours.
+/// Builds packages of the workspace. A peer's packages are built separately, so that its features of shared
+/// dependencies are not enabled in ours.
 fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -241,7 +294,7 @@ fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> 
     run(&mut command)
 }
 
-/// The workspace.
+/// Returns the root of the workspace.
 fn workspace_root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)
@@ -283,8 +336,8 @@ fn install_python(to: &Path) -> Result<PeerProgram, BenchError> {
     Ok(PeerProgram::new(python, &[&agent]))
 }
 
-/// Copies sources out of the source tree, where nothing is to be installed, and installs what they need,
-/// unless that has been done.
+/// Copies sources out of the source tree, where nothing is to be installed, and installs their dependencies, unless
+/// that has been done.
 fn install_once(
     from: &str,
     files: &[&str],
@@ -310,7 +363,7 @@ fn install_once(
     Ok(())
 }
 
-/// Runs a program to its end; what it said is in the error.
+/// Runs a program until it exits. If it fails, the error contains its output.
 fn run(command: &mut Command) -> Result<(), BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command

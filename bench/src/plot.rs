@@ -1,4 +1,4 @@
-//! The plots, as SVG.
+//! Draws the plots as SVG.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn line_color(who: PeerId) -> RGBColor {
     }
 }
 
-/// Draws what a message costs against the load, both by powers of ten.
+/// Draws the cost of a message against the load, with logarithmic axes.
 pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let loads = curves.points.iter().map(|point| point.load as f64);
     let costs = curves.points.iter().map(|point| point.cpu_us);
@@ -82,7 +82,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
-/// A number as short as it can be said.
+/// Formats a number as briefly as possible.
 fn format_number(value: f64) -> String {
     let (value, unit) = match value {
         v if v >= 1e6 => (v / 1e6, "M"),

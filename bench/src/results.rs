@@ -1,4 +1,4 @@
-//! What all runs gave, and what is made of it.
+//! The results of all runs.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::metric::{Metric, Sample};
 use crate::peers::PeerId;
 use crate::rows::PeerIds;
 
-/// The runs of one row by one pair.
+/// The runs of one workload by one pair.
 #[derive(Debug, Serialize)]
 pub(crate) struct Runs {
     pub(crate) row: &'static str,
@@ -16,12 +16,12 @@ pub(crate) struct Runs {
     #[serde(flatten)]
     pub(crate) peers: PeerIds,
     pub(crate) samples: Vec<Sample>,
-    /// Why there are none.
+    /// The reason why there are no results, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
 
-/// The least, the median and the most of what several runs gave.
+/// The minimum, median and maximum of several runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) min: f64,
@@ -57,16 +57,16 @@ impl Runs {
     }
 }
 
-/// A point of a plot: what a message costs both processes together, under some load.
+/// A point of a plot: the cost of a message for both processes at a certain load.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct CurvePoint {
     pub(crate) who: PeerId,
     pub(crate) load: u64,
-    /// Microseconds of CPU time for each message, of both processes.
+    /// The CPU time of both processes per message, in microseconds.
     pub(crate) cpu_us: f64,
 }
 
-/// Cost against load.
+/// The cost against the load.
 #[derive(Debug, Serialize)]
 pub(crate) struct Curves {
     pub(crate) id: &'static str,
@@ -75,7 +75,7 @@ pub(crate) struct Curves {
     pub(crate) points: Vec<CurvePoint>,
 }
 
-/// All of it.
+/// The results of the benchmark.
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     pub(crate) machine: String,
@@ -93,7 +93,7 @@ impl Results {
             .find(|runs| runs.row == row && runs.peers == PeerIds { agent, client })
     }
 
-    /// The median of something.
+    /// Returns the median of a metric.
     pub(crate) fn median(
         &self,
         row: &str,

@@ -1,4 +1,4 @@
-//! The rows of the table: what work is done, by whom, and what is measured of it.
+//! The workloads: what is done, by which pairs, and what is measured.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::metric::{Metric, Sample};
 use crate::pair::{PeerPair, TaskCost, at_rest, start_of};
 use crate::peers::{PeerId, Peers};
 
-/// The text of a chunk of 208 bytes, line end included, without a message id. Our agent gives each chunk
-/// one, and sends more bytes for it; so does the floor.
+/// The text length that makes a line of 208 bytes, including the line feed, if there is no message id. Our agent sends
+/// an id and so more bytes; so does the floor.
 pub(crate) const TEXT: usize = 51;
 
-/// What a model's token has, for the rows about memory: their clients keep a million of them.
+/// The text length of a token, for the workloads about memory, in which clients keep a million of them.
 const TOKEN: usize = 16;
 
-/// Who works with whom: the agent and the client.
+/// The implementations of the agent and of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub(crate) struct PeerIds {
     pub(crate) agent: PeerId,
@@ -24,55 +24,74 @@ pub(crate) struct PeerIds {
 }
 
 impl PeerIds {
+    /// Returns the same pair with each program of ours from the earlier build. `None` if the pair has a program of
+    /// others, or none of ours.
+    pub(crate) fn before(self) -> Option<Self> {
+        use PeerId::{Python, Rust, TypeScript};
+        let is_others = |who| matches!(who, Rust | TypeScript | Python);
+        if is_others(self.agent) || is_others(self.client) {
+            return None;
+        }
+        let before = Self {
+            agent: self.agent.before().unwrap_or(self.agent),
+            client: self.client.before().unwrap_or(self.client),
+        };
+        (before != self).then_some(before)
+    }
+
     pub(crate) fn name(self) -> String {
         if self.agent == self.client {
             self.agent.name().to_owned()
         } else {
-            format!("{} agent, {} client", self.agent.name(), self.client.name())
+            format!(
+                "{} agent, {} client",
+                self.agent.adjective(),
+                self.client.adjective()
+            )
         }
     }
 }
 
-/// How much is done.
+/// The work to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BenchWork {
     /// One turn that streams for about a second.
     Stream,
-    /// One turn that streams so many chunks a second, for two seconds.
+    /// One turn that streams this many chunks per second, for two seconds.
     Pace(u64),
-    /// So many sessions that stream so many chunks each at once.
+    /// A number of sessions that all stream a number of chunks at the same time.
     Sessions { sessions: usize, messages: u64 },
     /// Empty requests, one after the other.
     Empty,
-    /// Requests for permission, one after the other.
+    /// Permission requests, one after the other.
     Permission,
-    /// A client that reads nothing for so long, in milliseconds, while a million chunks are streamed.
+    /// A client that reads nothing for this many milliseconds while a million chunks are streamed.
     Stall(u64),
-    /// A client whose handler of the first of a million chunks takes so long.
+    /// A client whose handler of the first of a million chunks takes this many milliseconds.
     Sleep(u64),
     /// A file of 64 MiB.
     Read,
-    /// A session with so many chunks is loaded.
+    /// A session that is loaded, with this many chunks.
     Load(u64),
-    /// A program is started.
+    /// The start of a program.
     Start,
-    /// An agent has a session open and nothing to do.
+    /// An idle agent with one open session.
     Idle,
 }
 
-/// A row: its id, what it is, where it runs, who takes part.
+/// A workload: its id and title, where it runs, and the pairs that run it.
 pub(crate) struct BenchRow {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// All processes on one processor.
+    /// Whether all processes share one processor.
     pub(crate) pinned: bool,
     pub(crate) work: BenchWork,
     pub(crate) pairs: Vec<PeerIds>,
-    /// How often at most: what takes long is not repeated as often as asked for.
+    /// The maximum number of repetitions, because some workloads take long.
     pub(crate) repeat: usize,
 }
 
-/// How large a file is read, in bytes.
+/// The size of the file to read, in bytes.
 pub(crate) const FILE: u64 = 64 * 1024 * 1024;
 
 const fn peer_ids(agent: PeerId, client: PeerId) -> PeerIds {
@@ -148,14 +167,14 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         ),
         row(
             "empty-pinned",
-            "Request and answer, one core",
+            "Request and response, one core",
             true,
             BenchWork::Empty,
             &all,
         ),
         row(
             "empty",
-            "Request and answer, two cores",
+            "Request and response, two cores",
             false,
             BenchWork::Empty,
             &all,
@@ -176,28 +195,28 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         ),
         seldom(row(
             "stall",
-            "The client reads nothing for 5 s, the agent streams a million chunks",
+            "The agent streams a million chunks while the client reads nothing for 5 s",
             false,
             BenchWork::Stall(5000),
             &stalled,
         )),
         seldom(row(
             "sleep",
-            "The client's handler takes 5 s, the agent streams a million chunks",
+            "The agent streams a million chunks while the client's handler takes 5 s",
             false,
             BenchWork::Sleep(5000),
             &slow,
         )),
         row(
             "read-pinned",
-            "A file of 64 MiB through `fs/read_text_file`, one core",
+            "A 64 MiB file through `fs/read_text_file`, one core",
             true,
             BenchWork::Read,
             &symmetric,
         ),
         row(
             "read",
-            "A file of 64 MiB through `fs/read_text_file`, two cores",
+            "A 64 MiB file through `fs/read_text_file`, two cores",
             false,
             BenchWork::Read,
             &symmetric,
@@ -232,35 +251,35 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         )),
         row(
             "trace-stream",
-            "Streaming, with and without `acp trace` in between, two cores",
+            "Streaming, with and without `acp trace`, two cores",
             false,
             BenchWork::Stream,
             &traced,
         ),
         row(
             "trace-paced",
-            "Streaming 50,000 messages/s, with and without `acp trace` in between, two cores",
+            "Streaming 50,000 messages/s, with and without `acp trace`, two cores",
             false,
             BenchWork::Pace(50_000),
             &traced,
         ),
         row(
             "trace",
-            "Request and answer, with and without `acp trace` in between, two cores",
+            "Request and response, with and without `acp trace`, two cores",
             false,
             BenchWork::Empty,
             &traced,
         ),
         row(
             "start",
-            "From starting a program to its answer to `initialize`, one core",
+            "From process start to the response to `initialize`, one core",
             true,
             BenchWork::Start,
             &started,
         ),
         row(
             "rest",
-            "An agent with a session open and nothing to do",
+            "An idle agent with one open session",
             false,
             BenchWork::Idle,
             &resting,
@@ -268,11 +287,11 @@ pub(crate) fn rows() -> Vec<BenchRow> {
     ]
 }
 
-/// Where and how much.
+/// The environment in which workloads run.
 pub(crate) struct RowSetting<'a> {
     pub(crate) peers: &'a Peers,
     pub(crate) processor: usize,
-    /// Hardly anything is done: only whether it can be.
+    /// Whether only to test that everything runs.
     pub(crate) quick: bool,
     pub(crate) file: &'a Path,
 }
@@ -290,18 +309,18 @@ impl RowSetting<'_> {
         pinned.then_some(self.processor)
     }
 
-    /// Starts two programs; an error if one of them is not there.
+    /// Starts two programs. Fails if one of them is not available.
     pub(crate) fn pair(&self, who: PeerIds, pinned: bool) -> Result<PeerPair, BenchError> {
         let (agent, client) = (self.peers.agent(who.agent), self.peers.client(who.client));
         match (agent, client) {
             (Some(agent), Some(client)) => {
                 PeerPair::start(agent, client, self.processor_for(pinned))
             }
-            _ => Err("not here".into()),
+            _ => Err("not available".into()),
         }
     }
 
-    /// Does the work of a row once.
+    /// Runs a workload once.
     pub(crate) fn run(&self, row: &BenchRow, who: PeerIds) -> Result<Sample, BenchError> {
         let start = || self.pair(who, row.pinned);
         match row.work {
@@ -349,16 +368,16 @@ impl RowSetting<'_> {
             }
             BenchWork::Start => self.measure_start(who, row.pinned),
             BenchWork::Idle => {
-                let program = self.peers.agent(who.agent).ok_or("not here")?;
+                let program = self.peers.agent(who.agent).ok_or("not available")?;
                 let memory = to_megabytes(at_rest(program)?.now);
                 Ok(Sample::from([(Metric::AgentRest, memory)]))
             }
         }
     }
 
-    /// How long a program takes to be there; the median of several starts.
+    /// Measures how long a program takes to start: the median of several starts.
     fn measure_start(&self, who: PeerIds, pinned: bool) -> Result<Sample, BenchError> {
-        let program = self.peers.agent(who.agent).ok_or("not here")?;
+        let program = self.peers.agent(who.agent).ok_or("not available")?;
         let mut times = Vec::new();
         for _ in 0..self.scale(30) {
             times.push(start_of(program, self.processor_for(pinned))?);
@@ -368,7 +387,7 @@ impl RowSetting<'_> {
         Ok(Sample::from([(Metric::Start, median.as_secs_f64() * 1e3)]))
     }
 
-    /// How many chunks take about a second. What is done to know it warms both up.
+    /// Returns how many chunks take about a second. Finding out warms up both programs.
     pub(crate) fn calibrated(&self, pair: &mut PeerPair, bytes: usize) -> Result<u64, BenchError> {
         let mut messages = self.scale(2000);
         for time in [0.3, 1.0] {
@@ -498,8 +517,7 @@ fn peak_sample(took: &TaskCost) -> Sample {
     ])
 }
 
-/// What is measured as the agent is `acp trace`, where it stands in the agent's place; nothing is known of the agent
-/// behind it.
+/// Attributes the agent's CPU time to `acp trace` if that takes the agent's place. The agent behind it is not measured.
 fn with_trace_cpu(mut sample: Sample, who: PeerIds) -> Sample {
     if who.agent == PeerId::Traced
         && let Some(cpu) = sample.remove(&Metric::AgentCpu)

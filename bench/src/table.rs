@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::{Results, Runs, Spread};
 
-/// A number with three figures, or as many as it has before the point.
+/// Formats a number with three significant digits, or more if its integer part has more.
 pub(crate) fn figure(value: f64) -> String {
     let plain = match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -18,7 +18,7 @@ pub(crate) fn figure(value: f64) -> String {
     group_thousands(&plain)
 }
 
-/// Thousands set apart.
+/// Inserts thousands separators.
 fn group_thousands(plain: &str) -> String {
     let (whole, rest) = plain
         .split_once('.')
@@ -50,23 +50,23 @@ fn format_spread(spread: Spread) -> String {
     }
 }
 
-/// Where it was measured, and who was left out.
+/// Formats the first lines of the report: the machine, and the peers that were skipped.
 pub(crate) fn head(results: &Results) -> String {
     let mut text = format!("{}.\n", results.machine);
     for (who, why) in &results.missing {
         let why = why.lines().next().unwrap_or_default();
-        let _ = writeln!(text, "Left out: the {} ({why}).", who.name());
+        let _ = writeln!(text, "Skipped: {} ({why}).", who.name());
     }
     text
 }
 
-/// A table for each row of the benchmark: a line for each pair, its figures, and ours as a ratio to it.
+/// Formats a table for each workload, with one line per pair: its figures, and how many times as good ours are.
 pub(crate) fn rows(results: &Results) -> String {
     let rows = results.rows.chunk_by(|one, next| one.row == next.row);
     rows.map(row).collect()
 }
 
-/// The metric by which pairs are compared.
+/// Returns the metric by which pairs are compared.
 fn main_metric(runs: &Runs) -> Option<Metric> {
     use Metric::{AgentPeak, AgentRest, ClientPeak, P50, Rate, Start, Throughput};
     let order = [Throughput, Rate, P50, Start, AgentRest];
@@ -78,13 +78,13 @@ fn main_metric(runs: &Runs) -> Option<Metric> {
     }
 }
 
-/// The table of one row.
+/// Formats the table of one workload.
 pub(crate) fn row(all: &[Runs]) -> String {
     let mut text = String::new();
     let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
         return text;
     };
-    // Not each of them has all.
+    // Not every pair has all metrics.
     let metrics: BTreeSet<Metric> = all.iter().flat_map(Runs::metrics).collect();
     let ours = all.iter().find(|runs| {
         let who = runs.peers;
@@ -98,7 +98,7 @@ pub(crate) fn row(all: &[Runs]) -> String {
     }
     let _ = writeln!(
         &mut text,
-        " ours is |\n|---|{}---|",
+        " ratio |\n|---|{}---|",
         "---|".repeat(metrics.len())
     );
     for runs in all {
@@ -131,10 +131,47 @@ pub(crate) fn row(all: &[Runs]) -> String {
     text
 }
 
-/// The promises, and whether they hold.
-pub(crate) fn claims(claims: &[Claim]) -> String {
+/// How much slower a row may be than in the earlier build.
+const ALLOWED_LOSS: f64 = 1.05;
+
+/// The rows of this build beside those of the earlier one. A row that is more than 5 % worse stands out.
+pub(crate) fn before(results: &Results) -> String {
     let mut text =
-        "\n### What is promised\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
+        "\n### Compared with before\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    for now in &results.rows {
+        let Some(metric) = main_metric(now) else {
+            continue;
+        };
+        let before = now
+            .peers
+            .before()
+            .and_then(|who| results.find(now.row, who.agent, who.client));
+        let spreads = before.and_then(|before| Some((before.spread(metric)?, now.spread(metric)?)));
+        let Some((was, is)) = spreads else { continue };
+        let ratio = is.median / was.median;
+        let loss = if metric.more_is_better() {
+            ratio.recip()
+        } else {
+            ratio
+        };
+        let verdict = if loss > ALLOWED_LOSS { "**worse**" } else { "" };
+        let _ = writeln!(
+            &mut text,
+            "| {}, {} | {} | {} | {} | {ratio:.2} | {verdict} |",
+            now.row,
+            now.peers.name(),
+            metric.title(),
+            format_spread(was),
+            format_spread(is),
+        );
+    }
+    text
+}
+
+/// Formats the table of promises, with whether each holds.
+pub(crate) fn claims(claims: &[Claim]) -> String {
+    let mut text = "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
     for claim in claims {
         let (word, bound) = match claim.bound {
             ClaimBound::AtMost(bound) => ("at most", bound),

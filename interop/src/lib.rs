@@ -1,27 +1,27 @@
-//! What the peers have in common: messages of an extension, in the official SDK's words.
+//! Messages of an extension that the peers share, as types of the official SDK.
 
 use agent_client_protocol::{JsonRpcNotification, JsonRpcRequest, JsonRpcResponse};
 use serde::{Deserialize, Serialize};
 
-/// A request of an extension.
+/// A request of the extension.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "_interop/ask", response = QuestionResponse)]
 pub struct QuestionRequest {
-    /// What is asked.
+    /// The question.
     pub question: String,
 }
 
-/// Its answer.
+/// The response to a [`QuestionRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcResponse)]
 pub struct QuestionResponse {
     /// The answer.
     pub answer: String,
 }
 
-/// A notification of an extension.
+/// A notification of the extension.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcNotification)]
 #[notification(method = "_interop/told")]
 pub struct QuestionNotification {
-    /// What is told.
+    /// The text of the notification.
     pub what: String,
 }

@@ -1,13 +1,13 @@
-//! What the agent and the client have in common: the request of an extension that asks for nothing.
+//! The empty request of an extension, which the agent and the client share.
 
 use agent_client_protocol::{JsonRpcRequest, JsonRpcResponse};
 use serde::{Deserialize, Serialize};
 
-/// The request.
+/// An empty request.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "_bench/empty", response = EmptyResponse)]
 pub struct EmptyRequest {}
 
-/// Its answer.
+/// The response to an [`EmptyRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcResponse)]
 pub struct EmptyResponse {}

@@ -1,10 +1,10 @@
-//! A conversation as people have them with coding agents: words, code in several languages, tables, changes of files,
-//! what commands print. Each item is another one, and the same in each run.
+//! A realistic conversation with a coding agent: prose, code in several languages, tables, file changes, command
+//! output. All items differ, and are the same in each run.
 
 use acp::v1::{Diff, TerminalId, ToolCall, ToolCallLocation, ToolCallStatus, ToolKind};
 use serde_json::json;
 
-/// How many items there are before the same kinds come again.
+/// The number of items after which the kinds repeat.
 const ROUND: usize = 10;
 
 const WORDS: &str = "The reader takes a line from the transport, looks at the first bytes of it and knows by them \
@@ -58,14 +58,14 @@ pub(crate) enum BenchItem {
     ToolCall(Box<ToolCall>),
 }
 
-/// Writes items, and counts how much text they have.
+/// Writes items, and counts the amount of their text.
 #[derive(Default)]
 pub(crate) struct ItemWriter {
     bytes: usize,
 }
 
 impl ItemWriter {
-    /// How much text there was so far, in bytes: messages, changes, output.
+    /// The amount of text so far, in bytes: messages, changes, output.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -75,7 +75,7 @@ impl ItemWriter {
         text
     }
 
-    /// The item with this number.
+    /// Writes the item with this number.
     pub(crate) fn item(&mut self, number: usize) -> BenchItem {
         let (language, code) = CODE[number / ROUND % CODE.len()];
         match number % ROUND {
@@ -129,7 +129,7 @@ impl ItemWriter {
         ))
     }
 
-    /// A command with a terminal of the agent's own.
+    /// Writes a command with a terminal of the agent.
     fn command_call(&mut self, number: usize) -> BenchItem {
         let lines = (0..12).map(|line| {
             let sign = if line % 5 == 4 {
@@ -195,7 +195,7 @@ fn render_table(number: usize) -> String {
     rows.fold(head.to_owned(), |table, row| table + &row)
 }
 
-/// An answer without end.
+/// A response without an end.
 pub(crate) fn answer() -> BenchAnswer {
     let mut text = String::new();
     for (language, code) in CODE {
@@ -210,14 +210,14 @@ pub(crate) fn answer() -> BenchAnswer {
     BenchAnswer { text, offset: 0 }
 }
 
-/// The text of an answer, again and again.
+/// The text of the response, which repeats.
 pub(crate) struct BenchAnswer {
     text: String,
     offset: usize,
 }
 
 impl BenchAnswer {
-    /// So many bytes of it, or as many as there are before it begins again.
+    /// Returns the next bytes of the text, at most up to the end of one repetition.
     pub(crate) fn next(&mut self, bytes: usize) -> &str {
         if self.offset >= self.text.len() {
             self.offset = 0;

@@ -1,4 +1,4 @@
-//! The agent behind `acp chat`: it replays a long conversation, and streams for as long as it is let.
+//! The agent behind `acp chat`: it replays a long conversation, and streams until it is cancelled.
 
 mod conversation;
 
@@ -10,21 +10,21 @@ use acp::{Error, Result};
 
 use conversation::{BenchItem, ItemWriter};
 
-/// How much text a chunk of an answer has, in bytes: as in the rows about streaming.
+/// The text length of a chunk, in bytes, as in the streaming workloads.
 const CHUNK: usize = 51;
 
-/// After how much text an answer is interrupted by a tool call, in bytes.
+/// The amount of text after which a tool call interrupts the response, in bytes.
 const ANSWER: usize = 64 * 1024;
 
-/// How long the one message of the session `message` is, in bytes.
+/// The length of the one message in the session `message`, in bytes.
 const MESSAGE: usize = 5_000_000;
 
-/// How much of it is sent at once, in bytes.
+/// The length of its chunks, in bytes.
 const PIECE: usize = 16 * 1024;
 
 struct ReplayAgent;
 
-/// Replays a conversation; its title says how much that was.
+/// Replays a conversation. The session's title says how much text it has.
 async fn replay(session: &Session, items: usize) -> Result<()> {
     let mut written = ItemWriter::default();
     for number in 0..items {
@@ -39,7 +39,7 @@ async fn replay(session: &Session, items: usize) -> Result<()> {
     session.title(format!("{items} items {bytes} bytes")).await
 }
 
-/// One message that is all there is.
+/// Replays a single message.
 async fn send_message(session: &Session) -> Result<()> {
     let mut text = conversation::answer();
     let mut sent = 0;
@@ -51,7 +51,7 @@ async fn send_message(session: &Session) -> Result<()> {
     session.title(format!("1 items {sent} bytes")).await
 }
 
-/// Streams until it is cancelled: so many chunks a second, or as many as can be.
+/// Streams until it is cancelled, at a number of chunks per second or at full speed.
 async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
     let start = Instant::now();
     let mut ticks = tokio::time::interval(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! The agent.
+//! The floor's agent.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::wire::{FloorChunk, FloorLines, FloorMessage, PIECE, send, stdio};
 use super::{ChunkMode, FloorError};
 
-/// As long as our agent's.
+/// The message id, as long as our agent's.
 const MESSAGE_ID: &str = "msg_01234567_1";
 
 pub(super) fn run(how: ChunkMode) -> Result<(), FloorError> {

@@ -1,4 +1,4 @@
-//! The client.
+//! The floor's client.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -49,7 +49,7 @@ pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
     }
 }
 
-/// How many prompts are not answered at most: they must fit into a pipe.
+/// The maximum number of prompts without a response, which must fit into a pipe.
 const AT_ONCE: usize = 64;
 
 struct FloorClient {
@@ -174,7 +174,7 @@ impl FloorClient {
         Ok(answer)
     }
 
-    /// A turn of the first session; gives when it began.
+    /// Runs a turn of the first session. Returns when it started.
     fn run_turn(&mut self, text: &str) -> Result<Instant, FloorError> {
         if self.sessions.is_empty() {
             self.run_command(ClientCommand::Open { sessions: 1 })?;
@@ -215,7 +215,7 @@ impl FloorClient {
         )
     }
 
-    /// Reads until a request is answered.
+    /// Reads until the response to a request arrives.
     fn read_response(&mut self) -> Result<(), FloorError> {
         loop {
             let line = self.lines.next()?.ok_or("the agent is gone")?;

@@ -1,6 +1,6 @@
-//! The same work by the least code that could do it: one thread, blocking reads and writes, the messages that
-//! occur and no others, each read in one pass into a type that owns its text, and written straight into the
-//! buffer that is written.
+//! The floor: the smallest program that can do the work. It has one thread and uses blocking reads and writes. It
+//! supports only the messages that occur. Each message is read in one pass into a type that owns its text, and written
+//! directly into the output buffer.
 //!
 //! `bench-floor agent`, `bench-floor client SOCKET`. With `--each` before it, the agent writes each chunk by itself. With
 //! `--raw` in front of both, nothing is made of the chunks: the agent writes the same bytes again and again,
@@ -10,17 +10,17 @@ mod agent;
 mod client;
 mod wire;
 
-/// What went wrong, for a person.
+/// An error to show to the user.
 type FloorError = Box<dyn std::error::Error>;
 
 /// How chunks are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkMode {
-    /// Made of a type, and written when many have gathered.
+    /// Serialized from a type, and written together with others.
     Buffered,
-    /// Made of a type, and each written by itself.
+    /// Serialized from a type, with one write per chunk.
     Unbuffered,
-    /// As bytes.
+    /// As raw bytes.
     Raw,
 }
 

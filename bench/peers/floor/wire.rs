@@ -1,4 +1,4 @@
-//! Lines, and the messages that occur.
+//! Reads and writes lines, and the messages that occur.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use super::FloorError;
 
-/// How much is read, and gathers before it is written, at once.
+/// The size of the read and write buffers.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// stdin and stdout, without the buffers that the standard library puts before them.
+/// stdin and stdout without the standard library's buffers.
 pub(super) fn stdio() -> Result<(FloorLines, File), FloorError> {
     let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     Ok((FloorLines::new(input), output))
 }
 
-/// What is read, line by line.
+/// A reader of lines.
 pub(super) struct FloorLines {
     input: File,
     buffer: Vec<u8>,
@@ -36,7 +36,7 @@ impl FloorLines {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, FloorError> {
         // What has been searched is that much of what is there, wherever it is moved to.
         let mut searched = 0;
@@ -55,7 +55,7 @@ impl FloorLines {
         }
     }
 
-    /// Counts line ends until there are so many.
+    /// Reads until this number of line feeds has been counted.
     pub(super) fn count(&mut self, mut lines: u64) -> Result<(), FloorError> {
         while lines > 0 {
             let unseen = self.buffer.get(self.begin..).unwrap_or_default();
@@ -89,7 +89,7 @@ impl FloorLines {
     }
 }
 
-/// A message of either direction, as far as it is looked at.
+/// A message of either direction, with the fields that are used.
 #[derive(Deserialize)]
 pub(super) struct FloorMessage<'a> {
     #[serde(borrow)]
@@ -168,7 +168,7 @@ pub(super) struct FloorReadOutcome<'a> {
     pub(super) option_id: Option<&'a str>,
 }
 
-/// A chunk, as it is written.
+/// A chunk to write.
 #[derive(Serialize)]
 pub(super) struct FloorChunk<'a> {
     pub(super) jsonrpc: &'static str,
@@ -216,7 +216,7 @@ impl<'a> FloorChunk<'a> {
     }
 }
 
-/// Writes a message as a line, at once.
+/// Writes a message as a line, immediately.
 pub(super) fn send<T: Serialize>(output: &mut File, message: &T) -> Result<(), FloorError> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

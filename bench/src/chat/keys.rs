@@ -1,29 +1,29 @@
-//! Keys, and how soon what they do is seen.
+//! Types keys, and measures how soon their effect is on the screen.
 
 use std::time::{Duration, Instant};
 
 use super::pty::{PtyScreen, TerminalGrid};
 use crate::BenchError;
 
-/// The rows of the conversation that are surely on the screen, whatever stands below it.
+/// The rows that always belong to the conversation, whatever is shown below it.
 const CONVERSATION: (u16, u16) = (1, 30);
 
-/// How long the letters of a line are, before they are taken back.
+/// The number of letters typed before they are deleted again.
 const LINE: usize = 40;
 
-/// Between two keys, in milliseconds: at no fixed time of a frame.
+/// The pauses between keys, in milliseconds. They vary, so that keys arrive at any time within a frame.
 const PAUSES: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
 
-/// Where pages are turned.
+/// The part of the conversation in which to turn pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageTarget {
-    /// From the end up, as far as it goes, and down from the beginning: what has not been shown.
+    /// Pages that have not been shown: up from the end, then down from the beginning.
     Unseen,
-    /// To and fro, some pages above the end.
+    /// Some pages above the end, back and forth.
     NearEnd,
 }
 
-/// So many keys, one after the other has been seen.
+/// A sequence of keys. Each key is typed after the effect of the previous one is on the screen.
 pub(super) struct KeySequence<'a> {
     screen: &'a mut PtyScreen,
     count: usize,
@@ -39,13 +39,13 @@ impl<'a> KeySequence<'a> {
         }
     }
 
-    /// Waits as someone does who types.
+    /// Pauses like a user who types.
     fn pause(&mut self) -> Result<(), BenchError> {
         let pause = PAUSES[self.times.len() % PAUSES.len()];
         self.screen.watch(Duration::from_millis(pause))
     }
 
-    /// Types something and waits for a drawing that shows it.
+    /// Types a key and waits for a drawing that shows its effect.
     fn press(
         &mut self,
         key: &[u8],
@@ -63,7 +63,7 @@ impl<'a> KeySequence<'a> {
         screen.rows(CONVERSATION.0, CONVERSATION.1)
     }
 
-    /// A key after which the conversation is another picture.
+    /// Types a key and waits until the conversation looks different.
     fn press_until_changed(&mut self, key: &[u8], what: &str) -> Result<(), BenchError> {
         self.pause()?;
         let before = Self::conversation_rows(self.screen);
@@ -72,7 +72,7 @@ impl<'a> KeySequence<'a> {
         })
     }
 
-    /// Letters, written wherever the cursor is.
+    /// Types letters wherever the cursor is.
     pub(super) fn echoed(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             self.pause()?;
@@ -90,7 +90,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Letters into the prompt, and back out of it.
+    /// Types letters into the prompt and deletes them.
     pub(super) fn typed(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             let mut written = String::new();
@@ -119,7 +119,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Pages.
+    /// Turns pages.
     pub(super) fn paged(mut self, where_to: PageTarget) -> Result<Vec<Duration>, BenchError> {
         let (up, down) = (b"\x1b[5~".as_slice(), b"\x1b[6~".as_slice());
         match where_to {
@@ -148,7 +148,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Items, from the last one up.
+    /// Selects items, from the last one upward.
     pub(super) fn chosen(mut self) -> Result<Vec<Duration>, BenchError> {
         self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
@@ -159,7 +159,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Items, each opened or folded and then as it was.
+    /// Expands or collapses items, and then restores each.
     pub(super) fn toggled(mut self) -> Result<Vec<Duration>, BenchError> {
         self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
@@ -173,7 +173,7 @@ impl<'a> KeySequence<'a> {
         Ok(self.times)
     }
 
-    /// Sizes, and in the end the one that it was.
+    /// Resizes the terminal, and restores its size at the end.
     pub(super) fn resized(mut self, own: TerminalGrid) -> Result<Vec<Duration>, BenchError> {
         let sizes = [(80, 24), (160, 50), (100, 30), (own.columns, own.rows)];
         let sizes = sizes.map(|(columns, rows)| TerminalGrid { columns, rows });

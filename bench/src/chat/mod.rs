@@ -1,4 +1,4 @@
-//! `acp chat` on a terminal, with a long conversation: how soon a key is on the screen, and what it all takes.
+//! Measures `acp chat` on a terminal with a long conversation: latency, CPU time and memory.
 
 mod keys;
 mod pty;
@@ -17,31 +17,31 @@ use keys::{KeySequence, PageTarget};
 use pty::{PtyScreen, TerminalGrid};
 pub(crate) use report::{ChatMetric, ChatReport, KeyLatency, claims, table};
 
-/// How large the terminal is.
+/// The size of the terminal.
 const SIZE: TerminalGrid = TerminalGrid {
     columns: 120,
     rows: 40,
 };
 
-/// How many items the conversation has.
+/// The number of items in the conversation.
 const ITEMS: usize = 10_000;
 
-/// How many chunks a second are much for a model: 40,000, of 51 bytes.
+/// The prompt for a stream of 40,000 chunks of 51 bytes per second, which is a lot for a model.
 const STREAM: &str = "stream 40000";
 
-/// What has the agent stream as fast as it can.
+/// The prompt for a stream at full speed.
 const FLOOD: &str = "flood";
 
-/// What is measured, and where.
+/// The benchmark of the chat.
 struct ChatBench<'a> {
     peers: &'a Peers,
-    /// For what the programs keep.
+    /// The directory for files of the programs.
     scratch: &'a Path,
     quick: bool,
     chat: ChatReport,
 }
 
-/// Does all of it once.
+/// Runs the whole benchmark once.
 pub(crate) fn chat(peers: &Peers, scratch: &Path, quick: bool) -> Result<ChatReport, BenchError> {
     fs::create_dir_all(scratch)?;
     let mut bench = ChatBench {
@@ -88,7 +88,7 @@ impl ChatBench<'_> {
         self.chat.facts.push(ChatMetric::new(what, unit, value));
     }
 
-    /// Starts `acp chat` with a session of the agent that is made for this.
+    /// Starts `acp chat` with a session of the benchmark's agent.
     fn start_chat(&self, session: &str) -> Result<PtyScreen, BenchError> {
         let acp = self.peers.acp();
         let agent = self.peers.chat_agent();
@@ -105,7 +105,7 @@ impl ChatBench<'_> {
         PtyScreen::start(&command, SIZE, false)
     }
 
-    /// Waits until a session is there, which its title says; gives how much text it has.
+    /// Waits until the session's title is shown, and returns the amount of text that the title reports.
     fn wait_loaded(&self, screen: &mut PtyScreen) -> Result<(Instant, f64), BenchError> {
         let is = |screen: &PtyScreen| screen.row(0).contains(" bytes");
         let at = match is(screen) {
@@ -121,7 +121,7 @@ impl ChatBench<'_> {
         Ok((at, number.ok_or("the title does not say how much it is")?))
     }
 
-    /// The least that a key can take.
+    /// Measures the floor: the least time that a key can take.
     fn measure_floor(&mut self) -> Result<(), BenchError> {
         let echo = self.peers.echo();
         let mut screen = PtyScreen::start(&Command::new(echo), SIZE, true)?;
@@ -135,7 +135,7 @@ impl ChatBench<'_> {
         Ok(())
     }
 
-    /// How soon it is there, with nothing to show, and what it takes then.
+    /// Measures the start and the memory of an empty chat.
     fn measure_start(&mut self) -> Result<(), BenchError> {
         let (mut drawn, mut typed) = (Vec::new(), Vec::new());
         for _ in 0..self.scaled_count(20) {
@@ -157,7 +157,7 @@ impl ChatBench<'_> {
         Ok(())
     }
 
-    /// The long conversation: at rest, and while an answer comes.
+    /// Measures the long conversation, at rest and while a response arrives.
     fn measure_conversation(&mut self) -> Result<(), BenchError> {
         let items = self.item_count();
         let mut screen = self.start_chat(&format!("conversation-{items}"))?;
@@ -225,7 +225,7 @@ impl ChatBench<'_> {
         Ok(())
     }
 
-    /// One message that is as long as the conversation.
+    /// Measures a single message that is as long as the conversation.
     fn measure_message(&mut self) -> Result<(), BenchError> {
         let mut screen = self.start_chat("message")?;
         self.wait_loaded(&mut screen)?;
@@ -243,7 +243,7 @@ impl ChatBench<'_> {
         Ok(())
     }
 
-    /// Has the agent stream, and waits until it does.
+    /// Makes the agent stream, and waits until it does.
     fn send_task(&self, screen: &mut PtyScreen, task: &str) -> Result<(), BenchError> {
         screen.key(task.as_bytes())?;
         screen.until("the task", |screen| screen.row(37).contains(task))?;
@@ -254,7 +254,7 @@ impl ChatBench<'_> {
         Ok(())
     }
 
-    /// Has it stop.
+    /// Makes the agent stop streaming.
     fn cancel(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         screen.key(b"\x1b")?;
         screen.until("that it has stopped", |screen| {
@@ -263,13 +263,13 @@ impl ChatBench<'_> {
         self.wait_quiet(screen)
     }
 
-    /// Waits until nothing is printed any more.
+    /// Waits until nothing more is printed.
     fn wait_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         let quiet = Duration::from_millis(300);
         screen.until_quiet(quiet)
     }
 
-    /// What is used while nothing happens.
+    /// Measures the resources used while the chat is idle.
     fn measure_idle(
         &mut self,
         screen: &mut PtyScreen,

@@ -1,4 +1,4 @@
-//! A program on a terminal, and what a person sees of it there.
+//! A program on a pseudo-terminal, and the screen that a user would see.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,16 +12,16 @@ use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsi
 
 use crate::BenchError;
 
-/// How long something that must be seen may take.
+/// The time limit for something to appear on the screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a program writes behind a drawing: the end of a synchronized update.
+/// The sequence after each drawing: the end of a synchronized update.
 const DRAWN: &[u8] = b"\x1b[?2026l";
 
-/// What it writes in front of one.
+/// The sequence before each drawing.
 const BEGUN: &[u8] = b"\x1b[?2026h";
 
-/// How large a terminal is, in cells.
+/// The size of a terminal, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TerminalGrid {
     pub(crate) columns: u16,
@@ -32,7 +32,7 @@ fn to_nonzero(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
 }
 
-/// A program on a terminal. Without it the program ends.
+/// A program on a pseudo-terminal. Dropping it kills the program.
 pub(crate) struct PtyScreen {
     child: Child,
     terminal: File,
@@ -40,10 +40,10 @@ pub(crate) struct PtyScreen {
     size: TerminalGrid,
     /// When the program was started.
     started_at: Instant,
-    /// What was read, and when, and is not in the picture: that is taken as it is at the end of a drawing.
+    /// Output that was read but is not on the screen yet, which is updated at the end of each drawing.
     unread: Vec<u8>,
     read_at: Instant,
-    /// The picture is in the middle of a drawing.
+    /// Whether a drawing is in progress.
     drawing: bool,
 }
 
@@ -55,7 +55,8 @@ impl Drop for PtyScreen {
 }
 
 impl PtyScreen {
-    /// Starts a program on a terminal of its own; `raw`: what is typed goes to it as it is, and nothing is echoed.
+    /// Starts a program on a new pseudo-terminal. If `raw` is set, input reaches the program unchanged and is not
+    /// echoed.
     pub(crate) fn start(
         command: &Command,
         size: TerminalGrid,
@@ -120,14 +121,14 @@ impl PtyScreen {
         self.parser.screen()
     }
 
-    /// What a row shows, without the spaces at its end.
+    /// Returns the text of a row, without trailing spaces.
     pub(crate) fn row(&self, row: u16) -> String {
         let mut rows = self.parser.screen().rows(0, self.size.columns);
         let row = rows.nth(usize::from(row)).unwrap_or_default();
         row.trim_end().to_owned()
     }
 
-    /// What the rows show from this one on, so many.
+    /// Returns the text of `count` rows, starting at this one.
     pub(crate) fn rows(&self, from: u16, count: u16) -> Vec<String> {
         let rows = self.parser.screen().rows(0, self.size.columns);
         rows.skip(usize::from(from))
@@ -135,12 +136,12 @@ impl PtyScreen {
             .collect()
     }
 
-    /// Types.
+    /// Types a key.
     pub(crate) fn key(&mut self, keys: &[u8]) -> io::Result<()> {
         self.terminal.write_all(keys)
     }
 
-    /// Gives the terminal another size, of which the program is told.
+    /// Resizes the terminal and notifies the program.
     pub(crate) fn resize(&mut self, size: TerminalGrid) -> io::Result<()> {
         self.size = size;
         let picture = self.parser.screen_mut();
@@ -148,7 +149,7 @@ impl PtyScreen {
         Ok(tcsetwinsize(&self.terminal, winsize(size))?)
     }
 
-    /// Takes in what is printed within a time, and to its end what is drawn then.
+    /// Reads output for the given time, and then until the end of the drawing in progress.
     pub(crate) fn watch(&mut self, time: Duration) -> Result<(), BenchError> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
@@ -164,7 +165,7 @@ impl PtyScreen {
         self.size
     }
 
-    /// Waits until nothing has been printed for so long.
+    /// Waits until nothing has been printed for the given time.
     pub(crate) fn until_quiet(&mut self, quiet: Duration) -> Result<(), BenchError> {
         let begun = Instant::now();
         while self.has_output(quiet)? {
@@ -177,14 +178,14 @@ impl PtyScreen {
         Ok(())
     }
 
-    /// Whether something has been printed, or is within a time.
+    /// Returns whether output is available, or becomes available within the given time.
     fn has_output(&self, time: Duration) -> Result<bool, BenchError> {
         let time = Timespec::try_from(time)?;
         let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
         Ok(poll(&mut fds, Some(&time))? > 0)
     }
 
-    /// Waits for a drawing with which the screen is as it should be, and gives when it was whole.
+    /// Waits until a drawing makes the screen match the predicate. Returns when that drawing was complete.
     pub(crate) fn until(
         &mut self,
         what: &str,
@@ -204,8 +205,8 @@ impl PtyScreen {
         }
     }
 
-    /// Takes in what is printed, up to the end of a drawing, and waits for it at most so long. Gives when that was
-    /// there.
+    /// Reads output up to the end of a drawing, waiting at most until the deadline. Returns when the drawing was
+    /// complete.
     fn read_output(&mut self, time: Duration) -> Result<Option<Instant>, BenchError> {
         if find(&self.unread, DRAWN).is_none() {
             if !self.has_output(time)? {

@@ -1,4 +1,4 @@
-//! What came of it, for people and for `results.json`.
+//! The results of the chat benchmark, for the report and for `results.json`.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use crate::claims::{Claim, ClaimBound};
 use crate::table::figure;
 
-/// How soon keys were on the screen, in milliseconds.
+/// The latency of keys, in milliseconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct KeyLatency {
-    /// What was going on.
+    /// The situation in which the keys were typed.
     pub(crate) when: &'static str,
-    /// What the keys did.
+    /// The effect of the keys.
     pub(crate) what: &'static str,
-    /// Each, in the order in which they were typed.
+    /// The latency of each key, in the order in which they were typed.
     #[serde(skip)]
     times: Vec<Duration>,
     count: usize,
@@ -51,12 +51,12 @@ impl fmt::Display for KeyLatency {
     }
 }
 
-/// Something else that was measured.
+/// Another measured value.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ChatMetric {
     what: &'static str,
     unit: &'static str,
-    /// One of each run.
+    /// The value of each run.
     values: Vec<f64>,
 }
 
@@ -73,7 +73,7 @@ impl ChatMetric {
     }
 }
 
-/// All of it.
+/// The results of the chat benchmark.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct ChatReport {
     pub(super) reactions: Vec<KeyLatency>,
@@ -81,7 +81,7 @@ pub(crate) struct ChatReport {
 }
 
 impl ChatReport {
-    /// Takes in another run.
+    /// Adds the results of another run.
     pub(crate) fn join(&mut self, other: Self) {
         if self.reactions.is_empty() {
             *self = other;
@@ -105,7 +105,7 @@ impl ChatReport {
     }
 }
 
-/// The tables.
+/// Formats the tables.
 pub(crate) fn table(chat: &ChatReport) -> String {
     let mut text =
         "\n### `acp chat`: from a key to the end of the drawing that shows it, 120×40\n\n\
@@ -127,7 +127,7 @@ pub(crate) fn table(chat: &ChatReport) -> String {
     text
 }
 
-/// What is promised of it.
+/// Returns the promises about the chat.
 pub(crate) fn claims(chat: &ChatReport) -> Vec<Claim> {
     let mut claims: Vec<Claim> = chat
         .reactions

@@ -1,9 +1,9 @@
-//! What the system says of a process that has nothing to do.
+//! Reads the resource usage of an idle process from the system.
 
 use std::fs;
 use std::io;
 
-/// How much CPU time a process has used, in all of its threads, in ticks of the system's clock: a hundred a second.
+/// Returns the CPU time that a process has used in all threads, in clock ticks (100 per second).
 pub(super) fn ticks(process: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // Behind the name, which is in brackets and may have anything in it.
@@ -15,7 +15,7 @@ pub(super) fn ticks(process: u32) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other(format!("no times of process {process}")))
 }
 
-/// How often the threads of a process have stopped to wait, since each of them began.
+/// Returns how many times the threads of a process have stopped to wait since they were started.
 pub(super) fn wake_ups(process: u32) -> io::Result<u64> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {

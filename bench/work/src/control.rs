@@ -1,79 +1,79 @@
-//! What the benchmark tells a client on its socket, one JSON object a line.
+//! The commands that the benchmark sends to a client on its socket, one JSON object per line.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// What a client is to do.
+/// A command for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum ClientCommand {
-    /// Open so many sessions, which are the ones that are used from then on.
+    /// Open sessions, which later commands use.
     Open {
-        /// How many.
+        /// The number of sessions.
         sessions: usize,
     },
-    /// Have each open session stream, all at the same time.
+    /// Make all open sessions stream at the same time.
     Stream {
-        /// How many chunks each.
+        /// The number of chunks per session.
         messages: u64,
-        /// How much text in each.
+        /// The text length of each chunk, in bytes.
         bytes: usize,
         /// How long the handler of the first chunk waits, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sleep_ms: Option<u64>,
-        /// How long the client reads nothing, in milliseconds. For the floor only.
+        /// How long the client reads nothing, in milliseconds. Only for the floor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stall_ms: Option<u64>,
-        /// How many are sent a second; as many as can be if it is not given. For ours only.
+        /// The number of chunks per second, or `None` for full speed. Only for our client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<u64>,
     },
-    /// Send so many empty requests.
+    /// Send empty requests.
     Empty {
-        /// How many.
+        /// The number of requests.
         requests: u64,
     },
-    /// Be asked for permission so many times.
+    /// Make the agent request permission.
     Ask {
-        /// How many times.
+        /// The number of requests.
         requests: u64,
     },
-    /// Have the agent read a file.
+    /// Make the agent read a file.
     Read {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// How long it is.
+        /// The size of the file, in bytes.
         bytes: u64,
     },
     /// Load a session.
     Load {
-        /// How many chunks are replayed.
+        /// The number of chunks to replay.
         messages: u64,
-        /// How much text in each.
+        /// The text length of each chunk, in bytes.
         bytes: usize,
     },
 }
 
-/// What a client says.
+/// A report from a client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientReport {
-    /// It is connected to the agent.
+    /// Whether the client is connected to the agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ready: bool,
-    /// How long it took, in nanoseconds.
+    /// How long the work took, in nanoseconds.
     pub ns: u64,
-    /// How long each took, in nanoseconds.
+    /// How long each part took, in nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub each_ns: Vec<u64>,
-    /// What went wrong.
+    /// The reason for a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl ClientReport {
-    /// The first one.
+    /// Creates the first report, which says that the client is ready.
     #[must_use]
     pub fn ready() -> Self {
         Self {
@@ -82,7 +82,7 @@ impl ClientReport {
         }
     }
 
-    /// What began then has been done.
+    /// Creates the report for work that was started at this time and is done.
     #[must_use]
     pub fn since(start: Instant) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl ClientReport {
         }
     }
 
-    /// The same, with how long each part of it took.
+    /// Creates the report for work that is done, with the duration of each part.
     #[must_use]
     pub fn each(self, times: impl IntoIterator<Item = Duration>) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl ClientReport {
         }
     }
 
-    /// It was not done.
+    /// Creates the report for work that failed.
     pub fn failed(error: impl std::fmt::Display) -> Self {
         Self {
             error: Some(error.to_string()),
@@ -108,7 +108,7 @@ impl ClientReport {
         }
     }
 
-    /// As a line for the socket.
+    /// Returns the report as a line for the socket.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
         // Numbers and texts are always JSON.
@@ -118,13 +118,13 @@ impl ClientReport {
     }
 }
 
-/// A time in nanoseconds.
+/// Converts a duration to nanoseconds.
 #[must_use]
 pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The times from each moment to the next.
+/// Returns the durations between consecutive times.
 pub fn gaps(moments: &[Instant]) -> impl Iterator<Item = Duration> + '_ {
     moments
         .iter()

@@ -1,5 +1,4 @@
-//! The work of the benchmark: what agents and clients are told to do, and how it is checked. `../README.md`
-//! says what a peer is.
+//! The benchmark's tasks for agents and clients, and how their results are checked. `../README.md` describes a peer.
 
 mod control;
 mod task;

@@ -1,34 +1,34 @@
-//! What a prompt asks an agent to do, and how a client checks that it was done.
+//! The tasks that a prompt gives an agent, and how a client checks that they were carried out.
 
 use std::fmt::Write;
 
-/// What the words of a prompt say.
+/// A task that a prompt describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BenchTask {
-    /// Send so many chunks with so many bytes of text each.
+    /// Send chunks of text.
     Stream {
-        /// How many.
+        /// The number of chunks.
         messages: u64,
-        /// How much text in each.
+        /// The text length of each chunk, in bytes.
         bytes: usize,
     },
-    /// Send so many chunks, but only so many a second.
+    /// Send chunks of text at a limited rate.
     Pace {
-        /// How many.
+        /// The number of chunks.
         messages: u64,
-        /// How much text in each.
+        /// The text length of each chunk, in bytes.
         bytes: usize,
-        /// How many a second.
+        /// The number of chunks per second.
         rate: u64,
     },
-    /// Ask for permission so many times, one after the other.
+    /// Request permission this many times, one request after the other.
     Ask(u64),
     /// Read a file through the client.
     Read(String),
 }
 
 impl BenchTask {
-    /// Reads the text of a prompt; `None` if it says something else.
+    /// Parses the text of a prompt. Returns `None` if it describes no task.
     #[must_use]
     pub fn of(prompt: &str) -> Option<Self> {
         let (what, rest) = prompt.split_once(' ')?;
@@ -49,7 +49,7 @@ impl BenchTask {
         }
     }
 
-    /// What is to be replayed of a session of this id.
+    /// Returns the chunks to replay for a session with this id.
     #[must_use]
     pub fn of_session(id: &str) -> Option<Self> {
         parse_stream(id.strip_prefix("replay-")?.split_once('-')?)
@@ -63,21 +63,21 @@ fn parse_stream((messages, bytes): (&str, &str)) -> Option<BenchTask> {
     })
 }
 
-/// How many digits each text begins with.
+/// The number of digits at the start of each text.
 const DIGITS: usize = 8;
 
-/// The text of a chunk, made anew for each.
+/// The text of chunks, rewritten for each chunk.
 #[derive(Debug)]
 pub struct BenchText(String);
 
 impl BenchText {
-    /// Texts of so many bytes.
+    /// Creates texts of this length, in bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self("x".repeat(bytes.max(DIGITS)))
     }
 
-    /// The text of the chunk with this number.
+    /// Returns the text of the chunk with this number.
     pub fn of(&mut self, number: u64) -> &str {
         let mut digits = String::with_capacity(DIGITS);
         let _ = write!(digits, "{number:08}");
@@ -86,7 +86,7 @@ impl BenchText {
     }
 }
 
-/// What a session must get, and how much of it has come.
+/// The chunks that a session must receive, and how many have arrived.
 #[derive(Debug, Default)]
 pub struct SessionProgress {
     messages: u64,
@@ -96,7 +96,7 @@ pub struct SessionProgress {
 }
 
 impl SessionProgress {
-    /// So many chunks are to come, with so many bytes each.
+    /// Expects a number of chunks with `bytes` bytes each.
     #[must_use]
     pub fn new(messages: u64, bytes: usize) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl SessionProgress {
         }
     }
 
-    /// A chunk has come.
+    /// Checks a chunk that has arrived.
     pub fn see(&mut self, text: &str) {
         let number = text.get(..DIGITS).and_then(|digits| digits.parse().ok());
         if (number != Some(self.seen) || text.len() != self.bytes) && self.error.is_none() {
@@ -120,13 +120,13 @@ impl SessionProgress {
         self.seen += 1;
     }
 
-    /// How many have come.
+    /// Returns the number of chunks that have arrived.
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Nothing more is to come.
+    /// Checks that all chunks have arrived.
     ///
     /// # Errors
     /// What is wrong or missing.

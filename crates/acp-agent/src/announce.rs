@@ -1,4 +1,4 @@
-//! Announces the slash commands of a session to its client: the page "Slash Commands" of the specification.
+//! Announces the slash commands of a session to its client: "Slash Commands" in the specification.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use acp::agent::Session;
 use crate::context::commands::custom::CustomCommands;
 use crate::session::SessionState;
 
-/// Announces the available slash commands if they have changed: "Advertising commands" of the specification. If the
+/// Announces the available slash commands if they have changed ("Advertising commands" in the specification). If the
 /// model `understands` text, these include the user's custom commands, which are read from the session's directories.
-/// If only the client can reach those directories, there are no custom commands, because a client can read files for an
+/// There are no custom commands if only the client can access those directories, because a client can read files for an
 /// agent but not list them.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// Announces the commands again whenever the session's MCP servers change their prompts.
+/// Announces the commands again whenever the prompts of the session's MCP servers change.
 pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
     // The callback must not keep the session alive.
     let watched = Arc::downgrade(state);

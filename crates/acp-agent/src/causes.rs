@@ -1,8 +1,8 @@
-//! The causes of an error. An HTTP error often says what went wrong only in its last cause.
+//! The chain of causes of an error. For HTTP errors, often only the last cause says what went wrong.
 
 use std::io;
 
-/// Returns the error itself, then its causes, down to the first cause.
+/// Returns the error itself, followed by its causes.
 pub(crate) fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {

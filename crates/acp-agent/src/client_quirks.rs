@@ -3,12 +3,12 @@
 use acp::agent::ClientInfo;
 
 /// Clients that run a terminal's command through a shell without quoting its arguments. They turn `sh -c "cd x &&
-/// make"` into `sh -c cd x && make`, which runs `make` in another directory. That is not the command the user
+/// make"` into `sh -c cd x && make`, which runs `make` in the wrong directory. That is not the command that the user
 /// allowed.
 ///
 /// `vscode-acp-client` is "ACP Client" for VS Code (formulahendry/vscode-acp), whose terminals are Node's `spawn`
 /// with `shell: true`; seen in November 2026.
-const UNQUOTED: [&str; 1] = ["vscode-acp-client"];
+const CLIENTS_WITHOUT_QUOTING: [&str; 1] = ["vscode-acp-client"];
 
 /// Returns `true` if the client supports terminals and runs commands in them exactly as requested.
 pub(crate) fn runs_commands(client: &ClientInfo) -> bool {
@@ -16,7 +16,7 @@ pub(crate) fn runs_commands(client: &ClientInfo) -> bool {
 }
 
 fn is_unquoted(name: &str) -> bool {
-    UNQUOTED.contains(&name)
+    CLIENTS_WITHOUT_QUOTING.contains(&name)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The slash commands of the offline model, and their parser: the page "Slash Commands" of the specification.
+//! The slash commands of the offline model, and their parser: "Slash Commands" in the specification.
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
@@ -11,7 +11,7 @@ pub(crate) enum OfflineCommand {
     },
     Read {
         path: String,
-        /// The first line and, if given, the last, counted from 1.
+        /// The first line and, if given, the last, both counted from 1.
         lines: Option<(u32, Option<u32>)>,
     },
     Search {
@@ -36,11 +36,11 @@ pub(crate) enum OfflineCommand {
     },
 }
 
-/// Text from the user, parsed.
+/// The result of parsing text from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
-    /// A known command with missing or wrong arguments. The text says which arguments it takes.
+    /// A known command with missing or invalid arguments. The string says which arguments it takes.
     Incomplete(String),
     /// The name of a command that does not exist.
     Unknown(String),
@@ -53,7 +53,7 @@ struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// Details that do not fit into the hint. May be empty.
+    /// Details that are not in the hint. May be empty.
     details: &'static str,
 }
 
@@ -94,7 +94,7 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
         hint: Some(
             "PATH, then on the lines below: the text to replace, a line with ===, the replacement",
         ),
-        details: "The text must occur exactly once in the file, exactly as written.",
+        details: "The text must match the file exactly, and occur only once in it.",
     },
     OfflineCommandInfo {
         name: "run",
@@ -188,7 +188,7 @@ pub(crate) fn parse(typed: &str) -> OfflineInput {
     }
 }
 
-/// Parses the arguments of a command. `rest` is everything after the command's name.
+/// Parses the arguments of a command. `rest` is everything after its name.
 fn parse_arguments(name: &str, rest: &str) -> Option<OfflineCommand> {
     let line = rest.trim();
     match name {
@@ -298,7 +298,7 @@ fn trim_line_end(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// Splits a text into its first word, which may be in quotes, and the rest.
+/// Splits text into its first word, which may be quoted, and the rest.
 fn split_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     for quote in ['"', '\''] {

@@ -1,4 +1,4 @@
-//! Reads a session's stored history as the model's conversation.
+//! Reads the model's conversation from the stored history of a session.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
-/// The result given to a tool call that was running when the process exited.
-const ENDED: &str =
+/// The result of a tool call that was running when the process exited.
+const INTERRUPTED: &str =
     "The agent exited before this finished. Some or all of its work may have been done.";
 
 /// The history of a stored session, at one revision.
@@ -25,19 +25,19 @@ pub(crate) struct StoredHistory {
     session: StoredSession,
 }
 
-/// The model's conversation in a session's history.
+/// The model's conversation, read from a session's history.
 pub(crate) struct ModelHistory {
     /// The whole conversation.
     pub(crate) messages: Vec<ModelMessage>,
-    /// The messages at the end of `messages` that are not stored yet.
+    /// The last messages of `messages`, which are not stored yet.
     pub(crate) missing_messages: Vec<ModelMessage>,
 }
 
 impl StoredHistory {
-    pub(crate) fn new(store: Arc<dyn SessionStore>, kept: StoredSession) -> Self {
+    pub(crate) fn new(store: Arc<dyn SessionStore>, session: StoredSession) -> Self {
         Self {
             store,
-            session: kept,
+            session: session,
         }
     }
 
@@ -45,7 +45,7 @@ impl StoredHistory {
         &self.session
     }
 
-    /// Returns the entries from number `from`, in pages, so that they are not all in memory at once.
+    /// Returns the entries starting at number `from`, in pages, so that they are not all in memory at the same time.
     pub(crate) fn pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
@@ -54,8 +54,8 @@ impl StoredHistory {
         }
     }
 
-    /// Reads the model's conversation, and fills the gaps that a killed process may have left. If the client got part
-    /// of a response, that part becomes the model's message. A tool call without a result gets one that says why.
+    /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
+    /// client got becomes the model's message. A tool call without a result gets a result that says why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.pages(EntryFilter::Messages, 0);
@@ -97,16 +97,16 @@ pub(crate) struct EntryPages<'a> {
 }
 
 impl EntryPages<'_> {
-    /// Reads the next page. Returns `None` after the last.
+    /// Reads the next page. Returns `None` after the last one.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<StoreEntry>>, StoreError> {
         let Some(from) = self.next_entry else {
             return Ok(None);
         };
-        let kept = &self.history.session;
+        let session = &self.history.session;
         let page = self
             .history
             .store
-            .read(kept.id.clone(), kept.version, self.filter, from);
+            .read(session.id.clone(), session.version, self.filter, from);
         let page = page.await?;
         self.next_entry = page.next;
         Ok(Some(
@@ -115,7 +115,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// Messages rebuilt from the updates that the client got after the last message stored for the model.
+/// Builds messages from the updates that the client got after the last stored message of the conversation.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,
@@ -169,7 +169,7 @@ impl UnsentMessages {
     }
 }
 
-/// Adds a result to each call without one, because providers reject a conversation in which a result is missing.
+/// Adds a result to each tool call that has none, because providers reject a conversation with missing results.
 fn complete_calls(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();
@@ -195,7 +195,7 @@ fn interrupted_result(id: String) -> ModelMessage {
     ModelMessage::ToolResult(ToolResult {
         id,
         status: ToolStatus::Cancelled,
-        text: ENDED.to_owned(),
+        text: INTERRUPTED.to_owned(),
         data: Value::Null,
         images: Vec::new(),
     })

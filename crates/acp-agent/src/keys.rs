@@ -1,4 +1,4 @@
-//! The providers' API keys: keys from the caller, and keys that the user entered and that are stored in a file.
+//! The providers' API keys: those from the caller, and those that the user entered and that are stored in a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,9 +10,9 @@ use crate::model::provider::secret::Secret;
 use crate::private_file::{self, PrivateError};
 
 /// The maximum size of a key file, in bytes.
-const MAX_FILE: u64 = 64 * 1024;
+const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The account that an API key is for: a provider, or a URL that serves a provider's wire format. A key for one
+/// The account that an API key belongs to: a provider, or a URL that uses a provider's wire format. The key of one
 /// account is never sent to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
@@ -22,13 +22,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// Creates the account for a URL that serves a provider's wire format.
+    /// Creates the account for a URL that uses a provider's wire format.
     pub(crate) fn at(provider: Provider, address: impl Into<String>) -> Self {
         let address = Some(address.into());
         Self { provider, address }
     }
 
-    /// Returns the provider, or the provider whose wire format the URL serves.
+    /// Returns the provider, or the provider whose wire format the URL uses.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.provider
@@ -40,7 +40,7 @@ impl Account {
         self.address.as_deref()
     }
 
-    /// Returns a display name: the host and port of the URL, or the provider.
+    /// Returns a name to show to users: the host and port of the URL, or the provider.
     pub(crate) fn host_or_provider(&self) -> &str {
         let Some(address) = &self.address else {
             return self.provider.as_str();
@@ -86,22 +86,22 @@ pub struct KeySources {
 }
 
 impl KeySources {
-    /// Creates an empty set of sources.
+    /// Creates a value without any keys.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a provider's key. It takes precedence over a key in the file.
+    /// Adds a provider's key, which takes precedence over a key in the file.
     #[must_use]
     pub fn with_key(mut self, provider: Provider, key: Secret) -> Self {
         self.given_keys.push((provider, key));
         self
     }
 
-    /// Adds a key file. The agent then offers clients auth methods that run the agent's program in a terminal with
-    /// `login PROVIDER`, or with `login PROVIDER --at URL` for a model at a URL. The program must implement these
-    /// commands with [`KeyFile::keep`].
+    /// Adds a key file. The agent then offers auth methods that run its program in a terminal, as `login PROVIDER` or,
+    /// for a model at a URL, as `login PROVIDER --at URL`. The program must implement these commands with
+    /// [`KeyFile::keep`].
     #[must_use]
     pub fn file(mut self, file: KeyFile) -> Self {
         self.file = Some(file);
@@ -120,7 +120,7 @@ impl KeySources {
         self.file.as_ref()
     }
 
-    /// Returns the keys added with [`with_key`](Self::with_key), without those in the file.
+    /// Returns the keys that were added with [`with_key`](Self::with_key), but not those in the file.
     pub(crate) fn given_keys(&self) -> KeySet {
         let mut all = BTreeMap::new();
         for (provider, key) in &self.given_keys {
@@ -151,15 +151,15 @@ impl KeySet {
     }
 }
 
-/// A file with API keys that only its owner can read: a JSON object of account names and keys. A file that others can
-/// read is rejected. Its permissions are not silently repaired, because others may have read the keys already.
+/// A file with API keys that only its owner can read: a JSON object from account names to keys. A file that others can
+/// read is rejected rather than repaired, because others may have read the keys already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// Creates a handle to the key file at this path. Neither the file nor its directory needs to exist.
+    /// Creates a handle to the key file at this path. The file and its directory need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -170,7 +170,7 @@ impl KeyFile {
         &self.path
     }
 
-    /// Stores an account's key. It replaces an earlier one.
+    /// Stores the key of an account. It replaces any earlier key.
     ///
     /// # Errors
     /// The file exists and cannot be used, or it cannot be written. In both cases it stays unchanged.
@@ -180,7 +180,7 @@ impl KeyFile {
         })
     }
 
-    /// Removes the key of an account, or all keys. Returns how many were removed.
+    /// Removes the key of an account or, for `None`, all keys. Returns how many were removed.
     ///
     /// # Errors
     /// The same as for [`keep`](Self::keep).
@@ -221,10 +221,10 @@ impl KeyFile {
             Err(e) => return Err(self.error(e)),
         };
         let mut text = String::new();
-        let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
+        let read = file.take(MAX_FILE_SIZE + 1).read_to_string(&mut text);
         read.map_err(|e| self.error(e))?;
-        if text.len() as u64 > MAX_FILE {
-            return Err(self.error(format!("file larger than {MAX_FILE} bytes")));
+        if text.len() as u64 > MAX_FILE_SIZE {
+            return Err(self.error(format!("file larger than {MAX_FILE_SIZE} bytes")));
         }
         // The parser's message may contain a key, so keep only the line.
         serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
@@ -233,7 +233,8 @@ impl KeyFile {
         })
     }
 
-    /// Changes the keys and replaces the file atomically. A lock keeps other processes from changing it meanwhile.
+    /// Changes the keys and replaces the file atomically. A lock prevents other processes from changing the file in the
+    /// meantime.
     fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, String>),
@@ -269,7 +270,7 @@ impl KeyFile {
     }
 }
 
-/// The error for a key file that cannot be used.
+/// Why a key file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
@@ -292,15 +293,15 @@ pub enum KeyFileError {
     Unreadable {
         /// The file's path.
         path: String,
-        /// The line of the error, counted from 1.
+        /// The line with the error, counted from 1.
         line: usize,
     },
-    /// The file cannot be read or written.
+    /// An operation on the file failed.
     #[error("cannot use key file {path}: {why}")]
     Failed {
         /// The file's path.
         path: String,
-        /// The reason.
+        /// Why the operation failed.
         why: String,
     },
 }

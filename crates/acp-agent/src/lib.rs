@@ -89,18 +89,18 @@ use sessions::AgentSessions;
 use store::SessionStore;
 use workspace::Workspace;
 
-/// The default limit on the rounds of one turn.
+/// The default limit on the number of rounds in a turn.
 const MAX_REQUESTS: usize = 200;
 
 /// A coding agent that calls a language model.
 pub struct CodingAgent {
-    /// The tools offered to the model. They are built in the first round, so that a client that only reads the agent's
-    /// capabilities does not wait for them.
+    /// The tools offered to the model. They are created in the first round, so that clients that only read the agent's
+    /// capabilities do not have to wait.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     rules: RuleFiles,
     sessions: AgentSessions,
-    /// The file with the user's own instructions, if one is set. It may not exist.
+    /// The path of the user's own instructions, if set. The file may not exist.
     user_instructions: Option<PathBuf>,
 }
 
@@ -134,7 +134,7 @@ impl CodingAgent {
         }
     }
 
-    /// Sets the maximum number of rounds in a turn; the default is 200. A turn that needs more ends with
+    /// Sets the maximum number of rounds in a turn. The default is 200. A turn that needs more ends with
     /// [`StopReason::MaxTurnRequests`].
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
@@ -142,7 +142,7 @@ impl CodingAgent {
         self
     }
 
-    /// Sets the mode in which sessions start; the default is [`Mode::Ask`].
+    /// Sets the mode in which sessions start. The default is [`Mode::Ask`].
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.sessions.set_mode(mode);
@@ -150,16 +150,16 @@ impl CodingAgent {
     }
 
     /// Sets the files with the user's rules. Together with the [`Mode`], they decide which actions run without a
-    /// permission request. By default only the project's rules apply, which can deny but not allow.
+    /// permission request. By default, only the project's rules apply, which can deny actions but not allow them.
     #[must_use]
     pub fn rules(mut self, rules: RuleFiles) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Runs commands in a [`Sandbox`] for each session. They can write only under the session's directories, in a
+    /// Runs the commands of each session in a [`Sandbox`]. They can write only in the session's directories, in a
     /// temporary directory of their own, and where `rules` allow it. The agent then runs all commands itself, even if
-    /// the client supports terminals, because the sandbox cannot confine those.
+    /// the client supports terminals, because the sandbox does not confine commands of the client.
     ///
     /// # Errors
     /// Sandboxes are not available on this system, or not with these rules.
@@ -170,31 +170,31 @@ impl CodingAgent {
         Ok(self)
     }
 
-    /// Adds the user's own MCP servers to every session, besides those that the client names. If two have the same
-    /// name, the client's is used.
+    /// Adds the user's own MCP servers to every session, in addition to those from the client. If two servers have the
+    /// same name, the client's is used.
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.sessions.serve_with(servers);
         self
     }
 
-    /// Sets how long to wait for MCP servers.
+    /// Sets the time limits for MCP servers.
     #[must_use]
     pub fn mcp_limits(mut self, limits: McpLimits) -> Self {
         self.sessions.wait_for_servers(limits);
         self
     }
 
-    /// Sets the file with the user's own instructions. It is like a project's `AGENTS.md`, and the system prompt of
-    /// each session includes it ahead of the project's. The file need not exist. By default there is none.
+    /// Sets the path of the user's own instructions. They are used like a project's `AGENTS.md`, and come before the
+    /// project's in the system prompt. The file need not exist. By default, there is none.
     #[must_use]
     pub fn user_instructions(mut self, file: impl Into<PathBuf>) -> Self {
         self.user_instructions = Some(file.into());
         self
     }
 
-    /// Stores sessions in `store`. Each update is stored before the client sees it, and clients can list, open and
-    /// delete old sessions. By default the agent forgets a session when it is closed, and does not support these
+    /// Stores sessions in `store`. Each update is stored before it is sent to the client, and clients can list, open
+    /// and delete sessions. By default, the agent forgets a session when it is closed, and does not support these
     /// methods.
     #[must_use]
     pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
@@ -269,9 +269,9 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// Tells clients that they may override the system prompt. An override replaces only the part of the system prompt
-    /// that says who the agent is and how it works. The description of the session and the project's and the user's
-    /// instruction files stay, and so do the permissions.
+    /// Tells clients that they may override the system prompt. An override replaces only the part that describes the
+    /// agent's role and how it works. The description of the session, the instruction files of the project and the
+    /// user, and the permissions stay the same.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         let overriding = SessionSystemPromptOverrideCapabilities::new();
         let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);
@@ -314,14 +314,14 @@ impl acp::Agent for CodingAgent {
         // The library has checked that the session offers this value.
         let value = value.to_string();
         match option.as_str() {
-            mode::OPTION => {
+            mode::MODE_OPTION => {
                 let mode = value.parse();
                 let mode =
                     mode.map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
                 state.set_mode(mode).await?;
             }
-            models::MODEL => state.choose_model(value).await?,
-            models::THOUGHT => state.choose_thought(value).await?,
+            models::MODEL_OPTION => state.choose_model(value).await?,
+            models::THOUGHT_OPTION => state.choose_thought(value).await?,
             _ => {
                 return Err(acp::Error::invalid_params(format!(
                     "config option not found: {option}"
@@ -355,10 +355,10 @@ impl acp::Agent for CodingAgent {
             turn,
             memory: Arc::clone(&state) as _,
         };
-        let asked = state.round_model()?;
+        let round_model = state.round_model()?;
         let running = turn::active::ActiveTurn {
             state: &state,
-            round_model: &asked,
+            round_model: &round_model,
             tools: &self.tools,
             max_requests: self.max_requests,
             user_instructions: self.user_instructions.as_deref(),

@@ -1,4 +1,4 @@
-//! The log of a session. Everything that is stored about an open session is written through it.
+//! The log of a session, through which everything about an open session is stored.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// The maximum size of the entries that are folded together, in bytes.
-const FOLDED_AT_ONCE: usize = 8 * 1024 * 1024;
+/// The maximum size of entries that are folded together, in bytes.
+const MAX_FOLD_BYTES: usize = 8 * 1024 * 1024;
 
-/// A change of the session's properties.
+/// A change to the session's properties.
 type PropertiesChange = Box<dyn FnOnce(&mut SessionProperties) + Send>;
 
-/// The log of a session. It does nothing for a session that is not stored.
+/// The log of a session. For a session that is not stored, it does nothing.
 pub(crate) struct SessionLog(Option<OpenLog>);
 
 #[derive(Clone)]
@@ -35,8 +35,8 @@ struct OpenLog {
 struct SessionLogState {
     version: SessionRevision,
     properties: SessionProperties,
-    /// Messages that an earlier process did not store for the model. They are stored just before the next entry, so
-    /// that opening a session does not change it.
+    /// Messages of the conversation that an earlier process did not store. They are stored just before the next entry,
+    /// so that opening a session does not change it.
     missing_messages: Vec<ModelMessage>,
 }
 
@@ -63,7 +63,8 @@ impl SessionLog {
         }))
     }
 
-    /// Stores an update, which the client must not get earlier. `calls` is the number of tool calls so far.
+    /// Stores an update. Must be called before the update is sent to the client. `calls` is the number of tool calls so
+    /// far.
     pub(crate) async fn record_update(
         &self,
         update: &Update,
@@ -81,7 +82,7 @@ impl SessionLog {
             .await
     }
 
-    /// Stores a message, which the model must not get earlier.
+    /// Stores a message. Must be called before the message is sent to the model.
     pub(crate) async fn record_message(&self, message: &ModelMessage) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
@@ -115,7 +116,7 @@ impl SessionLog {
         }
     }
 
-    /// Folds the entries that are not folded yet into fewer ones.
+    /// Folds the entries that have not been folded yet.
     pub(crate) async fn fold(&self) -> Result<(), StoreError> {
         let Some(logged) = self.0.clone() else {
             return Ok(());
@@ -125,8 +126,8 @@ impl SessionLog {
     }
 }
 
-/// Runs `work` to completion even if the caller is dropped, so that the revisions in memory and in the store never
-/// differ.
+/// Runs `work` to completion even if the caller is dropped, so that the revision in memory always matches the one in
+/// the store.
 async fn run_to_completion(
     work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
 ) -> Result<(), StoreError> {
@@ -170,7 +171,7 @@ impl OpenLog {
         while from < kept.next_entry {
             let mut folder = Folder::default();
             let mut at = Some(from);
-            while let Some(next) = at.filter(|_| folder.bytes() < FOLDED_AT_ONCE) {
+            while let Some(next) = at.filter(|_| folder.bytes() < MAX_FOLD_BYTES) {
                 let page = self
                     .store
                     .read(self.id.clone(), state.version, EntryFilter::All, next);

@@ -1,6 +1,6 @@
-//! The agent's auth methods: the page "Authentication" of the specification.
+//! The agent's auth methods: "Authentication" in the specification.
 //!
-//! The user enters a key into the agent's own program, in a terminal. The key never passes through the client.
+//! The user enters a key into the agent's own program in a terminal. The key never passes through the client.
 
 use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
 use acp::v1::{
@@ -16,11 +16,11 @@ use crate::sessions::AgentSessions;
 
 /// The id of the auth method that looks for keys again. It is for clients that cannot run a program in a terminal: the
 /// user logs in elsewhere, or sets an environment variable.
-const AGAIN: &str = "key";
+const CHECK_AGAIN_METHOD: &str = "key";
 
 impl Authentication for AgentSessions {
-    /// Returns a method for each provider without a key from the caller, a method for each model at a URL without a
-    /// key, and a method that looks for keys again.
+    /// Returns the auth methods: one for each provider without a key from the caller, one for each model at a URL
+    /// without a key, and one that looks for keys again.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
@@ -33,15 +33,16 @@ impl Authentication for AgentSessions {
             }
         }
         let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
-        let again = AuthMethodAgent::new(AGAIN, "Check for a key again")
+        let again = AuthMethodAgent::new(CHECK_AGAIN_METHOD, "Check for a key again")
             .description("After logging in with `acp agent login` in another terminal".to_owned());
         methods.push(AuthMethod::Agent(again));
         methods
     }
 
-    /// Looks for keys again. Some clients authenticate with the first auth method before they open any session. A
-    /// missing key is not an error then if a session can be opened without a key; its model runs slash commands and
-    /// says so. Once a session is open, the user has asked for this after logging in, so a missing key is an error.
+    /// Looks for keys again. Some clients authenticate with the first auth method before they open a session. A missing
+    /// key is no error in that case, if a session can be opened without one: its model runs slash commands and says
+    /// that there is no key. If a session is open, the user has requested this after logging in, so a missing key is an
+    /// error.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();
@@ -58,7 +59,7 @@ impl Authentication for AgentSessions {
         true
     }
 
-    /// Removes all keys that the user entered. Keys in the environment stay.
+    /// Removes all keys that the user entered. Keys in environment variables are not affected.
     async fn logout(&self) -> acp::Result<()> {
         if let Some(file) = self.registry.keys().key_file() {
             let file = file.clone();
@@ -106,8 +107,8 @@ impl CheckAuthStatus for AgentSessions {
 /// Returns the display name of an account's auth method.
 fn auth_method_name(account: &Account) -> String {
     match account.address() {
-        None => format!("Key for {}", account.provider().title()),
-        Some(address) => format!("Key for {address}"),
+        None => format!("API key for {}", account.provider().title()),
+        Some(address) => format!("API key for {address}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The modes of a session: the page "Session Modes" of the specification.
+//! The modes of a session: "Session Modes" in the specification.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,23 +9,23 @@ use acp::v1::{
 };
 
 /// The id of the config option for the mode.
-pub(crate) const OPTION: &str = "mode";
+pub(crate) const MODE_OPTION: &str = "mode";
 
-/// What the agent may do without asking.
+/// A mode: what the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// The agent asks before every change and every command.
     #[default]
     Ask,
-    /// The agent changes and runs nothing. It must ask to leave the mode first.
+    /// The agent does not change or run anything. It must ask the user to leave the mode first.
     Architect,
     /// The agent changes the session's files without asking. It runs commands without asking if they are sandboxed or
-    /// the user's rules allow them. It asks about everything else.
+    /// the user's rules allow them, and asks about everything else.
     Code,
 }
 
 impl Mode {
-    /// All modes, in the order they are offered.
+    /// All modes, in the order in which they are offered.
     pub const ALL: [Self; 3] = [Self::Ask, Self::Architect, Self::Code];
 
     /// Returns the id of the mode.
@@ -46,7 +46,9 @@ impl Mode {
         }
     }
 
-    fn description(self) -> &'static str {
+    /// Returns what the agent may do in the mode, in a sentence for the user.
+    #[must_use]
+    pub fn description(self) -> &'static str {
         match self {
             Self::Ask => "Request permission before making any changes or running commands",
             Self::Architect => "Read and plan without changing files or running commands",
@@ -87,7 +89,7 @@ pub(crate) fn option(mode: Mode) -> SessionConfigOption {
         })
         .collect();
     let select = SessionConfigSelect::new(mode.as_str(), values);
-    SessionConfigOption::new(OPTION, "Mode", select)
+    SessionConfigOption::new(MODE_OPTION, "Mode", select)
         .description("What the agent may do without asking you")
         .category(SessionConfigOptionCategory::Mode)
 }

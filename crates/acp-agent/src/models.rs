@@ -1,8 +1,8 @@
-//! The available models, and the selection of a session.
+//! The available models, and the choice that a session makes among them.
 //!
-//! Models are offered in order of preference: the configured one, those that the user named, those that the servers at
-//! the user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model
-//! is used.
+//! Models are offered in this order: the configured one, those that the user added, those that the servers at the
+//! user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model is
+//! used.
 
 pub(crate) mod config;
 
@@ -29,36 +29,36 @@ use crate::store::stored_session::SessionProperties;
 use config::{ModelChoices, ModelConfig};
 
 /// The id of the config option for the model.
-pub(crate) const MODEL: &str = "model";
+pub(crate) const MODEL_OPTION: &str = "model";
 
 /// The id of the config option for the thought level.
-pub(crate) const THOUGHT: &str = "thought_level";
+pub(crate) const THOUGHT_OPTION: &str = "thought_level";
 
-/// The value for the configured thought level, or the provider's default if none is configured.
-const USUAL: &str = "default";
+/// The value of the option for the default: the configured thought level or, if there is none, the provider's default.
+const DEFAULT_THOUGHT: &str = "default";
 
-/// How long a list of models from a server stays current.
-const FRESH: Duration = Duration::from_secs(30);
+/// How long a list of models from a server remains valid.
+const LIST_LIFETIME: Duration = Duration::from_secs(30);
 
 /// The models of an agent.
 pub(crate) struct ModelRegistry {
-    /// The only model, if there is no choice.
+    /// The only model, if there is no choice of models.
     fixed_model: Option<Arc<dyn Model>>,
     choices: ModelChoices,
     models: ModelFactory,
     offline: Arc<dyn Model>,
     available_models: RwLock<Arc<AvailableModels>>,
-    /// The models that the servers at the user's URLs listed last.
+    /// The models that the servers at the user's URLs listed most recently.
     listed_models: RwLock<HashMap<Account, Vec<ProviderModel>>>,
-    /// When the servers last listed their models. Locked while they do.
+    /// When the servers last listed their models. Locked during a refresh.
     last_refresh: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// The available models, with the keys found last.
+/// The available models, with the keys that were found most recently.
 #[derive(Default)]
 struct AvailableModels {
     models: Vec<AvailableModel>,
-    /// Why the file with the keys could not be read.
+    /// Why the key file could not be read, if it could not.
     key_file_error: Option<KeyFileError>,
 }
 
@@ -66,7 +66,7 @@ struct AvailableModel {
     id: String,
     /// The model, with its key if it has one.
     model: ProviderModel,
-    /// Whether its key no longer exists. Sessions that have chosen the model keep it until they choose another.
+    /// Whether the model's key has been removed. Sessions that have chosen the model keep it until they choose another.
     is_lost: bool,
 }
 
@@ -147,13 +147,13 @@ impl ModelRegistry {
         &self.choices.keys
     }
 
-    /// Returns the configured models that have their own URL and no key yet.
+    /// Returns the configured models that have their own URL but no key yet.
     pub(crate) fn keyless_endpoints(&self) -> impl Iterator<Item = &ProviderModel> {
         self.configured_models()
             .filter(|model| model.base_url.is_some() && model.key.is_none())
     }
 
-    /// Looks for keys again: another process may have added or removed some.
+    /// Looks for keys again, because another process may have added or removed some.
     pub(crate) fn refresh(&self) {
         if self.fixed_model.is_some() {
             return;
@@ -215,15 +215,15 @@ impl ModelRegistry {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
-    /// Looks for keys like [`refresh`](Self::refresh), for callers that must not wait for a disk. Does nothing without
-    /// a key file.
+    /// Looks for keys like [`refresh`](Self::refresh), but without blocking the caller. Does nothing if there is no key
+    /// file.
     pub(crate) async fn refresh_in_background(self: &Arc<Self>) {
         if self.choices.keys.has_file() {
             self.refresh_blocking().await;
         }
     }
 
-    /// Runs [`refresh`](Self::refresh) in a thread that may block.
+    /// Runs [`refresh`](Self::refresh) on a thread that is allowed to block.
     pub(crate) async fn refresh_blocking(self: &Arc<Self>) {
         let choice = Arc::clone(self);
         if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
@@ -231,14 +231,14 @@ impl ModelRegistry {
         }
     }
 
-    /// Gets the lists of models from all servers at the user's URLs at the same time, unless that was done just now. If
-    /// a server fails, its earlier list stays.
+    /// Gets the lists of models from all servers at the user's URLs at the same time, unless that was done recently. If
+    /// a server fails, its previous list is kept.
     pub(crate) async fn list(self: &Arc<Self>) {
         if self.fixed_model.is_some() {
             return;
         }
         let mut asked = self.last_refresh.lock().await;
-        if asked.is_some_and(|when| when.elapsed() < FRESH) {
+        if asked.is_some_and(|when| when.elapsed() < LIST_LIFETIME) {
             return;
         }
         let servers = self.available_models().servers();
@@ -264,7 +264,7 @@ impl ModelRegistry {
         self.refresh_blocking().await;
     }
 
-    /// Gets the lists of models if the chosen model is unknown, because it may be a new one of a server.
+    /// Gets the lists of models if the chosen model is unknown, because a server may have added it.
     pub(crate) async fn list_for(self: &Arc<Self>, chosen: &ModelSelection) {
         if let Some(model) = &chosen.model
             && !self
@@ -315,7 +315,7 @@ impl ModelRegistry {
         Ok(RoundModel { model, thought })
     }
 
-    /// Returns `true` if the model of this selection follows instructions written in natural language.
+    /// Returns `true` if the selected model follows instructions in natural language.
     pub(crate) fn follows_instructions(&self, chosen: &ModelSelection) -> bool {
         match &self.fixed_model {
             Some(only) => only.understands(),
@@ -323,8 +323,8 @@ impl ModelRegistry {
         }
     }
 
-    /// Fails if the model of this selection lacks the key it needs. If the model's key was removed after it was
-    /// offered, this succeeds, so that the session opens and the user can choose another model.
+    /// Checks that the selected model has the key that it requires. A model whose key was removed after it was offered
+    /// passes, so that the session can be opened and the user can choose another model.
     ///
     /// # Errors
     /// [`ModelErrorKind::Unauthorized`], with what to do about it.
@@ -354,7 +354,7 @@ impl ModelRegistry {
         Err(ModelError::of(ModelErrorKind::Unauthorized, why))
     }
 
-    /// Returns the config options of a session with this selection.
+    /// Returns the config options of a session that has made this selection.
     pub(crate) fn options(&self, chosen: &ModelSelection) -> Vec<SessionConfigOption> {
         let offer = self.available_models();
         let Some(current) = offer
@@ -368,7 +368,7 @@ impl ModelRegistry {
         let values = values.map(AvailableModel::to_config_value).collect();
         let select = SessionConfigSelect::new(current.id.as_str(), values);
         let mut options = vec![
-            SessionConfigOption::new(MODEL, "Model", select)
+            SessionConfigOption::new(MODEL_OPTION, "Model", select)
                 .description("The language model to use")
                 .category(SessionConfigOptionCategory::Model),
         ];
@@ -376,7 +376,7 @@ impl ModelRegistry {
         let model = asked.as_ref().map(|asked| &asked.model);
         let levels = model.map_or(&[][..], |model| model.thought_levels());
         if !levels.is_empty() {
-            let usual = SessionConfigSelectOption::new(USUAL, "Default");
+            let usual = SessionConfigSelectOption::new(DEFAULT_THOUGHT, "Default");
             let values = levels
                 .iter()
                 .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
@@ -386,9 +386,9 @@ impl ModelRegistry {
                     .collect();
             let level = chosen.thought.as_deref();
             let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
-            let select = SessionConfigSelect::new(level.unwrap_or(USUAL), values);
+            let select = SessionConfigSelect::new(level.unwrap_or(DEFAULT_THOUGHT), values);
             options.push(
-                SessionConfigOption::new(THOUGHT, "Thinking", select)
+                SessionConfigOption::new(THOUGHT_OPTION, "Thinking", select)
                     .description("How much the model thinks before it answers")
                     .category(SessionConfigOptionCategory::ThoughtLevel),
             );
@@ -398,7 +398,7 @@ impl ModelRegistry {
 }
 
 impl AvailableModels {
-    /// Adds a model, unless it exists. A model with the name of another one on a different server gets an id with its
+    /// Adds a model, unless it exists already. If a model on a different server has the same name, the id contains the
     /// host.
     fn add(&mut self, model: ProviderModel) {
         let account = model.account();
@@ -419,7 +419,7 @@ impl AvailableModels {
         });
     }
 
-    /// Keeps a model that was offered before but has lost its key.
+    /// Keeps a model that was offered earlier but has lost its key.
     fn keep_model(&mut self, before: &AvailableModel) {
         if self.models.iter().any(|offered| offered.id == before.id) {
             return;
@@ -439,7 +439,7 @@ impl AvailableModels {
         self.models.iter().filter(|offered| !offered.is_lost)
     }
 
-    /// Returns one model for each server at the user's URLs that has the key it needs.
+    /// Returns one model for each server at the user's URLs whose key is known, if it requires one.
     fn servers(&self) -> Vec<ProviderModel> {
         let mut servers: Vec<ProviderModel> = Vec::new();
         let models = self.models.iter().map(|offered| &offered.model);
@@ -452,7 +452,7 @@ impl AvailableModels {
         servers
     }
 
-    /// Returns the chosen model, or the first available one if none was chosen or the chosen one does not exist.
+    /// Returns the selected model. If none was selected or it does not exist, returns the first available one.
     fn find_selected(&self, chosen: &ModelSelection) -> Option<&AvailableModel> {
         let wanted = chosen.model.as_deref();
         let mut models = self.models.iter();

@@ -4,20 +4,20 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The error for a file or directory that cannot be made private.
+/// Why a file or directory cannot be made private.
 #[derive(Debug)]
 pub(crate) enum PrivateError {
     /// The file or directory belongs to another user.
     NotOurs { path: String },
-    /// Any other error, described by the text.
+    /// Any other error, as a message.
     Failed(String),
 }
 
-/// The result of opening a private file for reading.
+/// The result of opening a file that must be private.
 pub(crate) enum PrivateOpen {
-    /// The opened file, which only its owner can access.
+    /// The open file. Only its owner can access it.
     Private(File),
-    /// The file belongs to the user, but others can access it.
+    /// The file belongs to the user, but others can access it too.
     #[cfg_attr(not(unix), allow(dead_code))]
     ReadableByOthers,
     /// The file belongs to another user, or is not a regular file.
@@ -137,7 +137,7 @@ mod system {
     }
 }
 
-/// Private files on Windows. A user's directories are in their profile, which is already private.
+/// Private files on Windows. A user's directories are in the user's profile, which is already private.
 #[cfg(not(unix))]
 mod system {
     use std::fs::{File, OpenOptions};

@@ -1,48 +1,48 @@
-//! Detection of a project's test command, based on the files in its directory.
+//! Detects a project's test command from the files in its directory.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What has been read of a project's directory so far.
+/// The files and directories of a project that have been read.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
-    /// The names of its entries. Names of directories end with `/`.
+    /// The names of the entries in the project's directory. Names of directories end with `/`.
     pub(crate) names: Vec<&'a str>,
-    /// The contents of files in it. `None` if a file cannot be read.
+    /// The contents of the files that were read. `None` for a file that cannot be read.
     pub(crate) texts: HashMap<&'a str, Option<&'a str>>,
-    /// The names of the entries in its subdirectories. `None` if a subdirectory cannot be listed.
+    /// The names of the entries in subdirectories that were listed. `None` for a directory that cannot be listed.
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// The result of detecting the test command, or what to read first.
+/// The test command, or what to read next to detect it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
-    /// The test command, and why it was chosen.
+    /// The test command, and the reason for choosing it.
     Command {
         command: &'static str,
         because: &'static str,
     },
-    /// A file to read first.
+    /// Read this file next.
     Read(&'static str),
-    /// A directory to list first.
+    /// List this directory next.
     List(&'static str),
-    /// No test command was found.
+    /// The project has no test command that can be detected.
     Nothing,
 }
 
-/// The command that runs pytest. As a Python module, pytest finds the project's own packages.
+/// The command that runs pytest. As a Python module, pytest also finds the project's own packages.
 const PYTEST: &str = if cfg!(windows) {
     "python -m pytest"
 } else {
     "python3 -m pytest"
 };
 
-/// A description, for the user, of the files that determine the test command.
-pub(crate) const LOOKED_FOR: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
+/// Describes, for the user, the files from which the test command is detected.
+pub(crate) const TEST_FILES: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
      settings or tests, `go.mod`, or `Makefile` with a `test` target";
 
-/// Detects the test command, or returns what to read first.
+/// Detects the test command, or returns what to read next.
 pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
     let found = |command, because| ProjectHint::Command { command, because };

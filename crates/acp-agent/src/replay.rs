@@ -1,4 +1,4 @@
-//! Replays a session's history to its client.
+//! Replays the history of a session to its client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,14 +23,14 @@ use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
 use crate::text::{fenced, tail};
 
-/// The maximum size of a terminal's output shown as text, in bytes. The end of the output is kept.
-const PRINTED: usize = 64 * 1024;
+/// The maximum size of a terminal's output that is shown as text, in bytes. The end of the output is kept.
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// The text for a tool call that never finished.
-const ENDED: &str = "The agent exited before this finished.";
+/// The content of a tool call that never finished.
+const UNFINISHED: &str = "The agent exited before this finished.";
 
-/// The text for a client terminal whose output is unknown.
-const GONE: &str = "The terminal was released, and its output was not stored.";
+/// The content of a client terminal whose output is unknown.
+const OUTPUT_NOT_STORED: &str = "The terminal was released, and its output was not stored.";
 
 /// Replays the history of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
@@ -62,15 +62,15 @@ pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Resu
 struct HistoryReplay<'a> {
     session: &'a Session,
     is_v2: bool,
-    /// The prompt that started the turn.
+    /// The prompt that started the current turn.
     prompt: Option<MessageId>,
-    /// The messages of the turn that have been started. A client of version 2 that still has them must replace them, so
-    /// that it does not show them twice.
+    /// The messages of the turn that have been started. A version 2 client that still has such a message must replace
+    /// it, so that it is not shown twice.
     started_messages: HashSet<MessageId>,
-    /// The output of the agent's own terminals in the turn. For long output, only the end.
+    /// The output of the agent's own terminals in the turn. Only the end of long output is kept.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The tool calls of the turn that have not ended or that show terminals. Which terminals were the agent's own, and
-    /// what they printed, may be known only at the end of the turn.
+    /// The tool calls of the turn that have not ended or that show terminals. It may not be known until the end of the
+    /// turn which terminals were the agent's own and what they printed.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
     /// The compaction that is running in the turn, if any.
     compaction: Option<CompactionId>,
@@ -79,7 +79,7 @@ struct HistoryReplay<'a> {
 #[derive(Default)]
 struct ReplayedCall {
     content: Vec<ToolCallOutput>,
-    /// The content that the client has.
+    /// The content that the client already has.
     shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
@@ -143,8 +143,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the update for a chunk of a message. In version 2 the first chunk becomes the message itself, which
-    /// replaces what the client still has of it.
+    /// Returns the update for a chunk of a message. In version 2, the first chunk becomes a message update, which
+    /// replaces the message that the client may still have.
     fn chunk_or_message(
         &mut self,
         chunk: MessageChunk,
@@ -159,7 +159,7 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Sends a plan. For a client that supports only one plan, the steps of all plans are sent.
+    /// Sends a plan. If the client supports only one plan, sends the steps of all plans together.
     async fn send_plan(&mut self, update: PlanUpdate) -> acp::Result<()> {
         match Update::PlanUpdate(update).into_v1() {
             Some(V1::PlanUpdate(PlanUpdateV1 {
@@ -238,7 +238,7 @@ impl HistoryReplay<'_> {
         self.session.update(update).await
     }
 
-    /// Converts a status for the protocol version of the connection.
+    /// Converts a status to the protocol version of the connection.
     fn status_in_dialect(&self, status: &ToolCallStatus) -> ToolCallStatus {
         match status {
             ToolCallStatus::Cancelled if !self.is_v2 => ToolCallStatus::Failed,
@@ -246,8 +246,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the content of a tool call that is known so far. If `all` is set, the turn has ended and no more content
-    /// will follow.
+    /// Returns the known content of a tool call. `all` means that the turn has ended, so that no more content will
+    /// follow.
     fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {
@@ -259,14 +259,14 @@ impl HistoryReplay<'_> {
                 Some(_) if self.is_v2 => shown.push(content.clone()),
                 Some(printed) => {
                     let printed = String::from_utf8_lossy(printed);
-                    let printed = tail(&printed, PRINTED);
+                    let printed = tail(&printed, MAX_OUTPUT_BYTES);
                     shown.extend((!printed.is_empty()).then(|| text(fenced(printed)).into()));
                 }
                 None if all => {
                     let output = call.raw_output.as_ref().and_then(|data| data.get("output"));
                     let output = output.and_then(Value::as_str);
-                    let output = output.map(|output| text(fenced(tail(output, PRINTED))));
-                    shown.push(output.unwrap_or_else(|| text(GONE)).into());
+                    let output = output.map(|output| text(fenced(tail(output, MAX_OUTPUT_BYTES))));
+                    shown.push(output.unwrap_or_else(|| text(OUTPUT_NOT_STORED)).into());
                 }
                 None => {}
             }
@@ -308,18 +308,18 @@ impl HistoryReplay<'_> {
         }
         let printed = self.terminals.entry(chunk.terminal_id).or_default();
         printed.extend(STANDARD.decode(&chunk.data).unwrap_or_default());
-        if printed.len() > 2 * PRINTED {
-            printed.drain(..printed.len() - PRINTED);
+        if printed.len() > 2 * MAX_OUTPUT_BYTES {
+            printed.drain(..printed.len() - MAX_OUTPUT_BYTES);
         }
         Ok(())
     }
 
-    /// Ends the turn. Its calls are no longer running, and the output of its terminals is complete.
+    /// Ends the turn: its calls are no longer running, and the output of its terminals is complete.
     async fn end_turn(&mut self) -> acp::Result<()> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.call_content(&call, true);
             if !call.has_ended {
-                content.push(text(ENDED).into());
+                content.push(text(UNFINISHED).into());
                 call.set_status(&ToolCallStatus::Failed);
             } else if content == call.shown_content {
                 continue;
@@ -331,7 +331,7 @@ impl HistoryReplay<'_> {
         }
         if let Some(id) = self.compaction.take() {
             let update = CompactionUpdate::new(id, CompactionStatus::Failed);
-            show_compaction(self.session, update.error(ENDED.to_owned())).await?;
+            show_compaction(self.session, update.error(UNFINISHED.to_owned())).await?;
         }
         self.terminals.clear();
         self.started_messages.clear();

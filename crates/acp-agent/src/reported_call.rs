@@ -1,5 +1,6 @@
-//! Tool calls as reported to the client. An update contains only what changed, and always the status: some clients
-//! treat a call as completed if an update has no status, and show content twice if it is sent twice.
+//! Tool calls, as they are reported to the client. Each update contains only the fields that changed, but always the
+//! status. Some clients treat a call as completed if an update has no status, and show content twice if it is sent
+//! twice.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +10,10 @@ use acp::v1::{
     ToolCallUpdate,
 };
 
-/// The status of a cancelled call in version 2. Version 1 has none.
+/// The status of a cancelled call in version 2. Version 1 has no such status.
 const CANCELLED: &str = "cancelled";
 
-/// A tool call that was reported to the client.
+/// A tool call that has been reported to the client.
 pub(crate) struct ReportedCall {
     handle: ToolCallHandle,
     is_v2: bool,
@@ -20,10 +21,10 @@ pub(crate) struct ReportedCall {
 }
 
 struct ReportedCallState {
-    /// The fields that the client already has.
+    /// The fields as the client has them.
     reported: ToolCallUpdate,
     status: ToolCallStatus,
-    /// The changes to send with the next update.
+    /// Changes that will be sent with the next update.
     deferred_update: ToolCallUpdate,
 }
 
@@ -62,8 +63,8 @@ impl ReportedCall {
         self.handle.new_update()
     }
 
-    /// Reports a change together with deferred changes. Omits fields that the client already has, and sends nothing if
-    /// none are left.
+    /// Reports a change, along with the deferred ones. Leaves out fields that the client already has, and sends nothing
+    /// if no fields are left.
     pub(crate) async fn update(&self, change: ToolCallUpdate) -> acp::Result<()> {
         let update = {
             let mut state = self.lock_state();
@@ -131,7 +132,7 @@ impl ReportedCall {
     }
 }
 
-/// Creates content from a text.
+/// Creates content that consists of text.
 pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
     ContentBlock::text(text).into()
 }
@@ -152,7 +153,7 @@ fn merge(into: &mut ToolCallUpdate, change: ToolCallUpdate) {
     overwrite(&mut into.raw_output, change.raw_output);
 }
 
-/// Removes fields that the client already has from an update.
+/// Removes the fields of an update that the client already has.
 fn omit_unchanged_fields(update: &mut ToolCallUpdate, told: &ToolCallUpdate) {
     fn omit_unchanged<T: PartialEq>(update: &mut Option<T>, told: &Option<T>) {
         if update == told {

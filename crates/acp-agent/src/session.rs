@@ -27,11 +27,11 @@ use crate::workspace::access::WorkspaceAccess;
 
 use steering::Steering;
 
-/// The agent's handle to an open session, held by the `acp` crate.
+/// A handle to an open session, which the `acp` crate passes to the agent.
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// A reference count of open sessions: each holds a clone.
+    /// Counts the open sessions: each of them holds a clone.
     pub(crate) _count: Arc<()>,
 }
 
@@ -43,10 +43,10 @@ impl std::fmt::Debug for OpenSession {
 
 /// The state of an open session.
 pub(crate) struct SessionState {
-    /// Direct access to the session's directories, or the reason why this process cannot access them.
+    /// Direct access to the session's directories, or the reason why this process has none.
     access: Result<WorkspaceAccess, String>,
     log: SessionLog,
-    /// The session's directories, the working directory first.
+    /// The session's directories. The first one is the working directory.
     roots: Vec<String>,
     /// The agent's models.
     registry: Arc<ModelRegistry>,
@@ -54,13 +54,13 @@ pub(crate) struct SessionState {
     pub(crate) is_sandboxed: bool,
     mutable: Mutex<MutableSessionState>,
     pub(crate) servers: SessionMcpServers,
-    /// The conversation with the model. Locked by the running turn.
+    /// The conversation with the model. The running turn holds the lock.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
     /// The session's slash commands.
     pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
-    /// Messages for the running turn.
+    /// The queue of messages for the running turn.
     pub(crate) steering: Steering,
-    /// The client's own instructions for the model.
+    /// The client's own instructions for the model, if any.
     pub(crate) client_prompt: Option<ClientPrompt>,
 }
 
@@ -79,7 +79,7 @@ struct MutableSessionState {
 }
 
 impl SessionState {
-    /// Creates the state of a new or reopened session.
+    /// Creates the state of a session that is new or reopened.
     pub(crate) fn new(
         own: Result<WorkspaceAccess, String>,
         sandboxed: bool,
@@ -138,24 +138,24 @@ impl SessionState {
         Ok(())
     }
 
-    /// Returns the model and thought level chosen in the session.
+    /// Returns the model and the thought level that were chosen in the session.
     pub(crate) fn model_selection(&self) -> ModelSelection {
         self.lock_mutable().selection.clone()
     }
 
     pub(crate) async fn choose_model(&self, id: String) -> Result<(), StoreError> {
-        let kept = id.clone();
+        let value = id.clone();
         self.log
-            .change(move |properties| properties.model = Some(kept))
+            .change(move |properties| properties.model = Some(value))
             .await?;
         self.lock_mutable().selection.model = Some(id);
         Ok(())
     }
 
     pub(crate) async fn choose_thought(&self, id: String) -> Result<(), StoreError> {
-        let kept = id.clone();
+        let value = id.clone();
         self.log
-            .change(move |properties| properties.thought_level = Some(kept))
+            .change(move |properties| properties.thought_level = Some(value))
             .await?;
         self.lock_mutable().selection.thought = Some(id);
         Ok(())
@@ -168,19 +168,19 @@ impl SessionState {
             .map_err(failure)
     }
 
-    /// Returns `true` if the session's model follows instructions written in natural language.
+    /// Returns `true` if the session's model follows instructions in natural language.
     pub(crate) fn follows_instructions(&self) -> bool {
         self.registry.follows_instructions(&self.model_selection())
     }
 
-    /// Returns the session's config options, most important first: Session Config Options, "Option Ordering".
+    /// Returns the session's config options, most important first (Session Config Options, "Option Ordering").
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let mut options = vec![mode::option(self.mode())];
         options.extend(self.registry.options(&self.model_selection()));
         options
     }
 
-    /// Returns the remembered answer for `subject` in the session's directories.
+    /// Returns the remembered answer for `subject` that applies in the session's directories.
     pub(crate) fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool> {
         self.lock_mutable().always_answers.get(subject).copied()
     }
@@ -222,7 +222,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Stores an update, which the client must not get earlier.
+    /// Stores an update. Must be called before the update is sent to the client.
     pub(crate) async fn record(&self, update: &Update) -> Result<(), StoreError> {
         let calls = self.lock_mutable().calls;
         self.log.record_update(update, calls).await
@@ -234,13 +234,13 @@ impl SessionState {
         conversation: &mut Conversation,
         message: ModelMessage,
     ) -> Result<(), StoreError> {
-        let kept = self.log.record_message(&message).await;
+        let value = self.log.record_message(&message).await;
         // Added even if it cannot be stored, because each call must have its result.
         conversation.push(message);
-        kept
+        value
     }
 
-    /// Compacts the conversation and stores the compaction. If it cannot be stored, the conversation does not change.
+    /// Compacts the conversation and stores the compaction. If storing it fails, the conversation is not changed.
     pub(crate) async fn compact(
         &self,
         conversation: &mut Conversation,
@@ -251,7 +251,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// Derives the title of a session without one from the prompt (see `title.rs`). Returns the new title, if any.
+    /// Gives a session without a title one that is derived from the prompt (see `title.rs`). Returns the new title, if
+    /// there is one.
     pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
         if self.lock_mutable().title.is_some() {
             return Ok(None);
@@ -259,25 +260,25 @@ impl SessionState {
         let Some(title) = crate::title::title(prompt) else {
             return Ok(None);
         };
-        let kept = title.clone();
+        let value = title.clone();
         self.log
-            .change(move |properties| properties.title = Some(kept))
+            .change(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.clone());
         Ok(Some(title))
     }
 
-    /// Sets the title that the user chose.
+    /// Sets a title chosen by the user.
     pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
-        let kept = title.to_owned();
+        let value = title.to_owned();
         self.log
-            .change(move |properties| properties.title = Some(kept))
+            .change(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.to_owned());
         Ok(())
     }
 
-    /// Unarchives the session, so that it appears in lists again.
+    /// Unarchives the session, so that lists contain it again.
     pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
         self.log
             .change(|properties| properties.archived = false)

@@ -1,4 +1,4 @@
-//! The agent's sessions, open and stored.
+//! The agent's sessions, both open and stored.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{ClientPrompt, SessionFilter, SessionProperties, StoredSession};
 use crate::workspace::access::WorkspaceAccess;
 
-/// The number of sessions on a page of the list.
-const PAGE: usize = 100;
+/// The number of sessions on a page of a list.
+const PAGE_SIZE: usize = 100;
 
 /// The agent's sessions.
 pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
-    /// The initial mode of a session.
+    /// The mode in which sessions start.
     mode: Mode,
-    /// A reference count of open sessions: each holds a clone.
+    /// Counts the open sessions: each of them holds a clone.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
-    /// How commands are sandboxed, or `None` if they are not.
+    /// The sandbox rules for commands, or `None` if commands are not sandboxed.
     sandbox: Option<SandboxRules>,
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
@@ -87,7 +87,7 @@ impl AgentSessions {
         Arc::strong_count(&self.open_count) > 1
     }
 
-    /// Returns `self` if the agent stores sessions, `None` otherwise.
+    /// Returns `self` if the agent stores sessions, otherwise `None`.
     pub(crate) fn persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
@@ -115,8 +115,8 @@ impl AgentSessions {
         let log = match &self.store {
             None => SessionLog::none(),
             Some(store) => {
-                let kept = store.create(session.id().clone(), properties.clone());
-                SessionLog::new(Arc::clone(store), kept.await?, Vec::new())
+                let stored = store.create(session.id().clone(), properties.clone());
+                SessionLog::new(Arc::clone(store), stored.await?, Vec::new())
             }
         };
         let state = self.new_state(session, own, log, &properties, Vec::new());
@@ -132,8 +132,8 @@ impl AgentSessions {
     ) -> acp::Result<OpenedSession<OpenSession>> {
         let store = self.store()?;
         let own = self.open_access(session).await?;
-        let kept = store.find(session.id().clone()).await?;
-        let past = StoredHistory::new(Arc::clone(store), kept);
+        let stored = store.find(session.id().clone()).await?;
+        let past = StoredHistory::new(Arc::clone(store), stored);
         self.check_authorized(&ModelSelection::of(&past.stored_session().properties))
             .await?;
         let ModelHistory {
@@ -156,10 +156,10 @@ impl AgentSessions {
             .await?;
         }
         // A new system prompt replaces the stored one. Without a new one, the stored one stays in force.
-        let said = setup.system_prompt.as_ref().map(ClientPrompt::of);
-        if said.is_some() && said != properties.client_prompt {
-            properties.client_prompt.clone_from(&said);
-            log.change(move |properties| properties.client_prompt = said)
+        let client_prompt = setup.system_prompt.as_ref().map(ClientPrompt::of);
+        if client_prompt.is_some() && client_prompt != properties.client_prompt {
+            properties.client_prompt.clone_from(&client_prompt);
+            log.change(move |properties| properties.client_prompt = client_prompt)
                 .await?;
         }
         let state = self.new_state(session, own, log, &properties, messages);
@@ -196,15 +196,15 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// Checks that a session with this selection can use its model: Authentication, "Session Creation". Looks for keys
+    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). Looks for keys
     /// again first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(failure)
     }
 
-    /// Lists the models of the servers at the user's URLs, and sends the client the config options if they have
-    /// changed.
+    /// Lists the models of the servers at the user's URLs. If they have changed, sends the session's config options to
+    /// the client.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
         let choice = Arc::clone(&self.registry);
         // The task must not keep a closed session alive.
@@ -224,7 +224,7 @@ impl AgentSessions {
         });
     }
 
-    /// Opens the agent's own access to a session's directories.
+    /// Opens direct access to a session's directories.
     async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
         let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
         // A client that gives access to its files may run where this process cannot reach them, for example in a
@@ -301,7 +301,10 @@ impl ListSessions for AgentSessions {
             _ => Some(false),
         };
         let filter = SessionFilter::default().cwd(request.cwd).archived(archived);
-        let listed = self.store()?.list(filter, request.cursor, PAGE).await?;
+        let listed = self
+            .store()?
+            .list(filter, request.cursor, PAGE_SIZE)
+            .await?;
         let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(session_info).collect();
         let mut page = ListSessionsResponse::new(sessions);
         page.next_cursor = listed.cursor;
@@ -309,19 +312,19 @@ impl ListSessions for AgentSessions {
     }
 }
 
-fn session_info(kept: StoredSession) -> SessionInfo {
-    let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
-        .additional_directories(kept.properties.additional_directories);
+fn session_info(stored: StoredSession) -> SessionInfo {
+    let mut info = SessionInfo::new(stored.id, stored.properties.cwd)
+        .additional_directories(stored.properties.additional_directories);
     // A time outside the calendar's range is omitted.
-    info.updated_at = Timestamp::try_from(kept.updated_at)
+    info.updated_at = Timestamp::try_from(stored.updated_at)
         .ok()
         .map(format_milliseconds);
-    info.title = kept.properties.title;
-    info.archived = Some(kept.properties.archived);
+    info.title = stored.properties.title;
+    info.archived = Some(stored.properties.archived);
     info
 }
 
-/// Formats a time as the protocol writes it, with milliseconds.
+/// Formats a time as in the protocol, with milliseconds.
 fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -346,11 +349,11 @@ impl SetSessionTitle<OpenSession> for AgentSessions {
             Some(open) => open.state.rename(&title).await?,
             None => {
                 let store = self.store()?;
-                let kept = store.find(id.clone()).await?;
-                let mut properties = kept.properties;
+                let stored = store.find(id.clone()).await?;
+                let mut properties = stored.properties;
                 properties.title = Some(title.clone());
                 store
-                    .append(id.clone(), kept.version, Vec::new(), Some(properties))
+                    .append(id.clone(), stored.version, Vec::new(), Some(properties))
                     .await?;
             }
         }

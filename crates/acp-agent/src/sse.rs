@@ -1,35 +1,36 @@
-//! A parser for server-sent events, as defined by the HTML standard. It accepts bytes as they arrive and limits the
-//! size of an event. It is used for language models and for MCP servers.
+//! A parser for server-sent events, as specified by the HTML standard. It accepts bytes as they arrive, and limits the
+//! size of an event. It is used for language models and MCP servers.
 
 /// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// The event type. Empty for `message`.
+    /// The type of the event. Empty for the default type, `message`.
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
-/// The error for an event that exceeds this limit, in bytes.
+/// The error for an event larger than this limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event larger than {0} bytes")]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
-/// A reader for events of a stream that arrives in chunks, split anywhere. It buffers at most one event and one chunk.
+/// A parser for a stream of events that arrives in chunks, split anywhere. It buffers at most one event and one chunk.
 pub(crate) struct SseReader {
-    /// The maximum number of bytes of an event.
+    /// The maximum size of an event, in bytes.
     limit: usize,
-    /// The bytes received. Those before `read_position` have been read.
+    /// The received bytes. Those before `read_position` have been processed.
     bytes: Vec<u8>,
-    /// The number of bytes read.
+    /// The number of bytes that have been processed.
     read_position: usize,
-    /// The number of bytes scanned. There is no line end between `read_position` and here.
+    /// The number of bytes that have been scanned for a line end. There is none between `read_position` and this
+    /// position.
     scanned_position: usize,
-    /// The event so far.
+    /// The event that is being read.
     event: SseEvent,
     has_data: bool,
-    /// Whether the last line ended with CR, so that a following LF belongs to that line end.
+    /// Whether the last line ended with CR. If so, an LF that follows belongs to the same line end.
     after_cr: bool,
-    /// Whether no line has been read yet. The first line may start with a byte order mark.
+    /// Whether no line has been read yet. Only the first line may start with a byte order mark.
     is_first_line: bool,
 }
 
@@ -57,7 +58,7 @@ impl SseReader {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Returns the next complete event, if there is one. An event cut off by the end of the stream is never returned.
+    /// Returns the next complete event, if any. An event that is cut off by the end of the stream is never returned.
     ///
     /// # Errors
     /// The event is too large. The rest of the stream cannot be read.
@@ -125,7 +126,7 @@ impl SseReader {
         false
     }
 
-    /// Fails if the event, with `unfinished` bytes of an incomplete line, is too large.
+    /// Checks the size of the current event, including `unfinished` bytes of an incomplete line.
     fn check_size(&mut self, unfinished: usize) -> Result<(), EventTooLarge> {
         let size = self.event.name.len() + self.event.data.len() + unfinished;
         if size <= self.limit {

@@ -1,11 +1,11 @@
-//! Helpers that shorten and quote text.
+//! Functions to shorten and quote text.
 
-/// Returns the first line of a text, cut after 120 characters. Adds ` …` if the text is longer.
+/// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was left out.
 pub(crate) fn one_line(text: &str) -> String {
-    const LONGEST: usize = 120;
+    const MAX_CHARS: usize = 120;
     let mut line = text.lines().next().unwrap_or_default().trim_end();
     let mut cut = line.len() < text.trim_end().len();
-    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+    if let Some((end, _)) = line.char_indices().nth(MAX_CHARS) {
         (line, cut) = (line.get(..end).unwrap_or_default(), true);
     }
     if cut {
@@ -15,7 +15,7 @@ pub(crate) fn one_line(text: &str) -> String {
     }
 }
 
-/// Formats plain text as a Markdown code block.
+/// Formats text as a Markdown code block.
 pub(crate) fn fenced(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
@@ -32,7 +32,7 @@ pub(crate) fn fenced(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}")
 }
 
-/// Returns the start of a text, at most `most` bytes, cut between characters.
+/// Returns the start of a text: at most `most` bytes, without splitting a character.
 pub(crate) fn head(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -41,7 +41,7 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the end of a text, at most `most` bytes, cut between characters.
+/// Returns the end of a text: at most `most` bytes, without splitting a character.
 pub(crate) fn tail(text: &str, most: usize) -> &str {
     let mut start = text.len().saturating_sub(most);
     while !text.is_char_boundary(start) {

@@ -1,39 +1,40 @@
-//! Session titles, derived from the user's first prompt: the field `title` of "SessionInfo" on the page "Session List"
-//! of the specification.
+//! Session titles, derived from the user's first prompt: the field `title` in "Session List", "SessionInfo" of the
+//! specification.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use crate::text::{head, one_line};
 
 /// The maximum number of bytes of a prompt that are searched for a title.
-const LOOKED_AT: usize = 16 * 1024;
+const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 
-/// First prompts that say nothing about the session, so that the title comes from the next prompt.
-const NOTHING_SAID: [&str; 2] = ["/help", "/compact"];
+/// Prompts that say nothing about the session. If the first prompt is one of them, the title comes from the next
+/// prompt.
+const UNINFORMATIVE_PROMPTS: [&str; 2] = ["/help", "/compact"];
 
-/// Returns the title of a session with this first prompt: the first line that has words, without its Markdown. If there
-/// is no text, returns the name of an attachment.
+/// Returns the title of a session with this first prompt: the first line that contains words, without Markdown. If
+/// there is no text, returns the name of an attachment.
 pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
     let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();
     if let Some(text) = texts.peek()
-        && NOTHING_SAID.contains(&text.trim())
+        && UNINFORMATIVE_PROMPTS.contains(&text.trim())
     {
         return None;
     }
     texts
-        .find_map(|text| head(text, LOOKED_AT).lines().find_map(title_words))
+        .find_map(|text| head(text, MAX_SEARCHED_BYTES).lines().find_map(title_words))
         .or_else(|| prompt.iter().find_map(attachment_name))
         .map(|title| one_line(&title))
 }
 
-/// Cleans a title that the user chose. Returns `None` if nothing visible is left.
+/// Cleans a title that the user chose. Returns `None` if nothing visible remains.
 pub(crate) fn of_person(title: &str) -> Option<String> {
     let title = clean_text(title);
     let title = title.trim();
     (!title.is_empty()).then(|| one_line(title))
 }
 
-/// Returns the text of a line without its Markdown, or `None` if it has no words.
+/// Returns the text of a line without Markdown, or `None` if it contains no words.
 fn title_words(line: &str) -> Option<String> {
     let line = line.trim();
     if line.starts_with("```") || line.starts_with("~~~") || is_tag(line) {
@@ -44,13 +45,13 @@ fn title_words(line: &str) -> Option<String> {
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
-/// Returns `true` if a line is only a tag. Editors put tags around the content they add.
+/// Returns `true` if a line consists of a tag. Editors put tags around content that they add.
 fn is_tag(line: &str) -> bool {
     let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     inside.is_some_and(|inside| !inside.contains(['<', '>']))
 }
 
-/// Returns a line without its leading heading, quote and list markers.
+/// Removes heading, quote and list markers from the start of a line.
 fn strip_markers(mut line: &str) -> &str {
     loop {
         let mark = line.find(|c| !matches!(c, '#' | '>' | '-' | '*' | '+'));
@@ -103,7 +104,7 @@ impl<'a> MarkdownLink<'a> {
     }
 }
 
-/// Returns a text with single spaces, and without invisible characters and characters that change the text direction.
+/// Removes invisible characters and those that change the text direction, and merges white space into single spaces.
 fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'
@@ -131,7 +132,7 @@ fn attachment_name(block: &ContentBlock) -> Option<String> {
         }
         _ => return None,
     };
-    let name = clean_text(head(name, LOOKED_AT));
+    let name = clean_text(head(name, MAX_SEARCHED_BYTES));
     (!name.is_empty()).then_some(name)
 }
 

@@ -1,4 +1,5 @@
-//! A turn: calls the model, runs and reports its tool calls, and repeats with their results until the model stops.
+//! A turn: calls the model, runs its tool calls and reports them, and repeats this with the results until the model
+//! stops.
 
 pub(crate) mod active;
 mod begin;
@@ -18,7 +19,7 @@ use begin::TurnStart;
 use crate::context::conversation::Conversation;
 
 impl ActiveTurn<'_> {
-    /// Runs the turn to its end. A cancelled turn ends as soon as everything it started has ended.
+    /// Runs the turn to its end. A cancelled turn ends as soon as all of its work has ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.state.conversation.lock().await;
         match self.begin(&mut conversation, prompt.content).await {
@@ -44,9 +45,9 @@ impl ActiveTurn<'_> {
                 self.close_steering(conversation).await?;
             }
             // The user may have chosen another model in the meantime.
-            let asked = self.state.round_model()?;
+            let round_model = self.state.round_model()?;
             let running = ActiveTurn {
-                round_model: &asked,
+                round_model: &round_model,
                 ..*self
             };
             match running.run_round_with_room(conversation).await? {

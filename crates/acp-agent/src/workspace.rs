@@ -1,5 +1,5 @@
-//! The files and processes of a session that tools work on. They are accessed through the client where it supports
-//! that, and directly by the agent otherwise.
+//! The files and processes of a session on which tools work. They are accessed through the client if it supports that,
+//! and otherwise directly.
 
 pub(crate) mod access;
 pub(crate) mod process;
@@ -21,7 +21,7 @@ use tree::{CancelFlag, DirectoryTree};
 
 /// How long a cancelled turn waits for work that must not be interrupted, such as writing a file or releasing a
 /// terminal.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// The files and processes of a session during a turn.
 #[derive(Clone)]
@@ -31,12 +31,12 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Returns a path as the protocol sends it: absolute. A relative path is resolved against the working directory.
+    /// Makes a path absolute, as the protocol requires. A relative path is resolved against the working directory.
     pub(crate) fn absolute_path(&self, path: &str) -> String {
         absolute(self.turn.cwd(), path)
     }
 
-    /// Returns a path to display: relative to the working directory if it is inside.
+    /// Formats a path for display: relative to the working directory, if it is inside.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let cwd = Path::new(self.turn.cwd());
         match Path::new(path).strip_prefix(cwd) {
@@ -46,7 +46,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the agent's own access.
+    /// Returns direct access to the session's directories.
     pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolFailure> {
         self.memory.access().map_err(|why| {
             ToolFailure::failed(format!(
@@ -64,7 +64,7 @@ impl Workspace {
         }
     }
 
-    /// Runs work that can be dropped at any point, until the turn is cancelled.
+    /// Runs work until the turn is cancelled. The work must be safe to drop at any point.
     pub(crate) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
@@ -76,11 +76,12 @@ impl Workspace {
         }
     }
 
-    /// Runs work that must not be interrupted. Returns `None` if it takes longer than [`GRACE`] after a cancel.
+    /// Runs work that must not be interrupted. Returns `None` if it is not done within [`CANCEL_GRACE`] after the turn was
+    /// cancelled.
     pub(crate) async fn finish<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let given_up = async {
             self.turn.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(CANCEL_GRACE).await;
         };
         tokio::select! {
             biased;
@@ -89,7 +90,7 @@ impl Workspace {
         }
     }
 
-    /// Reads a text file, or `limit` lines of it from `line` on, counted from 1.
+    /// Reads a text file, or `limit` of its lines starting at `line`, counted from 1.
     pub(crate) async fn read(
         &self,
         path: &str,
@@ -115,8 +116,8 @@ impl Workspace {
         }
     }
 
-    /// Writes the text file that the permit names. A write that has started is completed, so that it is known whether
-    /// the file was written.
+    /// Writes the text file for which the permit was issued. A write that has started is completed, so that it is known
+    /// whether the file was written.
     pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
@@ -147,7 +148,7 @@ impl Workspace {
         }
     }
 
-    /// Runs `look` on the session's directories in a thread that may block.
+    /// Runs `look` on the session's directories, on a thread that is allowed to block.
     pub(crate) async fn with_tree<T: Send + 'static>(
         &self,
         look: impl FnOnce(&DirectoryTree, &CancelFlag) -> Result<T, String> + Send + 'static,

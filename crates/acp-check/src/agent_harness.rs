@@ -20,20 +20,20 @@ pub(super) const UNKNOWN: &str = "_acp-check/unknown";
 /// The id of a session that does not exist.
 pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
 
-/// How long to watch for messages that must not come.
+/// How long to watch for messages that must not arrive.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
 
 /// A connection to an agent, on which the check plays the client.
 ///
 /// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
-    /// The connection.
+    /// The connection to the agent, for sending and receiving single messages.
     pub wire: Wire,
     /// The files, terminals and permissions that the agent can use.
     pub host: CheckHost,
-    /// All messages of the agent, in order, including [`updates`](Self::updates) and [`requests`](Self::requests).
+    /// All messages from the agent, in order. [`updates`](Self::updates) and [`requests`](Self::requests) filter them.
     pub messages: Vec<ReceivedMessage>,
-    /// Requests of the agent that the check must respond to itself: id, method, `params`.
+    /// Requests from the agent that the check must respond to itself: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
     /// The response to `initialize`, once it has arrived.
     pub initialized: Option<Value>,
@@ -75,7 +75,7 @@ impl AgentHarness {
         (self.wire, self.host, self.process, self.directory)
     }
 
-    /// Returns the check's directory.
+    /// Returns the temporary directory of the check.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
@@ -87,25 +87,25 @@ impl AgentHarness {
         self.version
     }
 
-    /// Returns the process, if the agent is one.
+    /// Returns the agent's process, or `None` if the agent runs inside this process.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
     }
 
-    /// Returns the prompt text that makes the agent do a task.
+    /// Returns the text of the prompt that makes the agent do a task.
     #[must_use]
     pub fn text_for(&self, task: AgentTask) -> String {
         self.options.text_for(task)
     }
 
-    /// Returns how long a whole turn may take.
+    /// Returns the time limit for one turn.
     #[must_use]
     pub fn turn_patience(&self) -> Duration {
         self.options.turn_patience
     }
 
-    /// Returns the next message, after the host has handled it if it is a request. Returns `None` at the end.
+    /// Returns the next message, or `None` at the end. If it is a request, the host has already started to handle it.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -113,12 +113,12 @@ impl AgentHarness {
         loop {
             let message = tokio::select! {
                 message = self.wire.next() => message?,
-                Some((id, answer)) = self.host.finished() => {
-                    match answer {
+                Some((id, response)) = self.host.finished() => {
+                    match response {
                         Ok(result) => self.wire.answer(&id, result).await?,
                         Err(error) => {
-                            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                            self.wire.send(&answer).await?;
+                            let response = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                            self.wire.send(&response).await?;
                         }
                     }
                     continue;
@@ -144,7 +144,7 @@ impl AgentHarness {
         self.updates_since(0)
     }
 
-    /// Returns the updates since there were this many [`messages`](Self::messages).
+    /// Returns the updates so far, without those among the first `messages` of [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -159,12 +159,13 @@ impl AgentHarness {
         })
     }
 
-    /// Returns the method and `params` of all requests of the agent so far, in order.
+    /// Returns the method and `params` of all requests from the agent so far, in order.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
         self.requests_since(0)
     }
 
-    /// Returns the requests of the agent since there were this many [`messages`](Self::messages).
+    /// Returns the requests from the agent so far, without those among the first `messages` of
+    /// [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -173,10 +174,10 @@ impl AgentHarness {
         })
     }
 
-    /// Waits until `found` returns a value for a message, or for the messages before it.
+    /// Reads messages until `found` returns a value, and returns that value. `found` is called after each message.
     ///
     /// # Errors
-    /// It does not come in time, or the agent closes the connection. `what` says what is missing.
+    /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` says what is missing.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -185,7 +186,7 @@ impl AgentHarness {
         self.wait_within(self.wire.patience(), what, found).await
     }
 
-    /// Like [`until`](Self::until), for what depends on a model: it may take as long as a turn.
+    /// Like [`until`](Self::until), with the time limit of a turn: for anything that depends on a model.
     ///
     /// # Errors
     /// See [`until`](Self::until).
@@ -212,7 +213,7 @@ impl AgentHarness {
                             return Ok(found);
                         }
                     }
-                    None => return fail(format!("it closed its output before {what}")),
+                    None => return fail(format!("the agent closed its output before {what}")),
                 }
             }
         };
@@ -241,42 +242,42 @@ impl AgentHarness {
     /// Waits for the responses to several requests, in any order, and returns them in the order of `ids`.
     ///
     /// # Errors
-    /// One does not come in time, or the agent closes the connection.
+    /// A response does not arrive in time, or the agent closes the connection.
     pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
-        let mut came: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
+        let mut received: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
         let what = format!("responses to {} requests", ids.len());
         self.until_in_turn(&what, |_, message| {
             if let Some(Envelope::Response { id, result }) = message.envelope()
                 && let Some(at) = ids.iter().position(|asked| asked == id)
-                && let Some(slot) = came.get_mut(at)
+                && let Some(slot) = received.get_mut(at)
             {
                 *slot = Some(ReceivedResponse::read(result));
             }
-            came.iter().all(Option::is_some).then_some(())
+            received.iter().all(Option::is_some).then_some(())
         })
         .await?;
-        Ok(came.into_iter().flatten().collect())
+        Ok(received.into_iter().flatten().collect())
     }
 
-    /// Collects the messages that arrive within this time, at most a thousand. None need arrive.
+    /// Collects the messages that arrive within `time`, at most a thousand. There may be none.
     ///
     /// # Errors
     /// See [`Wire::next`].
     pub async fn collect(&mut self, time: Duration) -> Result<Vec<ReceivedMessage>, CheckStop> {
         let end = tokio::time::Instant::now() + time;
-        let mut came = Vec::new();
+        let mut received = Vec::new();
         loop {
             match tokio::time::timeout_at(end, self.next()).await {
-                Ok(Ok(Some(message))) if came.len() < 1000 => came.push(message),
+                Ok(Ok(Some(message))) if received.len() < 1000 => received.push(message),
                 Ok(Ok(Some(_))) => {}
-                Ok(Ok(None)) | Err(_) => return Ok(came),
+                Ok(Ok(None)) | Err(_) => return Ok(received),
                 Ok(Err(stop)) => return Err(stop),
             }
         }
     }
 
-    /// Requires that the agent still responds to requests. `after` says after what. The request has a method that no
-    /// agent knows, to which each must respond.
+    /// Requires that the agent still responds to requests. It sends one with an unknown method, which must get an
+    /// error. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
     /// The agent does not respond.
@@ -284,7 +285,7 @@ impl AgentHarness {
         match self.request(UNKNOWN, json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!(
-                "it stopped responding after {after}: sent `{UNKNOWN}`: {why}"
+                "the agent stopped responding after {after}: sent `{UNKNOWN}`: {why}"
             )),
             Err(stop) => Err(stop),
         }
@@ -337,7 +338,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the default params of `initialize`, which support everything.
+    /// Returns default params for `initialize`, with every capability.
     #[must_use]
     pub fn initialize_params(&self) -> Value {
         match self.version {
@@ -366,7 +367,7 @@ impl AgentHarness {
         self.initialize_with(params).await
     }
 
-    /// Initializes the connection with the check's own params.
+    /// Like [`initialize`](Self::initialize), with the given params.
     ///
     /// # Errors
     /// See [`initialize`](Self::initialize).
@@ -375,7 +376,9 @@ impl AgentHarness {
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
         let wanted = u64::from(self.version.number());
         if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
-            return skip(format!("it speaks version {spoken}; expected {wanted}"));
+            return skip(format!(
+                "the agent speaks version {spoken}; expected {wanted}"
+            ));
         }
         self.initialized = Some(said.clone());
         Ok(said)
@@ -406,7 +409,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the auth method from the options, if any.
+    /// Returns the auth method chosen in the options, if any.
     #[must_use]
     pub fn login(&self) -> Option<&str> {
         self.options.login.as_deref()
@@ -430,13 +433,13 @@ impl AgentHarness {
         self.open_session_with(params).await
     }
 
-    /// Like [`open_session`](Self::open_session), with the check's own params.
+    /// Like [`open_session`](Self::open_session), with the given params.
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session).
     pub async fn open_session_with(&mut self, params: Value) -> Result<Value, CheckStop> {
-        let mut answer = self.request("session/new", params.clone()).await?;
-        if answer.code() == Some(-32000) {
+        let mut response = self.request("session/new", params.clone()).await?;
+        if response.code() == Some(-32000) {
             let Some(method) = self.options.login.clone() else {
                 return skip("the agent requires a login; choose an auth method with --login");
             };
@@ -445,9 +448,9 @@ impl AgentHarness {
                 SchemaVersion::V2 => "auth/login",
             };
             self.result(call, json!({"methodId": method})).await?;
-            answer = self.request("session/new", params).await?;
+            response = self.request("session/new", params).await?;
         }
-        let session = match answer {
+        let session = match response {
             ReceivedResponse::Result(session) => session,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("`session/new` failed with error {code}: {message}"));

@@ -1,4 +1,4 @@
-//! The client's side in version 2: a prompt is only acknowledged, and an update ends the turn.
+//! The client's side in version 2, where the response to a prompt only acknowledges it and an update ends the turn.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::turns::{CheckTurn, owned};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long no message may arrive for the agent to count as quiet.
-const QUIET: Duration = Duration::from_millis(250);
+/// How long the agent must send nothing to count as quiet.
+const QUIET_TIME: Duration = Duration::from_millis(250);
 
-/// The maximum number of pages requested of a session list.
-const PAGES: usize = 64;
+/// The maximum number of pages to request when listing sessions.
+const MAX_PAGES: usize = 64;
 
 /// A prompt that the agent has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedPrompt {
     session: String,
-    /// The number of messages before it.
+    /// The number of messages that were received before the prompt.
     messages: usize,
 }
 
@@ -31,14 +31,14 @@ pub(super) fn kind(update: &Value) -> &str {
     update["sessionUpdate"].as_str().unwrap_or_default()
 }
 
-/// Returns the agent's state, if the update reports one.
+/// Returns the agent's state if the update reports one.
 pub(super) fn state(update: &Value) -> Option<&str> {
     (kind(update) == "state_update")
         .then(|| update["state"].as_str())
         .flatten()
 }
 
-/// Returns a prompt with one text block.
+/// Returns the content of a prompt: one text block.
 pub(super) fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
@@ -78,8 +78,8 @@ impl AgentHarness {
         session: &str,
         prompt: Value,
     ) -> Result<CheckTurn, CheckStop> {
-        let begun = self.begin_v2(session, prompt).await?;
-        self.finish_v2(&begun).await
+        let accepted = self.begin_v2(session, prompt).await?;
+        self.finish_v2(&accepted).await
     }
 
     /// Sends the prompt for a task, and waits until it is acknowledged.
@@ -104,13 +104,13 @@ impl AgentHarness {
         session: &str,
         prompt: Value,
     ) -> Result<AcceptedPrompt, CheckStop> {
-        let begun = AcceptedPrompt {
+        let accepted = AcceptedPrompt {
             session: session.to_owned(),
             messages: self.messages.len(),
         };
         let params = json!({"sessionId": session, "prompt": prompt});
         match self.request("session/prompt", params).await? {
-            ReceivedResponse::Result(_) => Ok(begun),
+            ReceivedResponse::Result(_) => Ok(accepted),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "`session/prompt` failed with error {code}: {message}"
             )),
@@ -121,15 +121,15 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent is not idle in time.
-    pub async fn finish_v2(&mut self, begun: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
+    pub async fn finish_v2(&mut self, accepted: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
             loop {
-                if let Some(turn) = self.finished_turn_v2(begun) {
+                if let Some(turn) = self.finished_turn_v2(accepted) {
                     return Ok(turn);
                 }
                 if self.next().await?.is_none() {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 }
             }
         };
@@ -139,29 +139,29 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the updates since a prompt.
+    /// Returns the session's updates since a prompt.
     pub fn updates_of_prompt_v2<'a>(
         &'a self,
-        begun: &'a AcceptedPrompt,
+        accepted: &'a AcceptedPrompt,
     ) -> impl Iterator<Item = &'a Value> {
-        let since = self.updates_since(begun.messages);
+        let since = self.updates_since(accepted.messages);
         since
-            .filter(|params| params["sessionId"].as_str() == Some(&begun.session))
+            .filter(|params| params["sessionId"].as_str() == Some(&accepted.session))
             .filter_map(|params| params.get("update"))
     }
 
-    /// Returns the turn if it has ended: by an `idle` that follows some work, or that has a stop reason. Any other
-    /// `idle` was on its way when the prompt was sent.
-    pub(super) fn finished_turn_v2(&self, begun: &AcceptedPrompt) -> Option<CheckTurn> {
+    /// Returns the turn if it has ended. The `idle` that ends it follows another state, or has a stop reason; any other
+    /// `idle` was sent before the agent received the prompt.
+    pub(super) fn finished_turn_v2(&self, accepted: &AcceptedPrompt) -> Option<CheckTurn> {
         let mut updates = Vec::new();
         let mut at_work = false;
-        for update in self.updates_of_prompt_v2(begun) {
+        for update in self.updates_of_prompt_v2(accepted) {
             updates.push(update.clone());
             match state(update) {
                 Some("idle") => {
                     let stop = update["stopReason"].as_str();
                     if at_work || stop.is_some() {
-                        let requests = self.requests_since(begun.messages);
+                        let requests = self.requests_since(accepted.messages);
                         return Some(CheckTurn {
                             stop: stop.unwrap_or_default().to_owned(),
                             updates,
@@ -184,7 +184,7 @@ impl AgentHarness {
         // The check continues after this time even if the agent is never quiet.
         let latest = Instant::now() + self.wire.patience();
         while Instant::now() < latest {
-            match tokio::time::timeout(QUIET, self.next()).await {
+            match tokio::time::timeout(QUIET_TIME, self.next()).await {
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None)) | Err(_) => break,
                 Ok(Err(stop)) => return Err(stop),
@@ -193,7 +193,7 @@ impl AgentHarness {
         Ok(())
     }
 
-    /// Creates a session with a history, closes it, and returns its id.
+    /// Opens a session, runs one turn, closes the session, and returns its id.
     ///
     /// # Errors
     /// See [`turn_v2`](Self::turn_v2); as a skip, the agent does not store sessions.
@@ -211,19 +211,19 @@ impl AgentHarness {
         }
     }
 
-    /// Returns params that resume a session without its history.
+    /// Returns params for resuming a session without a replay.
     #[must_use]
     pub fn resume_params(&self, session: &str) -> Value {
         json!({"sessionId": session, "cwd": self.place().project(), "mcpServers": []})
     }
 
-    /// Returns all sessions that the agent lists, page by page.
+    /// Returns all sessions that the agent lists, requesting page after page.
     ///
     /// # Errors
     /// A page is rejected, or there are too many pages.
     pub async fn list_sessions_v2(&mut self, mut params: Value) -> Result<Vec<Value>, CheckStop> {
         let mut all = Vec::new();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = self.result("session/list", params.clone()).await?;
             all.extend(page["sessions"].as_array().cloned().unwrap_or_default());
             match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
@@ -231,7 +231,9 @@ impl AgentHarness {
                 None => return Ok(all),
             }
         }
-        skip(format!("the list of sessions has more than {PAGES} pages"))
+        skip(format!(
+            "the list of sessions has more than {MAX_PAGES} pages"
+        ))
     }
 
     /// Waits until the agent requests permission, and returns the id and the params of the request. Returns `None` if
@@ -241,7 +243,7 @@ impl AgentHarness {
     /// Neither happens in time.
     pub async fn wait_for_permission_v2(
         &mut self,
-        begun: &AcceptedPrompt,
+        accepted: &AcceptedPrompt,
     ) -> Result<Option<(Value, Value)>, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
@@ -251,18 +253,18 @@ impl AgentHarness {
                 if let Some((id, _, params)) = asked.next_back() {
                     return Ok(Some((id.clone(), params.clone())));
                 }
-                if self.finished_turn_v2(begun).is_some() {
+                if self.finished_turn_v2(accepted).is_some() {
                     return Ok(None);
                 }
                 if self.next().await?.is_none() {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 }
             }
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(asked) => asked,
             Err(_) => fail(format!(
-                "it neither requested permission nor ended the turn within {patience:?}"
+                "the agent neither requested permission nor ended the turn within {patience:?}"
             )),
         }
     }

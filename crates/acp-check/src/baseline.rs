@@ -1,11 +1,11 @@
-//! The baseline: failures that are expected. With it, a suite can be used before everything is fixed, and what is
-//! fixed cannot break again unnoticed.
+//! The baseline: a list of checks that are expected to fail. With it, a program can use the suite before it passes
+//! every check, and notice when a check that passed starts to fail.
 
 use super::check::Check;
 use super::outcome::CheckOutcome;
 use super::verdict::Verdict;
 
-/// Reads the ids of the checks that are expected to fail: one a line, and `#` starts a comment.
+/// Parses a baseline: one check id per line, with comments that start with `#`.
 #[must_use]
 pub fn read(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
@@ -15,8 +15,8 @@ pub fn read(text: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// Returns what does not match the baseline: a check that is expected to fail and no longer does, or that does not
-/// exist. `known` are all checks; `outcomes` are those that were run.
+/// Returns the entries of the baseline that are wrong: checks that are expected to fail but pass, and checks that do
+/// not exist. `known` has all checks, `outcomes` those that were run.
 #[must_use]
 pub fn unexpected_results(
     expected: &[String],

@@ -1,4 +1,4 @@
-//! Checks: requirements, and the code that tests them.
+//! Checks: each is one requirement and the code that tests it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,43 +11,44 @@ use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
 use crate::client_harness::ClientHarness;
 
-/// What a check does, and against which side.
+/// The code of a check, and the side that it tests.
 #[derive(Clone, Copy)]
 pub enum CheckProcedure {
     /// Plays the client for an agent.
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
     /// Plays the agent for a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
-    /// Inspects all messages with this shape that the program sent in the other checks.
+    /// Compares all messages of this shape that the program sent in other checks with the schema.
     Shape(CheckedShape),
-    /// Tests whether the program kept to the protocol rules in the other checks.
+    /// Tests whether the program followed the protocol rules in all other checks.
     Rules,
 }
 
-/// A running check.
+/// The future of a running check. It resolves to an error if the check stops early.
 pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The version that has the requirement.
+    /// The version that the requirement is from.
     pub version: SchemaVersion,
-    /// The side that must meet it.
+    /// The side that the requirement is for.
     pub side: Side,
     /// The page of the specification, as in its URL, such as `prompt-turn`.
     pub page: &'static str,
-    /// The number on the page. It never changes, since baselines use it. Zero for shapes, which have names instead.
+    /// The number on the page. It never changes, since baselines refer to it. Zero for shapes, which are identified by
+    /// name.
     pub number: u16,
-    /// How binding it is.
+    /// Whether the requirement is a MUST, a SHOULD or a MAY.
     pub level: RequirementLevel,
-    /// The requirement, as a sentence. For display, use [`sentence`](Self::sentence).
+    /// The requirement, as a sentence. For shapes, [`sentence`](Self::sentence) is more specific.
     pub requirement: &'static str,
     /// The code of the check.
     pub play: CheckProcedure,
 }
 
 impl Check {
-    /// Returns the requirement as a sentence that names its subject.
+    /// Returns the requirement as a sentence. For a shape, it names the shape.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.play {
@@ -64,14 +65,14 @@ impl Check {
         }
     }
 
-    /// Returns the id: `v1/initialization/3`, or for a shape `v1/schema/PromptResponse` or
+    /// Returns the id of the check: `v1/initialization/3`, or for a shape `v1/schema/PromptResponse` or
     /// `v1/schema/SessionUpdate.plan`.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}/{}/{}", self.version, self.page, self.name())
     }
 
-    /// Returns the name on the page: the number, or the shape.
+    /// Returns the last part of the id: the number, or the name of the shape.
     #[must_use]
     pub fn name(&self) -> String {
         match self.play {
@@ -95,8 +96,8 @@ impl fmt::Debug for Check {
     }
 }
 
-/// Defines the checks of a page: number, level, requirement, and function. They are in `CHECKS`, or in `V1` and `V2`
-/// where a page is the same in both versions.
+/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`; or as
+/// `V1` and `V2` for a page that is the same in both versions.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);

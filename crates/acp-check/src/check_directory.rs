@@ -1,4 +1,4 @@
-//! The directory of one check, with a small project in it.
+//! The temporary directory of one check, with a small project in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 /// The initial content of `notes.txt`.
 pub(super) const NOTES: &str = "alpha\nbeta\ngamma\n";
 
-/// The directory of one check. Removed when dropped.
+/// The temporary directory of one check. It is removed on drop.
 #[derive(Debug)]
 pub struct CheckDirectory {
     _directory: TempDir,
@@ -32,7 +32,7 @@ impl CheckDirectory {
         })
     }
 
-    /// Returns the project, in which sessions are opened.
+    /// Returns the path of the project, which is the working directory of sessions.
     #[must_use]
     pub fn project(&self) -> &Path {
         &self.project

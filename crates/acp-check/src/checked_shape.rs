@@ -1,10 +1,10 @@
-//! The subject of a schema check.
+//! What a schema check is about.
 
-/// The shape that a schema check inspects.
+/// The shape that a schema check compares messages with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckedShape {
     /// The shape, such as `PromptResponse`.
     pub shape: &'static str,
-    /// The value of the tag, if the shape has variants: `plan`, in `SessionUpdate`.
+    /// The value of the tag, such as `plan` for `SessionUpdate`, if the shape has variants.
     pub variant: Option<&'static str>,
 }

@@ -13,22 +13,22 @@ use super::verdict::{CheckStop, fail};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// The id of the session in all checks that are not about ids.
+/// The id of the session in all checks but those about ids.
 pub const SESSION: &str = "sess_check";
 
 /// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
-    /// The connection.
+    /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
-    /// The client's params of `initialize`.
+    /// The params of the client's `initialize`, once it has arrived.
     pub initialized: Option<Value>,
-    /// All messages of the client, in order.
+    /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
-    /// The response to `initialize`, unless the check sends its own.
+    /// The result of `initialize`. A check can change it, or respond itself.
     pub introduction: Value,
-    /// The result of `session/new`.
+    /// The result of `session/new`. A check can change it.
     pub session: Value,
-    /// The results of further requests, by method. Other methods are unknown to the agent.
+    /// The results of other requests, by method. The agent does not know any further methods.
     pub answers: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -36,14 +36,14 @@ pub struct ClientHarness {
     version: SchemaVersion,
 }
 
-/// A prompt of the client that is in flight.
+/// A prompt from the client that is in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
     /// The id of the request.
     pub id: Value,
-    /// The session.
+    /// The id of its session.
     pub session: String,
-    /// The prompt.
+    /// The content blocks.
     pub prompt: Value,
 }
 
@@ -86,13 +86,13 @@ impl ClientHarness {
         (self.wire, self.process, self.directory)
     }
 
-    /// Returns the check's directory.
+    /// Returns the temporary directory of the check.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
     }
 
-    /// Returns the process, if the client is one.
+    /// Returns the client's process, or `None` if the client runs inside this process.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
@@ -117,10 +117,10 @@ impl ClientHarness {
     }
 
     /// Waits for a request or notification with this method, and returns its id (null for a notification) and params.
-    /// Messages before it are handled by [`serve`](Self::serve).
+    /// Requests that arrive before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
             // It may depend on a user or a model.
@@ -130,7 +130,7 @@ impl ClientHarness {
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail(format!("it closed its output before `{method}`"));
+                    return fail(format!("the client closed its output before `{method}`"));
                 };
                 if message.method() == method {
                     let id = message.0.get("id").cloned().unwrap_or_default();
@@ -141,11 +141,13 @@ impl ClientHarness {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(found) => found,
-            Err(_) => fail(format!("it did not send `{method}` within {patience:?}")),
+            Err(_) => fail(format!(
+                "the client did not send `{method}` within {patience:?}"
+            )),
         }
     }
 
-    /// Responds to a request as an agent with the fewest capabilities does.
+    /// Responds to a request as an agent with the minimum of capabilities does.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -173,10 +175,10 @@ impl ClientHarness {
         }
     }
 
-    /// Serves the client up to its first prompt.
+    /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let (id, params) = self.expect("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);
@@ -187,7 +189,7 @@ impl ClientHarness {
         })
     }
 
-    /// Sends an update of the session.
+    /// Sends an update for a session.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -196,7 +198,7 @@ impl ClientHarness {
         self.wire.notify("session/update", params).await
     }
 
-    /// Sends a text as a chunk of an agent message.
+    /// Sends text as a chunk of an agent message.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -229,7 +231,7 @@ impl ClientHarness {
             loop {
                 let Some(message) = self.next().await? else {
                     return fail(format!(
-                        "it closed its output before responding to request {id}"
+                        "the client closed its output before responding to request {id}"
                     ));
                 };
                 match message.envelope() {
@@ -244,12 +246,12 @@ impl ClientHarness {
             }
         };
         match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => fail(format!("no response to request {id} within {patience:?}")),
         }
     }
 
-    /// Ends a turn.
+    /// Ends the turn of a prompt.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.

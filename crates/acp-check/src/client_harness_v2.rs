@@ -8,10 +8,10 @@ use super::client_harness::{ClientHarness, ReceivedPrompt};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch the client for something that it must not do.
+/// How long to watch for messages that the client must not send.
 pub(super) const WATCHED: Duration = Duration::from_millis(400);
 
-/// Returns an update with a text of the agent.
+/// Returns an update with a chunk of an agent message.
 pub(super) fn said(text: &str) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "said", "content": content})
@@ -21,7 +21,7 @@ impl ClientHarness {
     /// Waits for `initialize`, responds to it, and returns its params.
     ///
     /// # Errors
-    /// It does not come; or, as a skip, the client does not support version 2.
+    /// `initialize` does not arrive in time; or, as a skip, the client does not support version 2.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
         let (id, params) = self.asked_to_begin_v2().await?;
         let introduction = self.introduction.clone();
@@ -37,15 +37,15 @@ impl ClientHarness {
         let (id, params) = self.expect("initialize").await?;
         self.initialized = Some(params.clone());
         match params["protocolVersion"].as_u64() {
-            Some(1) => skip("it requests protocol version 1 instead of 2"),
+            Some(1) => skip("the client requests protocol version 1 instead of 2"),
             _ => Ok((id, params)),
         }
     }
 
-    /// Serves the client up to its first prompt.
+    /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// See [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
+    /// See [`initialize_v2`](Self::initialize_v2); or no prompt arrives in time.
     pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         if self.initialized.is_none() {
             self.initialize_v2().await?;
@@ -65,8 +65,8 @@ impl ClientHarness {
         Ok(prompted)
     }
 
-    /// Acknowledges a prompt. Drafts later than the one that is checked require the id of the message in the
-    /// response, and so do clients in use. In this draft it is an additional field.
+    /// Acknowledges a prompt. Newer drafts, and clients in use, require a message id in the response. In the draft that
+    /// is checked, that is an additional field.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -75,7 +75,7 @@ impl ClientHarness {
         self.wire.answer(&prompted.id, accepted).await
     }
 
-    /// Reports a state.
+    /// Sends a state update.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -88,7 +88,7 @@ impl ClientHarness {
         self.update(&prompted.session, state).await
     }
 
-    /// Ends the turn.
+    /// Ends the turn of a prompt.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -101,7 +101,8 @@ impl ClientHarness {
         self.state_v2(prompted, state).await
     }
 
-    /// Requires that the client still responds to requests. `after` says after what.
+    /// Requires that the client still responds to requests. In the reason for a failure, `after` says what happened
+    /// before.
     ///
     /// # Errors
     /// The client does not respond.
@@ -113,7 +114,7 @@ impl ClientHarness {
         }
     }
 
-    /// Sends updates during a turn, and requires that the client still responds.
+    /// Sends updates during a turn, and requires that the client still responds. `what` describes the updates.
     ///
     /// # Errors
     /// The client does not respond.
@@ -126,21 +127,21 @@ impl ClientHarness {
         self.idle_v2(&prompted, "end_turn").await
     }
 
-    /// Requests permission, and returns the outcome.
+    /// Requests permission, and returns the outcome that the client responds with.
     ///
     /// # Errors
     /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
     pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
         let id = self.wire.ask("session/request_permission", params).await?;
-        let answer = match self.answer(&id).await {
-            Ok(answer) => answer,
+        let response = match self.answer(&id).await {
+            Ok(response) => response,
             Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
                 return skip(format!("no response to the permission request: {why}"));
             }
             Err(stop) => return Err(stop),
         };
-        match answer {
-            ReceivedResponse::Result(answer) => Ok(answer["outcome"].clone()),
+        match response {
+            ReceivedResponse::Result(response) => Ok(response["outcome"].clone()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "the permission request failed with error {code}: {message}"
             )),

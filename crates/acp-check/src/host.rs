@@ -14,30 +14,30 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// The limit of responses that wait to be sent.
-const WAITING: usize = 64;
+/// The maximum number of responses that wait to be sent.
+const MAX_WAITING_RESPONSES: usize = 64;
 
-/// How permission requests are answered.
+/// How a check answers permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
-    /// The first option that allows is chosen.
+    /// Choose the first option that allows.
     #[default]
     Allow,
-    /// The first option that rejects is chosen.
+    /// Choose the first option that rejects.
     Reject,
-    /// The request stays pending: the check responds to it, or cancels.
+    /// Leave the request pending: the check responds to it, or cancels the turn.
     Hold,
-    /// The response is that of a cancelled turn.
+    /// Respond that the turn was cancelled.
     Cancel,
 }
 
-/// What an agent can use of the client.
+/// What a check lends the agent under test.
 pub struct CheckHost {
     /// How permission requests are answered.
     pub permission: PermissionReply,
-    /// Methods whose requests the check responds to itself.
+    /// Methods of requests that the check responds to itself.
     pub hold: Vec<&'static str>,
-    /// The ids of all terminals that were created.
+    /// The ids of all terminals created so far.
     pub created: Vec<String>,
     terminals: HostTerminals,
     sessions: HashMap<String, Arc<SessionTerminals>>,
@@ -47,7 +47,7 @@ pub struct CheckHost {
 
 impl CheckHost {
     pub(super) fn new() -> Self {
-        let (answers, finished) = mpsc::channel(WAITING);
+        let (answers, finished) = mpsc::channel(MAX_WAITING_RESPONSES);
         Self {
             permission: PermissionReply::default(),
             hold: Vec::new(),
@@ -59,24 +59,23 @@ impl CheckHost {
         }
     }
 
-    /// Registers a session, which may have terminals from now on.
+    /// Registers a session, so that it can have terminals.
     pub(super) fn open_session(&mut self, id: &str, cwd: PathBuf) {
         let terminals = self.terminals.session(cwd, |_| {});
         self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
-    /// Returns the id of the next request that is finished, and its response. Cancel safe: dropping the future loses
-    /// nothing.
+    /// Waits for the next request that the host has finished, and returns its id and response. Cancel safe.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
-        if let Some((_, Ok(answer))) = &finished {
-            let terminal = answer["terminalId"].as_str();
+        if let Some((_, Ok(response))) = &finished {
+            let terminal = response["terminalId"].as_str();
             self.created.extend(terminal.map(str::to_owned));
         }
         finished
     }
 
-    /// Starts to handle a request of the agent. Returns `true` if the host will respond to it.
+    /// Starts to handle a request from the agent. Returns `false` if the check must respond to it.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
         if self.hold.contains(&method) {
             return false;
@@ -88,7 +87,7 @@ impl CheckHost {
         macro_rules! terminal {
             ($request:ty, $method:ident) => {
                 tokio::spawn(async move {
-                    let answer = match (parse_params::<$request>(params), terminals) {
+                    let response = match (parse_params::<$request>(params), terminals) {
                         (Ok(request), Some(terminals)) => {
                             to_json_result(terminals.$method(&request).await)
                         }
@@ -98,7 +97,7 @@ impl CheckHost {
                         }
                         (Err(error_object), _) => Err(error_object),
                     };
-                    let _ = answers.send((id, answer)).await;
+                    let _ = answers.send((id, response)).await;
                 })
             };
         }
@@ -111,22 +110,22 @@ impl CheckHost {
                     // No option has a kind that starts like this.
                     PermissionReply::Cancel => "cancelled",
                 };
-                let answer = Ok(permission_outcome(&params, wanted));
-                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+                let response = Ok(permission_outcome(&params, wanted));
+                tokio::spawn(async move { answers.send((id, response)).await.is_ok() });
             }
             "elicitation/create" => {
-                let answer = Ok(json!({"action": "decline"}));
-                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+                let response = Ok(json!({"action": "decline"}));
+                tokio::spawn(async move { answers.send((id, response)).await.is_ok() });
             }
             "fs/read_text_file" | "fs/write_text_file" => {
                 let reads = method == "fs/read_text_file";
                 tokio::task::spawn_blocking(move || {
-                    let answer = if reads {
+                    let response = if reads {
                         read_file(params)
                     } else {
                         write_file(params)
                     };
-                    let _ = answers.blocking_send((id, answer));
+                    let _ = answers.blocking_send((id, response));
                 });
             }
             "terminal/create" => drop(terminal!(CreateTerminalRequest, create)),
@@ -150,7 +149,7 @@ impl CheckHost {
     }
 }
 
-/// Returns the outcome of a permission request that chooses an option whose kind starts with `wanted`.
+/// Returns the response to a permission request that chooses the first option whose kind starts with `wanted`.
 fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {
@@ -173,7 +172,7 @@ fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, Value> {
 
 fn to_json_result<T: Serialize>(answer: Result<T, acp::jsonrpc::Error>) -> Result<Value, Value> {
     match answer {
-        Ok(answer) => serde_json::to_value(answer).map_err(|e| error_object(-32603, e)),
+        Ok(response) => serde_json::to_value(response).map_err(|e| error_object(-32603, e)),
         Err(e) => Err(serde_json::to_value(e).unwrap_or_else(|e| error_object(-32603, e))),
     }
 }

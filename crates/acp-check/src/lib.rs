@@ -1,5 +1,5 @@
-//! A conformance suite for agents and clients of the Agent Client Protocol: checks of what the specification
-//! requires, and their verdicts.
+//! A conformance suite for agents and clients of the Agent Client Protocol. Each check tests one requirement of the
+//! specification and has a verdict.
 //!
 //! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agents`]
 //! returns the checks for agents, [`clients`] those for clients. [`run`] runs them, and [`report`] formats the
@@ -53,8 +53,8 @@ pub use verdict::{CheckStop, Verdict};
 pub use versions::{agent_versions, client_versions};
 pub use wire::{ReceivedMessage, ReceivedResponse, Wire};
 
-/// Returns all checks for agents of a version: first those of the specification's pages, in order, then those that
-/// are the same in both versions.
+/// Returns all checks for agents that speak a version: those of the specification's pages, in order, then those that
+/// both versions share.
 #[must_use]
 pub fn agents(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {
@@ -67,8 +67,8 @@ pub fn agents(version: SchemaVersion) -> Vec<Check> {
     checks
 }
 
-/// Returns all checks for clients of a version: first those of the specification's pages, in order, then those that
-/// are the same in both versions.
+/// Returns all checks for clients that speak a version: those of the specification's pages, in order, then those that
+/// both versions share.
 #[must_use]
 pub fn clients(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {

@@ -1,12 +1,12 @@
-//! How checks are run, and the tasks for the program under test.
+//! How checks are run, and the tasks that they give the program under test.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A task for the agent. The prompts for it are in [`CheckOptions`].
+/// A task for the agent. [`CheckOptions`] has the prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
-    /// Respond with any text.
+    /// Respond with some text.
     Answer,
     /// Read `notes.txt`.
     Read,
@@ -16,32 +16,32 @@ pub enum AgentTask {
     Run,
     /// Do something that takes long enough to cancel it.
     Long,
-    /// Do something that requires a plan.
+    /// Do something that requires a plan, and report the plan.
     Plan,
     /// Remember the number 7351.
     Remember,
-    /// Say that number.
+    /// Say the number that was to be remembered.
     Recall,
-    /// Ask the user something with an elicitation.
+    /// Request input from the user with an elicitation.
     Ask,
-    /// Have a subagent do something.
+    /// Delegate something to a subagent.
     Delegate,
 }
 
-/// How checks are run.
+/// Settings for running checks: timeouts, parallelism, and prompts.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// How long to wait for something that must happen.
+    /// The time limit for any one response or message.
     pub patience: Duration,
-    /// How long a whole turn may take, which depends on a model.
+    /// The time limit for a whole turn, which depends on a model.
     pub turn_patience: Duration,
-    /// How long one check may take in total.
+    /// The time limit for one check.
     pub limit: Duration,
     /// How many checks run at once.
     pub jobs: usize,
-    /// The auth method, if the agent requires a login.
+    /// The id of the auth method to log in with, if the agent requires a login.
     pub login: Option<String>,
-    /// Prompts for tasks, where they differ from the default.
+    /// Prompts that replace the default ones, by task.
     pub texts: HashMap<AgentTask, String>,
 }
 
@@ -68,17 +68,17 @@ impl CheckOptions {
                 "Read the file notes.txt of this project and say what its first line is."
             }
             AgentTask::Edit => {
-                "In the file notes.txt of this project, replace the word beta by delta."
+                "In the file notes.txt of this project, replace the word beta with delta."
             }
             AgentTask::Run => "Run the command `echo checked` and say what it printed.",
-            AgentTask::Long => {
-                "Count from 1 to 500, each number in words and on a line of its own."
-            }
+            AgentTask::Long => "Count from 1 to 500, with each number in words on its own line.",
             AgentTask::Plan => {
                 "Make a plan of three steps for renaming notes.txt, and show it. Do not carry it out."
             }
             AgentTask::Remember => "Remember the number 7351. Answer with one word: noted.",
-            AgentTask::Ask => "Ask me which color I like, by the tool for asking if you have one.",
+            AgentTask::Ask => {
+                "Ask me which color I like, with your tool for asking questions if you have one."
+            }
             AgentTask::Delegate => {
                 "Have a subagent say hello, if you have subagents, and say when it has."
             }

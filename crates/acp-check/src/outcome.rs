@@ -6,15 +6,15 @@ use super::check::Check;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
 
-/// The outcome of one check.
+/// A check that was run, with its verdict and the messages that led to it.
 #[derive(Debug)]
 pub struct CheckOutcome {
-    /// The check.
+    /// The check that was run.
     pub check: Check,
-    /// Its verdict.
+    /// Whether the requirement is met.
     pub verdict: Verdict,
-    /// The messages of the check.
+    /// The messages sent and received.
     pub transcript: Transcript,
-    /// How long it took.
+    /// How long the check took.
     pub took: Duration,
 }

@@ -1,5 +1,5 @@
-//! The relay that connects a client command to a check: the client starts the relay as its agent, and the relay
-//! connects to the check.
+//! The relay that connects a client program to a check. The client starts the relay as its agent; the relay connects to
+//! the check and passes bytes on.
 //!
 //! The check listens on a private endpoint. A file has its address and a token. The relay gets only the name of that
 //! file, so it also works if the client clears the environment.
@@ -23,19 +23,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::target::{CheckTarget, TargetProcess};
 use crate::check_directory::CheckDirectory;
 
-/// The placeholder for the relay's command line in the client's.
-const AGENT: &str = "{agent}";
+/// The placeholder in the client's command that stands for the command line of the relay.
+const AGENT_PLACEHOLDER: &str = "{agent}";
 
-/// The same, but always as one text, even if it is a whole argument.
-const AGENT_LINE: &str = "{agent-line}";
+/// Like [`AGENT_PLACEHOLDER`], but always replaced with a single string, even if it is a whole argument.
+const AGENT_LINE_PLACEHOLDER: &str = "{agent-line}";
 
-/// The default time for a client to start its agent.
-const START: Duration = Duration::from_secs(60);
+/// How long a client may take to start its agent, by default.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The maximum number of bytes passed on at once.
-const PIECE: usize = 64 * 1024;
+/// The size of the copy buffer, in bytes.
+const BUFFER_SIZE: usize = 64 * 1024;
 
-/// A client that is a command.
+/// A client under test that is started by a command.
 #[derive(Debug, Clone)]
 pub struct ClientProgram {
     command: AgentCommand,
@@ -43,7 +43,7 @@ pub struct ClientProgram {
     patience: Duration,
 }
 
-/// The error for a command without a placeholder for the agent's command line.
+/// The error for a client command without a placeholder for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPlaceholder;
 
@@ -51,7 +51,7 @@ impl std::fmt::Display for MissingPlaceholder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the client command must contain {AGENT}, which is replaced with the agent command"
+            "the client command must contain {AGENT_PLACEHOLDER}, which is replaced with the agent command"
         )
     }
 }
@@ -59,7 +59,7 @@ impl std::fmt::Display for MissingPlaceholder {
 impl std::error::Error for MissingPlaceholder {}
 
 impl ClientProgram {
-    /// Creates a target for the client that `command` starts. It runs in the check's project.
+    /// Creates a target for the client that `command` starts. The working directory is the check's project.
     ///
     /// `relay` is a command line that calls [`relay`] with the file that is appended to it. It replaces `{agent}` in
     /// the client's arguments: as several arguments if `{agent}` is a whole argument, or quoted for a shell if it is
@@ -73,7 +73,7 @@ impl ClientProgram {
     ) -> Result<Self, MissingPlaceholder> {
         let has = |arg: &OsString| {
             let arg = arg.to_string_lossy();
-            arg.contains(AGENT) || arg.contains(AGENT_LINE)
+            arg.contains(AGENT_PLACEHOLDER) || arg.contains(AGENT_LINE_PLACEHOLDER)
         };
         if !command.args.iter().any(has) {
             return Err(MissingPlaceholder);
@@ -81,7 +81,7 @@ impl ClientProgram {
         Ok(Self {
             command,
             relay: relay.into_iter().map(Into::into).collect(),
-            patience: START,
+            patience: START_TIMEOUT,
         })
     }
 
@@ -92,7 +92,7 @@ impl ClientProgram {
         self
     }
 
-    /// Returns the client's command, with the relay filled in.
+    /// Returns the client's command, with the placeholders replaced.
     fn command(&self, file: &Path, cwd: &Path) -> AgentCommand {
         let mut relay = self.relay.clone();
         relay.push(file.into());
@@ -107,7 +107,7 @@ impl ClientProgram {
         let cannot = |e: io::Error| format!("cannot listen for the client: {e}");
         let (listener, meeting) = Listener::bind().map_err(cannot)?;
         let token = LocalToken::random();
-        let file = write_meeting_file(&meeting, &token).map_err(cannot)?;
+        let file = write_address_file(&meeting, &token).map_err(cannot)?;
         let command = self.command(&file, place.project());
         let process =
             AgentProcess::spawn(&command).map_err(|e| format!("cannot start the client: {e}"))?;
@@ -146,22 +146,26 @@ impl CheckTarget for ClientProgram {
     }
 }
 
-/// Replaces a placeholder in one of the client's arguments with the relay's command line.
+/// Replaces the placeholder in one argument of the client's command with the relay's command line.
 fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
-    if arg == AGENT {
+    if arg == AGENT_PLACEHOLDER {
         return relay.to_vec();
     }
     match arg.to_str() {
-        Some(text) if text.contains(AGENT) || text.contains(AGENT_LINE) => {
+        Some(text) if text.contains(AGENT_PLACEHOLDER) || text.contains(AGENT_LINE_PLACEHOLDER) => {
             let line: Vec<String> = relay.iter().map(|word| quote_word(word)).collect();
             let line = line.join(" ");
-            vec![text.replace(AGENT, &line).replace(AGENT_LINE, &line).into()]
+            vec![
+                text.replace(AGENT_PLACEHOLDER, &line)
+                    .replace(AGENT_LINE_PLACEHOLDER, &line)
+                    .into(),
+            ]
         }
         _ => vec![arg.to_owned()],
     }
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for the shell.
 fn quote_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -175,20 +179,21 @@ fn quote_word(word: &OsStr) -> String {
 }
 
 async fn drain(mut from: impl AsyncRead + Unpin) {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; BUFFER_SIZE];
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
-/// The content of the relay's file.
+/// Where the relay connects to, and the token it must present: the content of the file that it is started with.
 #[derive(Debug, Serialize, Deserialize)]
 struct RelayAddress {
     connect: String,
     token: String,
 }
 
-/// Writes the relay's file, which only this user can read. It is removed when the value is dropped.
-fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
-    let told = RelayAddress {
+/// Writes the file that tells the relay where to connect. Only this user can read it. It is removed when the returned
+/// path is dropped.
+fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
+    let reported = RelayAddress {
         connect: meeting.endpoint().to_string(),
         token: token.reveal(),
     };
@@ -196,18 +201,18 @@ fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempP
         .prefix("acp-relay-")
         .suffix(".json")
         .tempfile()?;
-    serde_json::to_writer(&file, &told)?;
+    serde_json::to_writer(&file, &reported)?;
     Ok(file.into_temp_path())
 }
 
-/// Reads the relay's file.
-async fn read_meeting_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
+/// Reads the file that [`write_address_file`] has written.
+async fn read_address_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
     let RelayAddress { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
     let endpoint = connect.parse().map_err(io::Error::other)?;
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
-/// Returns the first connection that knows the token.
+/// Accepts connections until one presents the token, and returns that one.
 async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Transport> {
     loop {
         let stream = listener.accept().await?;
@@ -217,7 +222,7 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
     }
 }
 
-/// Runs the relay: connects this process's stdin and stdout with the check that `file` names, until the client closes
+/// Runs the relay: connects this process's stdin and stdout to the check described in `file`, until the client closes
 /// stdin.
 ///
 /// When the check closes its side, stdout is closed, as by an agent that exits. What the client still sends is passed
@@ -226,7 +231,7 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
 /// # Errors
 /// The file cannot be read, or the check cannot be reached.
 pub async fn relay(file: &Path) -> io::Result<()> {
-    let (endpoint, token) = read_meeting_file(file).await?;
+    let (endpoint, token) = read_address_file(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
     let known = send_handshake(endpoint.connect().await?, &token).await;
     let known = known.map_err(io::Error::other)?;
@@ -243,12 +248,12 @@ pub async fn relay(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Passes bytes on in one direction until the end, and then closes the output.
+/// Copies bytes from one stream to another until the end, and then closes the output.
 async fn copy_stream(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; BUFFER_SIZE];
     loop {
         let read = from.read(&mut piece).await?;
         let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {

@@ -1,4 +1,4 @@
-//! The rules check: tests whether the program kept to the protocol rules in the other checks.
+//! The check of the protocol rules: whether the program followed them in all other checks.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::transcript::Transcript;
 use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
-/// Returns the check of the binding rules for a side.
+/// Returns the check of the mandatory rules for a side.
 pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
     Check {
         version,
@@ -22,12 +22,12 @@ pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
             Side::Client => 101,
         },
         level: RequirementLevel::Must,
-        requirement: "All messages follow the mandatory rules of the protocol.",
+        requirement: "All messages follow the mandatory protocol rules.",
         play: CheckProcedure::Rules,
     }
 }
 
-/// Returns the verdict on everything that was seen.
+/// Judges all messages seen in the other checks.
 pub(super) fn verdict(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;

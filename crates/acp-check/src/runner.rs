@@ -1,4 +1,4 @@
-//! The runner of checks.
+//! Runs checks against a program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// The maximum length of a failure's reason, in characters. It may quote the program at any length; the evidence has
-/// all of it.
-const LONGEST: usize = 4_000;
+/// The maximum length of a failure's reason, in characters. It may quote messages of any length; the evidence has them
+/// in full.
+const MAX_REASON_LEN: usize = 4_000;
 
-/// Runs checks against a program, several at once, and returns their outcomes in the order of `checks`.
+/// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
 ///
 /// Schema checks come last, since they judge the messages of all others.
 pub async fn run(
@@ -36,7 +36,7 @@ pub async fn run(
     run_telling(target, checks, options, |_| {}).await
 }
 
-/// Like [`run`], and reports each outcome as soon as it is known.
+/// Like [`run`], and calls `tell` with each outcome as soon as it is known.
 pub async fn run_telling(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -121,9 +121,9 @@ async fn run_check(
     let verdict = match stopped {
         Ok(()) => Verdict::Pass,
         Err(CheckStop::Fail(why)) if check.level == RequirementLevel::Must => {
-            Verdict::Fail(truncate(&why, LONGEST))
+            Verdict::Fail(truncate(&why, MAX_REASON_LEN))
         }
-        Err(CheckStop::Fail(why)) => Verdict::Warn(truncate(&why, LONGEST)),
+        Err(CheckStop::Fail(why)) => Verdict::Warn(truncate(&why, MAX_REASON_LEN)),
         Err(CheckStop::Skip(why)) => Verdict::Skip(why),
         Err(CheckStop::Harness(why)) => Verdict::Harness(why),
     };
@@ -181,8 +181,8 @@ async fn run_procedure(
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
         }
-        CheckProcedure::Shape(_) | CheckProcedure::Rules => {
-            broken("these are judged by what other checks have seen".to_owned())
-        }
+        CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
+            "this check has no code of its own: it judges the messages of other checks".to_owned(),
+        ),
     }
 }

@@ -1,4 +1,4 @@
-//! Schema checks: all messages of all checks are compared with the schema.
+//! Schema checks: whether all messages seen in the other checks match the schema.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::wire::SchemaResults;
 const PAGE: &str = "schema";
 
 /// Returns one check for each shape that a side sends: params of requests, results, each type of update, and errors.
-/// They are named after their shapes, in the order of the method table, then of the types of updates.
+/// Checks are named after shapes. Those in the method table come first, then the types of updates.
 pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
     let schema = Schema::of(version);
     let mut shapes = vec![
@@ -92,7 +92,7 @@ fn requirement(shaped: CheckedShape) -> &'static str {
     }
 }
 
-/// Returns the verdict on a shape, based on everything that was seen.
+/// Judges one shape, based on all messages seen in the other checks.
 pub(super) fn verdict(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
     let (seen, faults) = judged.results_for(shaped);
     let mut transcript = Transcript::default();

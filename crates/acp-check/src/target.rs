@@ -9,12 +9,12 @@ use acp_host::{AgentCommand, AgentProcess};
 
 use crate::check_directory::CheckDirectory;
 
-/// How long a program may take to exit after its input is closed, before it is killed.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a program may take to exit after its input is closed. Then it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program under test, which is started once for each check.
 pub trait CheckTarget: Send + Sync + 'static {
-    /// Starts the program, with its own project in `place`.
+    /// Starts the program. `place` has the project to work in.
     ///
     /// # Errors
     /// The reason why the program cannot be started.
@@ -24,23 +24,23 @@ pub trait CheckTarget: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>>;
 }
 
-/// A started program.
+/// A program under test that was started.
 #[derive(Debug)]
 pub struct TargetProcess {
-    /// The connection to it.
+    /// The connection to the program.
     pub transport: Transport,
-    /// The process, unless the program is part of this one.
+    /// The process, or `None` if the program runs inside this process.
     pub process: Option<Arc<AgentProcess>>,
 }
 
-/// An agent that is a command.
+/// An agent under test that is started by a command.
 #[derive(Debug, Clone)]
 pub struct AgentProgram {
     command: AgentCommand,
 }
 
 impl AgentProgram {
-    /// Creates a target for the agent that `command` starts. It runs in the check's project.
+    /// Creates a target for the agent that `command` starts. The working directory is the check's project.
     #[must_use]
     pub fn new(command: AgentCommand) -> Self {
         Self { command }
@@ -67,7 +67,7 @@ impl CheckTarget for AgentProgram {
     }
 }
 
-/// A program that is part of this process: the function gets its end of a connection, and serves it in a task.
+/// A program inside this process: the function gets its end of a connection, and serves it in a task.
 impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,
@@ -88,10 +88,10 @@ where
 }
 
 impl TargetProcess {
-    /// Ends the process, if it still runs.
+    /// Ends the process if it is still running.
     pub(super) async fn end(process: Option<Arc<AgentProcess>>) {
         if let Some(process) = process {
-            process.shutdown(GRACE).await;
+            process.shutdown(EXIT_TIMEOUT).await;
         }
     }
 }

@@ -1,16 +1,16 @@
-//! The transcript of a check: the evidence for its verdict.
+//! The transcript of a check, which is the evidence for its verdict.
 
 use std::time::{Duration, Instant};
 
 use acp_rules::schema::Direction;
 
-/// The maximum length of one message, in bytes. Longer ones are truncated.
-const LONGEST: usize = 64 * 1024;
+/// The maximum length of a line, in bytes. Longer ones are truncated.
+const MAX_LINE_LEN: usize = 64 * 1024;
 
-/// The capacity of a transcript, in bytes. Later messages are only counted.
-const MOST: usize = 1024 * 1024;
+/// The capacity of a transcript, in bytes. Lines beyond that are only counted.
+const CAPACITY: usize = 1024 * 1024;
 
-/// An entry of a transcript.
+/// A line that was sent or received, or another event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscriptEntry {
@@ -18,18 +18,18 @@ pub enum TranscriptEntry {
     Line {
         /// The time since the start of the check.
         at: Duration,
-        /// The direction.
+        /// Whether the line was sent or received.
         direction: Direction,
         /// The line without its line end. A long line is truncated.
         text: String,
         /// The original length, in bytes.
         length: usize,
     },
-    /// Another event.
+    /// Something else that happened, such as the end of the output.
     Event {
         /// The time since the start of the check.
         at: Duration,
-        /// A description.
+        /// What happened.
         description: String,
     },
 }
@@ -61,14 +61,14 @@ impl Transcript {
         &self.entries
     }
 
-    /// Returns how many lines were omitted at the end.
+    /// Returns the number of lines that were omitted at the end.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
     pub(super) fn line(&mut self, direction: Direction, line: &[u8]) {
-        let kept = line.get(..LONGEST).unwrap_or(line);
+        let kept = line.get(..MAX_LINE_LEN).unwrap_or(line);
         let text = String::from_utf8_lossy(kept).into_owned();
         let at = self.began.elapsed();
         let length = line.len();
@@ -96,7 +96,7 @@ impl Transcript {
     }
 
     fn push(&mut self, bytes: usize, entry: TranscriptEntry) {
-        if self.bytes + bytes > MOST {
+        if self.bytes + bytes > CAPACITY {
             self.left_out += 1;
         } else {
             self.bytes += bytes;

@@ -1,4 +1,4 @@
-//! Turns: those that run to their end, and those that are cancelled, delayed, or rejected by the client.
+//! Turns: complete ones, and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::options::AgentTask;
 use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch for messages that must not come. It is long enough for what is on its way already.
+/// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
-/// A finished turn.
+/// A turn that has ended, with everything that the agent sent in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
-    /// The stop reason.
+    /// The stop reason, such as `end_turn`.
     pub stop: String,
-    /// The session's updates between the prompt and its response: their `update`.
+    /// The session's updates between the prompt and its response: the `update` of each.
     pub updates: Vec<Value>,
-    /// The agent's requests meanwhile: method and `params`.
+    /// The method and `params` of each request from the agent during the turn.
     pub requests: Vec<(String, Value)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
 }
 
 impl AgentHarness {
-    /// Sends a prompt, without waiting for its response.
+    /// Sends a prompt without waiting for its response, and returns the id of the request.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
@@ -81,20 +81,20 @@ impl AgentHarness {
         let before = self.messages.len();
         let params = json!({"sessionId": session, "prompt": prompt});
         let id = self.wire.ask("session/prompt", params).await?;
-        let answer = self.turn_answer(&id).await?;
-        self.turn_since(session, answer, before)
+        let response = self.turn_answer(&id).await?;
+        self.turn_since(session, response, before)
     }
 
-    /// Waits for the response to a prompt, as long as a turn may take.
+    /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
-    /// There is none in time, or the agent closes the connection.
+    /// It does not arrive in time, or the agent closes the connection.
     pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 };
                 if let Some(Envelope::Response {
                     id: answered,
@@ -107,22 +107,22 @@ impl AgentHarness {
             }
         };
         match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => fail(format!("the turn did not end within {patience:?}")),
         }
     }
 
-    /// Returns the turn that a response ends, from the messages after the first `messages`.
+    /// Puts together the turn that ended with this response, from all messages after the first `messages`.
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
     pub fn turn_since(
         &self,
         session: &str,
-        answer: ReceivedResponse,
+        response: ReceivedResponse,
         messages: usize,
     ) -> Result<CheckTurn, CheckStop> {
-        let result = match answer {
+        let result = match response {
             ReceivedResponse::Result(result) => result,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!(
@@ -146,7 +146,7 @@ impl AgentHarness {
         })
     }
 
-    /// Sends nothing for a while (`QUIET`), and reads whatever comes meanwhile.
+    /// Reads messages for a while (`QUIET`), and sends nothing.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -160,7 +160,7 @@ impl AgentHarness {
         Ok(())
     }
 
-    /// Returns all responses to a request so far.
+    /// Returns all responses to a request that have arrived so far.
     #[must_use]
     pub fn answers_to(&self, id: &Value) -> Vec<ReceivedResponse> {
         let answers = self.messages.iter().filter_map(|message| {
@@ -172,18 +172,19 @@ impl AgentHarness {
         answers.collect()
     }
 
-    /// Returns the response to a prompt, which may have arrived already.
+    /// Waits for the response to a prompt, unless it has already arrived.
     ///
     /// # Errors
     /// See [`turn_answer`](Self::turn_answer).
     pub async fn end_of(&mut self, prompt: &Value) -> Result<ReceivedResponse, CheckStop> {
         match self.answers_to(prompt).into_iter().next() {
-            Some(answer) => Ok(answer),
+            Some(response) => Ok(response),
             None => self.turn_answer(prompt).await,
         }
     }
 
-    /// Makes the agent do a task, and returns the response to its prompt, even if it is an error: an agent may fail.
+    /// Makes the agent do a task, and returns the response to the prompt. It may be an error: an agent is allowed to
+    /// fail.
     ///
     /// # Errors
     /// There is no response in time.
@@ -197,20 +198,20 @@ impl AgentHarness {
         self.turn_answer(&prompt).await
     }
 
-    /// Like [`turn`](Self::turn), for checks that are not about the response to a prompt.
+    /// Like [`turn`](Self::turn), but skips if the turn fails. For checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
     pub async fn task(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
-        let answer = self.attempt(session, task).await?;
-        match self.turn_since(session, answer, before) {
+        let response = self.attempt(session, task).await?;
+        match self.turn_since(session, response, before) {
             Err(CheckStop::Fail(why)) => skip(format!("the agent did not do the task: {why}")),
             turn => turn,
         }
     }
 
-    /// Starts a long turn, waits until the agent is at work, and returns the id of the prompt.
+    /// Starts a long turn, waits until the agent is working, and returns the id of the prompt.
     ///
     /// # Errors
     /// The agent closes the connection; or, as a skip, the turn ends at once.
@@ -235,18 +236,18 @@ impl AgentHarness {
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.hush().await?;
         require(!self.wire.has_ended(), || {
-            "it closed its output during a turn".to_owned()
+            "the agent closed its output during a turn".to_owned()
         })?;
         if self.answers_to(&prompt).is_empty() {
             Ok(prompt)
         } else {
             skip(
-                "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
+                "the turn ended before it could be cancelled; use a longer task (--prompt-for long=TEXT)",
             )
         }
     }
 
-    /// Does something while the agent is at work, then cancels the turn and waits for its end.
+    /// Does something while the agent is working, then cancels the turn and waits for its end.
     ///
     /// # Errors
     /// See [`long_turn`](Self::long_turn); or the action fails, or the turn does not end.
@@ -277,7 +278,7 @@ impl AgentHarness {
         self.wire.notify("session/cancel", params).await
     }
 
-    /// Waits for the response to a cancelled prompt, whose stop reason must be `cancelled`.
+    /// Waits for the response to a cancelled prompt, and requires that its stop reason is `cancelled`.
     ///
     /// # Errors
     /// It has another stop reason, or there is no response.
@@ -286,7 +287,9 @@ impl AgentHarness {
             ReceivedResponse::Result(result) => {
                 let stop = &result["stopReason"];
                 require(stop == "cancelled", || {
-                    format!("the cancelled prompt ended with stop reason {stop}")
+                    format!(
+                        "the cancelled prompt ended with stop reason {stop}; expected \"cancelled\""
+                    )
                 })
             }
             ReceivedResponse::Error { code, message, .. } => fail(format!(
@@ -295,7 +298,7 @@ impl AgentHarness {
         }
     }
 
-    /// Sends a prompt that must succeed in spite of what `after` describes.
+    /// Requires that the next prompt succeeds. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
     /// It fails.
@@ -310,7 +313,7 @@ impl AgentHarness {
         Ok(turn)
     }
 
-    /// Starts a task, and waits until the agent has sent a request that stays pending. Returns the id of the prompt,
+    /// Starts a task, and waits for a request with this method, which then stays pending. Returns the id of the prompt,
     /// the id of the request, and its params.
     ///
     /// # Errors
@@ -338,7 +341,7 @@ impl AgentHarness {
                     ));
                 }
                 if self.next().await?.is_none() {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 }
             }
         };
@@ -348,8 +351,8 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and responds to its first `method` with `answer`: a `result` or an `error`. Returns
-    /// the response to the prompt.
+    /// Makes the agent do a task, and responds to its requests with this method with `answer`, which has a `result` or
+    /// an `error`. Returns the response to the prompt.
     ///
     /// # Errors
     /// See [`until_asked`](Self::until_asked); or the turn does not end.
@@ -358,23 +361,23 @@ impl AgentHarness {
         session: &str,
         task: AgentTask,
         method: &'static str,
-        answer: Value,
+        response: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
         let (prompt, asked, _) = self.until_asked(session, task, method).await?;
-        self.answer_open(asked, &answer).await?;
+        self.answer_open(asked, &response).await?;
         self.end_of(&prompt).await
     }
 
-    /// Responds to the pending request, and to similar ones that have come meanwhile, with a `result` or an `error`.
-    /// From then on, no request stays pending.
+    /// Responds to the pending request and to similar ones that arrived meanwhile with `answer`, which has a `result`
+    /// or an `error`. Later requests are handled by the host again.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
-    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), CheckStop> {
+    pub async fn answer_open(&mut self, asked: Value, response: &Value) -> Result<(), CheckStop> {
         self.host.hold.clear();
         let others = std::mem::take(&mut self.held);
         for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
-            let mut message = answer.clone();
+            let mut message = response.clone();
             (message["jsonrpc"], message["id"]) = (json!("2.0"), id);
             self.wire.send(&message).await?;
         }

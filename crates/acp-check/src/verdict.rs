@@ -8,18 +8,18 @@ use std::fmt;
 pub enum Verdict {
     /// The requirement is met.
     Pass,
-    /// A MUST is not met, for this reason.
+    /// A MUST requirement is not met, for this reason.
     Fail(String),
-    /// A SHOULD or a MAY is not met, for this reason.
+    /// A SHOULD or MAY requirement is not met, for this reason.
     Warn(String),
-    /// The requirement could not be tested, for this reason: the program does not support something.
+    /// The requirement was not tested, for this reason. Usually, the program does not support what it is about.
     Skip(String),
-    /// The suite itself failed, which says nothing about the program.
+    /// The suite itself failed, for this reason. This says nothing about the program.
     Harness(String),
 }
 
 impl Verdict {
-    /// Returns the verdict as a word, as reports show it.
+    /// Returns the word for the verdict in reports.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -50,28 +50,28 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a check stops early.
+/// The reason why a check stops early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStop {
-    /// The requirement is not met. The reason is for the author of the program.
+    /// The requirement is not met. The text is meant for the author of the program.
     Fail(String),
     /// The requirement cannot be tested, for this reason.
     Skip(String),
-    /// The suite itself failed.
+    /// The suite itself failed, for this reason.
     Harness(String),
 }
 
-/// Fails: the requirement is not met.
+/// Stops the check because the requirement is not met.
 pub(crate) fn fail<T>(why: impl Into<String>) -> Result<T, CheckStop> {
     Err(CheckStop::Fail(why.into()))
 }
 
-/// Skips: the requirement cannot be tested.
+/// Stops the check because the requirement cannot be tested.
 pub(crate) fn skip<T>(why: impl Into<String>) -> Result<T, CheckStop> {
     Err(CheckStop::Skip(why.into()))
 }
 
-/// Fails with the reason `why` unless `holds` is true.
+/// Stops the check as failed unless `holds` is true. `why` returns the reason.
 pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), CheckStop> {
     if holds {
         Ok(())
@@ -80,7 +80,7 @@ pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), C
     }
 }
 
-/// Truncates a text to this many characters.
+/// Truncates a string to `most` characters.
 pub(super) fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Detection of the versions that a program supports.
+//! Detects which versions a program supports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,13 +16,14 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// A version that no program supports.
-const NOBODYS: u16 = u16::MAX;
+/// A version number that no program supports.
+const UNKNOWN_VERSION: u16 = u16::MAX;
 
-/// How long a program that has closed its input or output may take to exit, so that its exit can be reported.
-const ENDING: Duration = Duration::from_secs(2);
+/// How long to wait for the exit of a program that has closed its stdin or stdout, so that the exit status can be
+/// reported.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns the versions that the agent supports, by its responses to `initialize`.
+/// Returns the versions that the agent supports, according to its responses to `initialize`.
 ///
 /// Some agents echo any version. They count as supporting version 1 alone, which all of them do. A check reports the
 /// fault.
@@ -38,7 +39,7 @@ pub async fn agent_versions(
     for (version, needed) in [(SchemaVersion::V1, true), (SchemaVersion::V2, false)] {
         let number = version.number();
         match negotiated_version(target, options, number).await {
-            Ok(answer) if answer == Some(u64::from(number)) => spoken.push(version),
+            Ok(response) if response == Some(u64::from(number)) => spoken.push(version),
             Ok(_) => {}
             Err(why) if needed => return Err(why),
             // How it handles a version that it does not know is tested by a check.
@@ -46,7 +47,8 @@ pub async fn agent_versions(
         }
     }
     let echoes = spoken.contains(&SchemaVersion::V2)
-        && negotiated_version(target, options, NOBODYS).await == Ok(Some(u64::from(NOBODYS)));
+        && negotiated_version(target, options, UNKNOWN_VERSION).await
+            == Ok(Some(u64::from(UNKNOWN_VERSION)));
     // It may support none of our versions. The checks of version 1 report that.
     if spoken.is_empty() || echoes {
         spoken = vec![SchemaVersion::V1];
@@ -54,7 +56,7 @@ pub async fn agent_versions(
     Ok(spoken)
 }
 
-/// Returns the version that the agent responds with to a request for `number`, or `None` for an error.
+/// Sends `initialize` with version `number`, and returns the version in the response, or `None` for an error.
 async fn negotiated_version(
     target: &dyn CheckTarget,
     options: &CheckOptions,
@@ -71,10 +73,10 @@ async fn negotiated_version(
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(number);
     let began = Instant::now();
-    let answer = harness.request("initialize", params).await;
+    let response = harness.request("initialize", params).await;
     let late = began.elapsed() >= options.patience;
     let (wire, _host, process, _place) = harness.into_wire();
-    match answer {
+    match response {
         Ok(ReceivedResponse::Result(said)) => {
             close_connection(wire, process).await;
             Ok(said.get("protocolVersion").and_then(Value::as_u64))
@@ -91,14 +93,14 @@ async fn negotiated_version(
     }
 }
 
-/// Closes the program's input, and kills the program if that does not end it.
+/// Closes the program's input, and kills the program if it does not exit.
 async fn close_connection(mut wire: Wire, process: Option<Arc<AgentProcess>>) {
     wire.close();
     TargetProcess::end(process).await;
 }
 
-/// Describes why a program did not start properly: which side closed before what, if the program has exited, or else
-/// `why`. In both cases with the last output on stderr.
+/// Describes why a program did not start properly. If it exited, the description says so, and `before` says before
+/// what; otherwise it is `why`. The end of the program's stderr is added.
 async fn describe_failure(
     who: &str,
     before: &str,
@@ -112,7 +114,7 @@ async fn describe_failure(
         return why;
     };
     // The pipes close before the exit can be seen. A program that is merely late has closed none.
-    let ending = if late { Duration::ZERO } else { ENDING };
+    let ending = if late { Duration::ZERO } else { EXIT_TIMEOUT };
     let exit = tokio::time::timeout(ending, running.wait()).await.ok();
     close_connection(wire, process).await;
     let what = match exit {
@@ -122,8 +124,8 @@ async fn describe_failure(
     what + &running.stderr_excerpt()
 }
 
-/// Returns the versions that the client supports, by its `initialize` request, and by whether it continues after a
-/// response with version 1.
+/// Returns the versions that the client supports, according to its `initialize` request, and to whether it continues
+/// after a response with version 1.
 ///
 /// # Errors
 /// The reason why it could not be started, or sent no `initialize`.

@@ -1,4 +1,4 @@
-//! Watches the conversation of a check for broken protocol rules.
+//! Checks the conversation of a check against the protocol rules.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use acp_rules::schema::{Direction, Schema, SchemaVersion};
 use acp_rules::{Finding, MessagePosition, RuleChecker};
 use acp_rules::{RequirementLevel, Side};
 
-/// The limit of stored findings. One is enough to fail a check.
-const KEPT: usize = 8;
+/// The maximum number of findings to store. One is enough to fail a check.
+const MAX_FINDINGS: usize = 8;
 
-/// The longest line of the suite's own that is checked, in bytes.
-const LONGEST: usize = 1024 * 1024;
+/// The maximum length of a line from the suite to apply the rules to, in bytes.
+const MAX_LINE_LEN: usize = 1024 * 1024;
 
-/// Passes the messages of both sides to the rules, as long as the suite itself keeps to them.
+/// Applies the rules to the messages of both sides, until the suite itself breaks a rule.
 ///
 /// A check may break rules on purpose, and then judges the other side's reaction itself. From there on, nothing is
 /// reported. All messages have the same time, since a check reads when it wants to. Rules that need to know what had
@@ -21,20 +21,20 @@ pub(super) struct RuleWatch {
     rules: RuleChecker,
     schema: &'static Schema,
     sends: Direction,
-    /// The start of a line that the suite has not ended yet.
+    /// The beginning of a line that the suite has not completed yet.
     line: Vec<u8>,
-    /// A message was missed, or the suite broke a rule.
+    /// Whether to stop reporting: a message was missed, or the suite broke a rule.
     spoilt: bool,
     messages: u64,
     broken_rules: BrokenRules,
 }
 
-/// The binding rules that were broken.
+/// Violations of mandatory rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BrokenRules {
-    /// The number of messages that were checked.
+    /// The number of messages that the rules were applied to.
     pub(super) finding_count: usize,
-    /// The findings, each with the message that showed it.
+    /// The findings, each with the message that shows it.
     pub(super) rules: Vec<(Finding, String)>,
 }
 
@@ -51,10 +51,10 @@ impl RuleWatch {
         }
     }
 
-    /// Records bytes that the suite sent, which need not be a whole line.
+    /// Records bytes that the suite sent. They may be part of a line.
     pub(super) fn sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.spoilt || self.line.len() + part.len() > LONGEST {
+            if self.spoilt || self.line.len() + part.len() > MAX_LINE_LEN {
                 self.lost();
                 return;
             }
@@ -79,7 +79,7 @@ impl RuleWatch {
         self.observe_message(self.sends, value);
     }
 
-    /// Records a message of the other side.
+    /// Records a message from the other side.
     pub(super) fn came(&mut self, value: &Value) {
         self.broken_rules.finding_count += usize::from(!self.spoilt);
         self.observe_message(self.sends.reversed(), value);
@@ -91,7 +91,7 @@ impl RuleWatch {
         self.line = Vec::new();
     }
 
-    /// Records that the side that sends in `direction` has closed its output.
+    /// Records that the side sending in this direction has closed its output.
     pub(super) fn closed(&mut self, direction: Direction) {
         if !self.spoilt {
             let found = self.rules.close_side(self.position(), direction);
@@ -126,7 +126,7 @@ impl RuleWatch {
             if finding.side == own {
                 self.spoilt = true;
             } else if finding.rule.level == RequirementLevel::Must
-                && self.broken_rules.rules.len() < KEPT
+                && self.broken_rules.rules.len() < MAX_FINDINGS
             {
                 self.broken_rules.rules.push((finding, text.to_owned()));
             }
@@ -139,11 +139,11 @@ impl RuleWatch {
 }
 
 impl BrokenRules {
-    /// Adds the findings of another check, named `of`.
+    /// Adds the findings of another check, whose id is `of`.
     pub(super) fn add(&mut self, of: &str, other: Self) {
         self.finding_count += other.finding_count;
         for (finding, text) in other.rules {
-            if self.rules.len() < KEPT {
+            if self.rules.len() < MAX_FINDINGS {
                 self.rules.push((finding, format!("in {of}: {text}")));
             }
         }

@@ -1,4 +1,4 @@
-//! One end of a connection, for writing and reading single lines.
+//! One end of a connection, which sends and receives single lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::transcript::Transcript;
 use super::verdict::{CheckStop, fail};
 use super::watch::{BrokenRules, RuleWatch};
 
-/// The maximum number of bytes read in one check. It bounds the memory, since all messages are kept until the end.
-/// The specification sets no limit, so a program is not blamed for exceeding it.
-const MOST: usize = 64 * 1024 * 1024;
+/// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
+/// Exceeding it does not fail the check, since the specification sets no limit.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The limit of buffered lines. When it is reached, the program has to wait.
-const WAITING: usize = 64;
+/// The maximum number of lines to buffer. Beyond that, the program has to wait.
+const MAX_BUFFERED_LINES: usize = 64;
 
-/// The limit of stored faults per shape. One is enough to fail a check.
-const FAULTS: usize = 8;
+/// The maximum number of faults to store for each shape. One is enough to fail a check.
+const MAX_FAULTS: usize = 8;
 
-/// A received message.
+/// A message received from the program under test, as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedMessage(pub Value);
 
 impl ReceivedMessage {
-    /// Returns its parts, if it is a JSON-RPC message.
+    /// Returns the parts of the message, or `None` if it is not a JSON-RPC message.
     #[must_use]
     pub fn envelope(&self) -> Option<Envelope<'_>> {
         Envelope::read(&self.0)
     }
 
-    /// Returns the method; empty for a response.
+    /// Returns the method, or an empty string for a response.
     #[must_use]
     pub fn method(&self) -> &str {
         self.envelope()
@@ -62,12 +62,12 @@ pub enum ReceivedResponse {
         code: i64,
         /// The error message.
         message: String,
-        /// The whole error.
+        /// The whole error object.
         error: Value,
     },
 }
 
-/// An item that was read from the connection.
+/// An item read from the connection.
 enum WireInput {
     Line(Vec<u8>),
     TooLong,
@@ -82,31 +82,31 @@ pub struct Wire {
     reads: mpsc::Receiver<WireInput>,
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     next_id: u64,
-    /// The methods of the requests sent from this end, by id.
+    /// The methods of requests sent from this end, by id.
     pending_methods: HashMap<String, String>,
     watch: RuleWatch,
     transcript: Transcript,
     schema_results: SchemaResults,
-    /// The starts of the first lines that were not JSON.
+    /// The beginnings of the first lines that were not JSON.
     noise: Vec<Vec<u8>>,
-    /// Another version was negotiated, so messages cannot be compared with this version's schema.
+    /// Whether another version was negotiated, so that this version's schema does not apply.
     other_version: bool,
     has_ended: bool,
     patience: Duration,
 }
 
-/// The results of comparing all received messages with the schema.
+/// The results of comparing received messages with the schema and the rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchemaResults {
-    /// The number of messages, by shape.
+    /// The number of messages of each shape.
     pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
-    /// The faults, each with its message.
+    /// The faults in messages of each shape, with the message.
     pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
-    /// The protocol rules that were broken.
+    /// Violations of the protocol rules.
     pub(super) violations: BrokenRules,
 }
 
-/// A shape, or one of its variants.
+/// A shape, and the tag if it is one of several variants.
 pub(super) type ShapeKey = (String, Option<String>);
 
 impl Wire {
@@ -117,7 +117,7 @@ impl Wire {
         patience: Duration,
     ) -> Self {
         let (reader, writer) = transport.into_split();
-        let (to, reads) = mpsc::channel(WAITING);
+        let (to, reads) = mpsc::channel(MAX_BUFFERED_LINES);
         tokio::spawn(read_lines(reader, to));
         Self {
             schema: Schema::of(version),
@@ -136,7 +136,7 @@ impl Wire {
         }
     }
 
-    /// Returns how long to wait for something that must happen.
+    /// Returns the time limit for a single message.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience
@@ -147,7 +147,7 @@ impl Wire {
         self.transcript.event(what);
     }
 
-    /// Writes bytes as they are, which need not be a line.
+    /// Writes bytes unchanged. They may be part of a line.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -156,7 +156,7 @@ impl Wire {
         self.watch.sent(bytes);
         let Some(writer) = &mut self.writer else {
             return Err(CheckStop::Harness(
-                "the connection is closed already".to_owned(),
+                "the connection is already closed".to_owned(),
             ));
         };
         let written = async {
@@ -165,12 +165,14 @@ impl Wire {
         };
         match tokio::time::timeout(patience, written).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(e)) => fail(format!("its input is closed: {e}")),
-            Err(_) => fail(format!("it did not read its input for {patience:?}")),
+            Ok(Err(e)) => fail(format!("the program closed its input: {e}")),
+            Err(_) => fail(format!(
+                "the program did not read its input for {patience:?}"
+            )),
         }
     }
 
-    /// Writes a line with any content.
+    /// Writes a line with arbitrary content.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -238,18 +240,18 @@ impl Wire {
         if let Some(mut writer) = self.writer.take() {
             // Dropping one half of an in-memory pair does not close it.
             tokio::spawn(async move { writer.shutdown().await });
-            self.transcript.event("its input was closed");
+            self.transcript.event("the program's input was closed");
             self.watch.closed(self.sends);
         }
     }
 
-    /// Returns the first lines that were not JSON, possibly truncated.
+    /// Returns the first lines that were not JSON, truncated if they are long.
     #[must_use]
     pub fn noise(&self) -> &[Vec<u8>] {
         &self.noise
     }
 
-    /// Returns the schema faults of the received messages.
+    /// Returns all schema faults in received messages.
     pub fn faults(&self) -> impl Iterator<Item = &SchemaFault> {
         let faults = self.schema_results.faults.values().flatten();
         faults.map(|(fault, _)| fault)
@@ -261,8 +263,8 @@ impl Wire {
         self.has_ended
     }
 
-    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped: separate checks test
-    /// them. Cancel safe: dropping the future loses no message.
+    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped, since separate checks
+    /// report them. Cancel safe: dropping the future loses no message.
     ///
     /// # Errors
     /// A failure of the suite: the program sent more than a check reads.
@@ -278,7 +280,7 @@ impl Wire {
                             return Ok(Some(ReceivedMessage(value)));
                         }
                         Err(e) => {
-                            if self.noise.len() < FAULTS {
+                            if self.noise.len() < MAX_FAULTS {
                                 self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
@@ -288,14 +290,16 @@ impl Wire {
                     }
                 }
                 Some(WireInput::TooLong) => {
-                    let why = format!("it sent more than {MOST} bytes, the limit for one check");
+                    let why = format!(
+                        "the program sent more than {MAX_BYTES} bytes, the limit for one check"
+                    );
                     return Err(CheckStop::Harness(why));
                 }
                 Some(WireInput::End) | None => {
                     if !self.has_ended {
                         self.has_ended = true;
                         self.watch.closed(self.sends.reversed());
-                        self.transcript.event("its output ended");
+                        self.transcript.event("the program closed its output");
                     }
                     return Ok(None);
                 }
@@ -329,14 +333,14 @@ impl Wire {
             let of_envelope = matches!(fault.kind, SchemaFaultKind::Envelope(_));
             let shape = if of_envelope { &envelopes } else { &shape };
             let kept = self.schema_results.faults.entry(shape.clone()).or_default();
-            if kept.len() < FAULTS {
+            if kept.len() < MAX_FAULTS {
                 kept.push((fault, value.to_string()));
             }
         }
     }
 
-    /// Returns `true` if a message belongs to another version: an `initialize` of that version, and everything after
-    /// the response to one.
+    /// Returns `true` if a message belongs to another version: it is an `initialize` request with that version, or
+    /// follows a response with it.
     fn is_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
         let own = u64::from(self.schema.version().number());
         let other = |carried: &Value| {
@@ -357,7 +361,7 @@ impl Wire {
         self.other_version
     }
 
-    /// Returns the name of a message's shape.
+    /// Returns the shape of a message. `asked` is the method of the request, if it is a response.
     fn shape_key(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> ShapeKey {
         let of = |name: &str| (name.to_owned(), None);
         match envelope {
@@ -405,12 +409,12 @@ impl SchemaResults {
             kind: SchemaFaultKind::Envelope("the line is not valid JSON".to_owned()),
         };
         let kept = self.faults.entry(shape).or_default();
-        if kept.len() < FAULTS {
+        if kept.len() < MAX_FAULTS {
             kept.push((fault, why));
         }
     }
 
-    /// Adds the results of another check, named `of`.
+    /// Adds the results of another check, whose id is `of`.
     pub(super) fn merge(&mut self, of: &str, other: Self) {
         self.violations.add(of, other.violations);
         for (shape, count) in other.shape_counts {
@@ -419,14 +423,14 @@ impl SchemaResults {
         for (shape, faults) in other.faults {
             let kept = self.faults.entry(shape).or_default();
             for (fault, text) in faults {
-                if kept.len() < FAULTS {
+                if kept.len() < MAX_FAULTS {
                     kept.push((fault, format!("in {of}: {text}")));
                 }
             }
         }
     }
 
-    /// Returns how often a shape was seen, and its faults.
+    /// Returns how many messages had a shape, and their faults.
     pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
         let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
         let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
@@ -438,7 +442,7 @@ impl SchemaResults {
 }
 
 impl ReceivedResponse {
-    /// Reads the result or error of a response.
+    /// Reads the result or the error of a response.
     #[must_use]
     pub fn read(result: Result<&Value, &Value>) -> Self {
         match result {
@@ -458,7 +462,7 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the code, if it is an error.
+    /// Returns the error code, or `None` for a result.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
         match self {
@@ -468,7 +472,7 @@ impl ReceivedResponse {
     }
 }
 
-/// Reads lines until the end, or until the receiver is dropped.
+/// Reads lines and sends them to the channel, until the end or until the receiver is dropped.
 async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInput>) {
     let mut line = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -496,7 +500,7 @@ async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInp
         }
         line.extend_from_slice(rest);
         all += read;
-        if all > MOST {
+        if all > MAX_BYTES {
             let _ = to.send(WireInput::TooLong).await;
             return;
         }

@@ -77,7 +77,7 @@ impl PreparedAgent {
         })
     }
 
-    /// Serves the client on stdin and stdout until the client closes the connection.
+    /// Serves the client on stdin and stdout until it closes the connection.
     pub(crate) async fn serve(self) -> CommandExit {
         // Before the first response: the capabilities depend on whether sessions are stored.
         let agent = match self.sessions.configure(self.agent) {
@@ -110,7 +110,7 @@ impl SessionStorage {
         }
     }
 
-    /// Makes the agent store its sessions in the given directory, or in the default one if that is possible.
+    /// Makes the agent store its sessions in the given directory, or in the default one if possible.
     fn configure(self, agent: CodingAgent) -> Result<CodingAgent, CommandExit> {
         match self {
             Self::None => Ok(agent),
@@ -129,7 +129,7 @@ impl SessionStorage {
     }
 }
 
-/// Warns that sessions will not be stored. The agent still runs: an agent without stored sessions is better than none.
+/// Warns that sessions will not be stored. The agent still runs, since it is of use even without stored sessions.
 fn warn_not_stored(why: &str) {
     eprintln!("acp: warning: sessions will not be stored: {why}");
 }

@@ -13,7 +13,7 @@ use crate::models::{BundledAgentConfig, key_file};
 use crate::screen::print;
 use crate::signals::{ExitSignal, Signals};
 
-/// Reads a key from the terminal and stores it.
+/// Reads an API key from the terminal and stores it.
 pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
     let done = async {
         let file = require_key_file()?;
@@ -31,7 +31,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
     done.await.err().unwrap_or(CommandExit::SUCCESS)
 }
 
-/// Removes one stored key, or all of them.
+/// Removes one stored API key, or all of them.
 pub(crate) fn logout(args: AccountArgs) -> CommandExit {
     let done = require_key_file().and_then(|file| {
         let account = requested_model(args)?.map(|model| model.account());
@@ -52,7 +52,7 @@ fn require_key_file() -> Result<KeyFile, CommandExit> {
     key_file().ok_or_else(|| CommandExit::usage("cannot store the key: no home directory"))
 }
 
-/// Returns a model of the given provider and base URL, if a provider was given. Its name does not matter.
+/// Returns a model of the given provider and base URL, if any. Its name does not matter.
 fn requested_model(args: AccountArgs) -> Result<Option<ProviderModel>, CommandExit> {
     let Some(provider) = args.provider else {
         return Ok(None);

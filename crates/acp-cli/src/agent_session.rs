@@ -1,4 +1,4 @@
-//! Connections to an agent without a session, for `acp login` and `acp sessions`.
+//! Connections to an agent for commands that need no session: `acp login`, `acp logout` and `acp sessions`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, GRACE, SLOW, SLOW_START, StartFailure, StartTarget};
 use crate::terminal_user::{self, TerminalUser};
 
-/// How long an agent may take to respond after the user has cancelled its question.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long an agent may take to respond after the user has cancelled one of its questions.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts the agent, runs `work` with it, and shuts it down. The agent has exited when this returns.
 pub(crate) async fn with_agent<T>(
@@ -24,11 +24,11 @@ pub(crate) async fn with_agent<T>(
 ) -> Result<T, CommandExit> {
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
-    let person = TerminalUser::new(TerminalScreen::new(false));
+    let user = TerminalUser::new(TerminalScreen::new(false));
     let process = target.spawn()?;
-    let visited = connect_and_run(target, &process, &person, &mut signals, work).await;
-    person.screen().finish();
-    let grace = match &visited {
+    let result = connect_and_run(target, &process, &user, &mut signals, work).await;
+    user.screen().finish();
+    let grace = match &result {
         Err(exit) if *exit == CommandExit::CANCELLED => Duration::ZERO,
         _ => GRACE,
     };
@@ -38,22 +38,22 @@ pub(crate) async fn with_agent<T>(
             process.shutdown(Duration::ZERO).await;
         }
     }
-    visited
+    result
 }
 
 async fn connect_and_run<T>(
     target: StartTarget<'_>,
     process: &AgentProcess,
-    person: &Arc<TerminalUser>,
+    user: &Arc<TerminalUser>,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
 ) -> Result<T, CommandExit> {
     let transport = start::transport(process)?;
     let client = VisitClient {
-        elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(person))),
+        elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(user))),
     };
     let options = start::options(target.agent, process);
-    let screen = person.screen();
+    let screen = user.screen();
     let talking = async {
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
         tokio::spawn(driver);
@@ -67,12 +67,12 @@ async fn connect_and_run<T>(
         biased;
         done = &mut talking => done,
         signal = signals.next() => {
-            let asked = signal == ExitSignal::Interrupt && person.is_asked();
-            person.cancel_questions();
+            let asked = signal == ExitSignal::Interrupt && user.is_asked();
+            user.cancel_questions();
             if asked {
                 // The agent learns that its question was cancelled, and may respond to that.
                 tokio::select! {
-                    _ = tokio::time::timeout(LAST_WORDS, &mut talking) => {}
+                    _ = tokio::time::timeout(CANCEL_TIMEOUT, &mut talking) => {}
                     _ = signals.next() => {}
                 }
             }
@@ -85,7 +85,7 @@ async fn connect_and_run<T>(
     }
 }
 
-/// Runs `work`, and shows a note if it takes long.
+/// Runs `work`, and shows a note if it takes too long.
 async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen) -> T {
     tokio::pin!(work);
     if let Ok(done) = tokio::time::timeout(SLOW_START, &mut work).await {
@@ -95,9 +95,9 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     work.await
 }
 
-/// The client that these commands present to an agent.
+/// The client that connects to the agent.
 struct VisitClient {
-    /// Present if there is a user to ask.
+    /// The handler of elicitations, if there is a user to ask.
     elicitation: Option<TerminalElicitation>,
 }
 

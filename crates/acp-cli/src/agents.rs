@@ -121,7 +121,7 @@ fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the agents of the project, which must define some.
+/// Returns the agents that the project defines, or an error if it defines none.
 fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
     ProjectAgents::of(&cwd)?.ok_or_else(|| {
@@ -158,10 +158,10 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
 fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
-    let told = match project.revoke()? {
+    let message = match project.revoke()? {
         true => format!("revoked {file}\n"),
         false => format!("{file} was not allowed\n"),
     };
-    print(told.as_bytes());
+    print(message.as_bytes());
     Ok(())
 }

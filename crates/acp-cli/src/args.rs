@@ -1,11 +1,13 @@
-//! The command line. Each command, or group of commands, has its arguments in a file of its own; arguments that
-//! several commands share are in `shared.rs` and `agent_choice.rs`. This file joins them for `main.rs`.
+//! The command line. Each command, or group of commands, has its arguments in its own file; `shared.rs` and
+//! `agent_choice.rs` have arguments of several commands. This file joins them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
 pub(crate) mod agents;
+pub(crate) mod candidates;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod login;
 pub(crate) mod permissions;
 pub(crate) mod relays;
@@ -21,6 +23,7 @@ use self::agent::AgentArgs;
 use self::agents::AgentsArgs;
 use self::chat::ChatArgs;
 use self::check::CheckArgs;
+use self::completions::{CompletionsArgs, ManArgs};
 use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
 use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
@@ -33,7 +36,6 @@ use self::trace::TraceArgs;
 #[command(
     name = "acp",
     version,
-    about,
     propagate_version = true,
     max_term_width = 100,
     after_long_help = EXAMPLES
@@ -49,8 +51,9 @@ pub(crate) struct CliArgs {
     )]
     pub(crate) log: LogLevel,
 
+    /// The command. Without one, `acp` is `acp chat` on a terminal, and prints its help elsewhere.
     #[command(subcommand)]
-    pub(crate) command: CliCommand,
+    pub(crate) command: Option<CliCommand>,
 }
 
 // `defer` builds a command's arguments only if that command is used. So a command's description is here and not on
@@ -60,7 +63,7 @@ pub(crate) struct CliArgs {
 #[command(defer = true)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one, for as long as the program runs"
+    reason = "only one value exists, until the program exits"
 )]
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.
@@ -98,7 +101,7 @@ pub(crate) enum CliCommand {
 
     /// List, name, archive and export an agent's sessions.
     ///
-    /// Without a subcommand, list them. Continue a session with `acp run --session NAME` or
+    /// Without a subcommand, list up to 10,000 sessions. Continue a session with `acp run --session NAME` or
     /// `acp run --resume ID`; `acp chat` has the same options.
     Sessions(SessionsArgs),
 
@@ -149,15 +152,27 @@ pub(crate) enum CliCommand {
     ///
     /// The subcommands print, check, render and replay recorded traces.
     Trace(TraceArgs),
+
+    /// Print a script that completes `acp` commands in a shell.
+    ///
+    /// The script completes commands, options and their values, among them agents, sessions and modes. It asks
+    /// this program each time, so it knows what you have configured. No agent is started.
+    Completions(CompletionsArgs),
+
+    /// Write the manual pages of all commands to a directory.
+    ///
+    /// There is one page per command, such as acp-run.1. This is meant for those who package acp.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  acp run \"Why does the build fail?\"                # one turn of the bundled agent
-  acp run \"Fix the build\" -- gemini --acp           # ... of any other agent
+  acp run \"Why does the build fail?\"                 # one turn of the bundled agent
+  acp run \"Fix the build\" -- gemini --acp            # any other agent
   acp chat --agent goose                             # a conversation
   acp agents                                         # agents that --agent knows
-  acp check agent -- gemini --acp                    # does it conform?
+  acp check agent -- gemini --acp                    # does it conform to the specification?
   acp trace today.trace -- gemini --acp              # record its messages
 
 Run `acp COMMAND --help` for the options and examples of one command.";

@@ -11,11 +11,11 @@ use crate::args::relays::{BridgeArgs, VersionArg};
 use crate::exit::CommandExit;
 use crate::signals::Signals;
 
-/// How long an agent may take to exit once it is asked to, after it had time to exit when its stdin was closed.
+/// How long an agent may take to exit when asked to, after it has had time to exit when its stdin was closed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an agent that has closed its stdout may take to exit, so that its exit code can be reported.
-const ENDING: Duration = Duration::from_millis(500);
+/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -68,7 +68,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     exit
 }
 
-/// Returns the exit for the way the bridge ended.
+/// Returns the exit that reports how the bridge ended.
 async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     if end.first == BridgeSide::Client {
         return match &end.error {
@@ -78,7 +78,7 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
             _ => CommandExit::SUCCESS,
         };
     }
-    let message = match tokio::time::timeout(ENDING, process.wait()).await {
+    let message = match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => match &end.error {
             Some(e) => format!("connection to the agent failed: {e}"),
@@ -88,7 +88,7 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     CommandExit::agent_failed(message)
 }
 
-/// Writes a line of the agent's noise or stderr to stderr, which may be closed.
+/// Writes a line of noise, or of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.
 fn write_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! `acp chat`: starts the terminal client with the settings of the command line and the configuration.
+//! `acp chat`: starts the terminal client.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -20,8 +20,8 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::start::{StartTarget, connection_options};
 
-/// The name of the prompt history file, inside the state directory.
-const HISTORY: &str = "history";
+/// The name of the prompt history file, in the state directory.
+const HISTORY_FILE: &str = "history";
 
 pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
     let setup = match prepare(args) {
@@ -81,7 +81,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
-    setup.history = paths::state_dir().map(|state| state.join(HISTORY));
+    setup.history = paths::state_dir().map(|state| state.join(HISTORY_FILE));
     setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
@@ -89,7 +89,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     Ok(setup)
 }
 
-/// Returns how to start an agent, and the initial options of its sessions.
+/// Returns the command that starts an agent, and the initial options of its sessions.
 fn agent_spec(
     agent: &AgentChoice,
     cwd: &Path,
@@ -136,7 +136,7 @@ fn agent_spec(
     Ok(spec)
 }
 
-/// Returns the key bindings, including the user's.
+/// Returns the key bindings, including those that the user has configured.
 fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     let mut keys = KeyBindings::default();
     for (action, own) in &settings.keys {
@@ -146,7 +146,7 @@ fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     Ok(keys)
 }
 
-/// Returns the theme for the configured background, or else for the terminal's.
+/// Returns the theme for the configured background, or if there is none, for that of the terminal.
 fn theme(background: Option<Background>) -> Theme {
     Theme::new(
         background.unwrap_or_else(terminal_background),

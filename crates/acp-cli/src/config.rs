@@ -1,11 +1,11 @@
-//! The user's configuration, fully validated, including the settings that only the bundled agent uses.
+//! The user's configuration, fully validated, including settings that only the bundled agent uses.
 
 use acp_config::UserConfig;
 
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 
-/// Reads the configuration. Any mistake in it is an error, whichever agent is chosen.
+/// Reads the configuration. Any mistake in it is an error, even in settings of other agents.
 pub(crate) fn read() -> Result<UserConfig, CommandExit> {
     let config = UserConfig::read()?;
     BundledAgentConfig::of(&config)?;

@@ -1,5 +1,5 @@
-//! `--sandbox`, and the sandbox that `--allow none` and `--allow reads` imply: where the agent and its commands may
-//! write.
+//! Where the agent and its commands may write: `--sandbox`, and the sandbox that `--allow none` and `--allow reads`
+//! imply.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub(crate) struct Confinement {
 
 #[derive(Debug, Clone)]
 enum ConfinementKind {
-    /// The user asked for the sandbox by name. It also applies to the commands that the agent runs through the host.
+    /// The user requested the sandbox. It also applies to commands that the agent runs through the host.
     Explicit(Sandbox),
-    /// The policy of this name implies the sandbox. The policy itself decides about what the agent runs through the
-    /// host.
+    /// The policy with this name implies the sandbox. Commands that the agent runs through the host are not sandboxed;
+    /// the policy decides about them.
     Implied(&'static str),
 }
 
@@ -32,14 +32,14 @@ enum ConfinementKind {
 #[derive(Debug)]
 pub(crate) struct ConfinedCommand {
     pub(crate) command: AgentCommand,
-    /// What to tell the user about it.
+    /// Messages about the sandbox to show to the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Confinement {
-    /// Returns the sandbox that the command line asks for, if any, with `cwd` as the working directory. `policy` is the
-    /// value given with `--allow`. A policy that is only the default implies no sandbox: an agent that writes its own
-    /// state must start for users who have never heard of sandboxes.
+    /// Returns the sandbox that the command line requests or implies, if any, with `cwd` as the working directory.
+    /// `policy` is the value of `--allow`. A default policy implies no sandbox: agents that write their own state must
+    /// start for users who do not know about sandboxes.
     pub(crate) fn of(
         args: &SandboxArgs,
         policy: Option<Policy>,
@@ -64,7 +64,7 @@ impl Confinement {
         }))
     }
 
-    /// Returns the sandbox for the commands that agents run through the host, if any.
+    /// Returns the sandbox for commands that agents run through the host, if any.
     pub(crate) fn of_commands(&self) -> Option<&Sandbox> {
         match &self.kind {
             ConfinementKind::Explicit(sandbox) => Some(sandbox),
@@ -72,7 +72,7 @@ impl Confinement {
         }
     }
 
-    /// Returns the command-line arguments that give another `acp` process the same sandbox.
+    /// Returns the arguments that give another `acp` process the same sandbox.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         if let Some(mode) = self.args.sandbox {
@@ -104,7 +104,7 @@ impl Confinement {
         }
     }
 
-    /// Confines an agent's command.
+    /// Adds the sandbox to an agent's command.
     ///
     /// If the agent may write to the project, the bundled agent needs no sandbox itself: it controls its own writes and
     /// confines its commands. Any other agent is confined. In a read-only sandbox, every agent is confined together
@@ -156,7 +156,7 @@ impl Confinement {
         })
     }
 
-    /// Returns what to do when an agent fails in a sandbox that the user did not ask for by name.
+    /// Returns a hint for the user if an agent fails in an implied sandbox.
     pub(crate) fn hint(&self) -> Option<String> {
         match self.kind {
             ConfinementKind::Explicit(_) => None,

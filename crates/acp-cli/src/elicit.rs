@@ -1,4 +1,4 @@
-//! Elicitation: the agent's requests for input, asked on the terminal.
+//! Elicitation: the agent requests input from the user on the terminal.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,25 +16,25 @@ use acp_host::literal;
 use crate::screen::BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
-/// The maximum number of unfinished web pages to remember. For older ones, completion is not shown.
-const PAGES: usize = 64;
+/// The maximum number of open web pages to remember. For older ones, completion is not reported.
+const MAX_PAGES: usize = 64;
 
-/// Asks the user at the terminal.
+/// Asks the user for input on the terminal.
 pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
-    /// The web pages that the user agreed to open and that are not completed yet.
+    /// The web pages that the user has agreed to open, until they are completed.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 
 impl TerminalElicitation {
-    pub(crate) fn new(person: Arc<TerminalUser>) -> Self {
+    pub(crate) fn new(user: Arc<TerminalUser>) -> Self {
         Self {
-            user: person,
+            user,
             pages: Mutex::default(),
         }
     }
 
-    /// Notes that the request on a web page is complete.
+    /// Reports that the user has completed the request on a web page.
     pub(crate) fn completed(&self, id: &ElicitationId) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pages.len();
@@ -46,7 +46,7 @@ impl TerminalElicitation {
         }
     }
 
-    /// Shows the URL of a web page for the user to open.
+    /// Asks the user to open a web page.
     async fn ask_page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
         let question = |out: &mut crate::screen::ScreenOutput| {
             out.text(&question_head(message));
@@ -61,7 +61,7 @@ impl TerminalElicitation {
         let answer = ask_yes_no(&mut dialog, "continue? [Y/n]: ").await;
         if answer == Some(true) {
             let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-            if pages.len() == PAGES {
+            if pages.len() == MAX_PAGES {
                 pages.pop_front();
             }
             pages.push_back(id.clone());
@@ -73,7 +73,7 @@ impl TerminalElicitation {
         }
     }
 
-    /// Asks for the fields of a form one by one.
+    /// Asks the user to fill in a form, one field at a time.
     async fn ask_form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
         let fields = FormField::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
         let question = |out: &mut crate::screen::ScreenOutput| {
@@ -139,7 +139,8 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
     }
 }
 
-/// Returns the head of a question. It names the agent, so that the agent's text cannot pass for this program's.
+/// Returns the beginning of a question. It names the agent, so that the agent's text cannot be mistaken for this
+/// program's.
 fn question_head(message: &str) -> String {
     let mut lines = literal::literal_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
@@ -149,7 +150,7 @@ fn question_head(message: &str) -> String {
     text
 }
 
-/// Asks for one field until the answer is valid. Returns `None` if there will be no answer.
+/// Asks for the value of a field until it is valid. Returns `None` if the user cancels.
 async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<FieldAnswer> {
     for line in field.description_lines() {
         dialog.say(&format!("  {line}"));
@@ -163,7 +164,7 @@ async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<Fie
     }
 }
 
-/// Asks for yes, which is the default, or no.
+/// Asks a yes-or-no question, with yes as the default. Returns `None` if the user cancels.
 async fn ask_yes_no(dialog: &mut UserDialog<'_>, prompt: &str) -> Option<bool> {
     loop {
         let answer = dialog.answer(prompt).await?;

@@ -1,4 +1,4 @@
-//! Exit codes and final messages of commands. The long help of each command lists its exit codes.
+//! Exit codes and final messages. The long help of each command lists its exit codes.
 
 use std::process::ExitCode;
 
@@ -34,20 +34,23 @@ impl CommandExit {
         message: None,
     };
 
-    /// The exit for findings or differences that were already printed.
+    /// The exit after findings or differences, which have already been printed.
     pub(crate) const DIFFERENT: Self = Self {
         code: 1,
         message: None,
     };
 
-    /// Nobody reads stdout any more: the exit code of a process that `SIGPIPE` terminates.
+    /// The exit if stdout was closed by its reader, with the exit code of a process that `SIGPIPE` terminated.
     pub(crate) const UNREAD: Self = Self {
         code: 141,
         message: None,
     };
 
-    /// The exit code for an agent that could not be started or broke the connection.
+    /// The exit code for an agent that could not be started or disconnected.
     pub(crate) const BROKEN: u8 = 3;
+
+    /// The exit code for invalid usage or configuration.
+    pub(crate) const USAGE: u8 = 2;
 
     fn new(code: u8, message: impl Into<String>) -> Self {
         Self {
@@ -63,10 +66,10 @@ impl CommandExit {
 
     /// Creates an exit for invalid usage or configuration.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(2, message)
+        Self::new(Self::USAGE, message)
     }
 
-    /// Creates an exit for an agent that could not be started or broke the connection.
+    /// Creates an exit for an agent that could not be started or disconnected.
     pub(crate) fn agent_failed(message: impl Into<String>) -> Self {
         Self::new(Self::BROKEN, message)
     }
@@ -96,8 +99,8 @@ impl CommandExit {
         }
     }
 
-    /// Returns a failure if output could not be written, for example to a full disk. Success becomes a failure, and so
-    /// does [`UNREAD`](Self::UNREAD), because it was not the reader that stopped.
+    /// Turns this exit into a failure if output could not be written, for example to a full disk. That includes
+    /// [`UNREAD`](Self::UNREAD), since in this case it was not the reader that closed stdout.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;

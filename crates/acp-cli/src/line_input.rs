@@ -1,8 +1,8 @@
-//! Terminal input: saving and restoring the terminal's settings, discarding early input, reading lines, and detecting
-//! whether stdin is piped.
+//! Terminal input: saves and restores the terminal's settings, discards early input, reads lines, and detects whether
+//! stdin is piped.
 
-/// The saved settings of a terminal. Code that hides input restores them itself, but not if the process is terminated
-/// meanwhile.
+/// The saved settings of a terminal. They are needed when the process is terminated while code hides input, which
+/// otherwise restores the settings itself.
 #[cfg(unix)]
 pub(crate) struct TerminalSettings {
     terminal: std::fs::File,
@@ -11,7 +11,7 @@ pub(crate) struct TerminalSettings {
 
 #[cfg(unix)]
 impl TerminalSettings {
-    /// Reads the settings of the process's terminal. Returns `None` if it has none.
+    /// Reads the settings of the process's terminal. Returns `None` if there is no terminal.
     pub(crate) fn now() -> Option<Self> {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
         let before = rustix::termios::tcgetattr(&terminal).ok()?;
@@ -29,7 +29,7 @@ impl TerminalSettings {
     }
 }
 
-/// Does nothing: here, only what kills the process at once can stop it while it reads.
+/// Does nothing on this system, where only a forced termination can interrupt a read.
 #[cfg(not(unix))]
 pub(crate) struct TerminalSettings;
 
@@ -42,7 +42,7 @@ impl TerminalSettings {
     pub(crate) fn restore(&self) {}
 }
 
-/// Discards input that was entered but not read yet, including an unfinished line. Returns `true` if there was any.
+/// Discards unread input, including an incomplete line. Returns `true` if there was any.
 #[cfg(unix)]
 pub(crate) fn discard(terminal: &std::fs::File) -> bool {
     use rustix::termios::{
@@ -62,16 +62,16 @@ pub(crate) fn discard(terminal: &std::fs::File) -> bool {
     waiting > 0
 }
 
-/// Does nothing: early input stays.
+/// Does nothing on this system: early input is not discarded.
 #[cfg(not(unix))]
 pub(crate) fn discard(_: &std::fs::File) -> bool {
     false
 }
 
 /// The maximum length of a line, in bytes. Terminals allow less.
-const LONGEST: usize = 64 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024;
 
-/// Lines entered at the terminal for one question. Input after the question ends stays unread.
+/// The lines that the user enters in response to one question. Input after the question ends stays unread.
 #[cfg(unix)]
 pub(crate) struct TypedLines {
     terminal: std::fs::File,
@@ -91,14 +91,14 @@ impl TypedLines {
         })
     }
 
-    /// Discards the input so far. Returns `true` if there was any.
+    /// Discards all input so far. Returns `true` if there was any.
     pub(crate) fn discard(&mut self) -> bool {
         let read = !self.buffer.is_empty();
         self.buffer.clear();
         discard(&self.terminal) || read
     }
 
-    /// Reads the next line. Returns `None` when there are no more.
+    /// Reads the next line. Returns `None` at the end of input.
     pub(crate) async fn next(&mut self) -> Option<String> {
         use std::io::{ErrorKind, Read};
         let mut bytes = [0; 4096];
@@ -109,25 +109,28 @@ impl TypedLines {
             }
             match self.terminal.read(&mut bytes) {
                 Ok(0) => return None,
-                Ok(n) if self.buffer.len() + n <= LONGEST => {
+                Ok(n) if self.buffer.len() + n <= MAX_LINE_LEN => {
                     self.buffer
                         .extend_from_slice(bytes.get(..n).unwrap_or_default());
                 }
                 Ok(_) => self.buffer.clear(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 // On macOS, `/dev/tty` cannot be polled for readiness.
-                Err(e) if e.kind() == ErrorKind::WouldBlock => tokio::time::sleep(LOOKING).await,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    tokio::time::sleep(POLL_INTERVAL).await
+                }
                 Err(_) => return None,
             }
         }
     }
 }
 
-/// The interval between checks for input while a question is open.
+/// How often to check for input while a question is open.
 #[cfg(unix)]
-const LOOKING: std::time::Duration = std::time::Duration::from_millis(20);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Lines entered at the console. A single thread reads all of them, because a read cannot be cancelled.
+/// The lines that the user enters on the console. A single thread reads all of them, because a read cannot be
+/// cancelled.
 #[cfg(not(unix))]
 pub(crate) struct TypedLines(tokio::sync::MutexGuard<'static, tokio::sync::mpsc::Receiver<String>>);
 
@@ -146,7 +149,9 @@ impl TypedLines {
                 let mut console = BufReader::new(console);
                 loop {
                     let mut line = String::new();
-                    let read = (&mut console).take(LONGEST as u64).read_line(&mut line);
+                    let read = (&mut console)
+                        .take(MAX_LINE_LEN as u64)
+                        .read_line(&mut line);
                     if !read.is_ok_and(|n| n > 0) || sender.blocking_send(line).is_err() {
                         return;
                     }
@@ -157,7 +162,7 @@ impl TypedLines {
         TYPED.try_lock().ok().map(Self)
     }
 
-    /// Discards the lines entered so far, but not an unfinished one. Returns `true` if there were any.
+    /// Discards all complete lines so far. Returns `true` if there were any.
     pub(crate) fn discard(&mut self) -> bool {
         let mut any = false;
         while self.0.try_recv().is_ok() {
@@ -166,7 +171,7 @@ impl TypedLines {
         any
     }
 
-    /// Returns the next line, or `None` when there are no more.
+    /// Returns the next line, or `None` at the end of input.
     pub(crate) async fn next(&mut self) -> Option<String> {
         self.0.recv().await
     }
@@ -183,7 +188,7 @@ pub(crate) fn is_piped() -> bool {
     kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
 }
 
-/// Returns `true` if stdin is not a terminal. `NUL` counts as piped; reading it ends at once.
+/// Returns `true` if stdin is not a terminal. `NUL` counts as piped, but reading it ends immediately.
 #[cfg(not(unix))]
 pub(crate) fn is_piped() -> bool {
     use std::io::IsTerminal;

@@ -1,4 +1,4 @@
-//! `acp login` and `acp logout`: the specification's page Authentication.
+//! `acp login` and `acp logout` (specification: Authentication).
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -80,8 +80,8 @@ pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
     }
 }
 
-/// Returns the chosen agent. The command line must choose it, or the configuration must name a default, so that a login
-/// never goes to an agent that the user did not mean.
+/// Returns the chosen agent. It must be chosen on the command line or be a configured default, so that users do not log
+/// in to an agent that they did not mean.
 fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
@@ -92,15 +92,15 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
     Ok(agent)
 }
 
-/// How far a login with the agent has come.
+/// The result of the login requests to the agent.
 enum LoginProgress {
-    /// Done, by the auth method of this name.
+    /// The user is logged in with the auth method of this name.
     LoggedIn(String),
-    /// The rest takes place in the terminal.
+    /// The login continues in the terminal.
     InTerminal(AuthMethodTerminal),
 }
 
-/// Prints the agent's auth methods, and returns the one that was given, or the only one.
+/// Prints the agent's auth methods, and returns the chosen one, or the only one.
 fn choose_method<'a>(
     target: StartTarget<'_>,
     agent: &'a AgentConnection,
@@ -162,7 +162,7 @@ fn render_methods(methods: &[AuthMethod]) -> String {
     text
 }
 
-/// Returns the commands that log in, each on its own line.
+/// Returns the commands that log in to the agent, one per line.
 fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
     let methods = agent.auth_methods();
@@ -198,14 +198,14 @@ fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     text
 }
 
-/// Returns `true` if this client can log in with the method. Version 1 had no types at first, so there a method of an
-/// unknown type is left to the agent; version 2 forbids that.
+/// Returns `true` if this client supports the auth method. In version 1, which had no types at first, methods of
+/// unknown type are left to the agent. Version 2 does not allow that.
 fn is_supported(agent: &AgentConnection, method: &AuthMethod) -> bool {
     let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
     known || agent.version() == ProtocolVersion::V1
 }
 
-/// Returns everything that the agent says about its auth methods, including the names of variables.
+/// Returns the agent's auth methods as JSON, with all details.
 fn methods_json(methods: &[AuthMethod]) -> String {
     serde_json::to_string(methods).unwrap_or_default()
 }
@@ -256,7 +256,7 @@ async fn authenticate(
     }
 }
 
-/// Runs the agent's program with the method's arguments and variables until it exits.
+/// Runs the agent's program in the terminal, with the arguments and variables of the auth method, until it exits.
 async fn log_in_in_terminal(
     target: StartTarget<'_>,
     method: &AuthMethodTerminal,

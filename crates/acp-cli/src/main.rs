@@ -9,12 +9,14 @@ mod bridge;
 mod chat;
 mod check;
 mod check_relay;
+mod completions;
 mod config;
 mod confinement;
 mod elicit;
 mod exit;
 mod line_input;
 mod login;
+mod man;
 mod mcp_proxy;
 mod models;
 mod permissions;
@@ -29,7 +31,7 @@ mod trace;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -42,9 +44,18 @@ fn main() -> ExitCode {
     // Before any thread or process starts: agents and the programs they run must not be able to read secrets from this
     // process that they were not given.
     acp_host::process_secrets::protect();
+    match completions::complete_for_shell() {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(e) => return CommandExit::failed(e.to_string()).report(),
+    }
     let args = CliArgs::parse();
     log_to_stderr(args.log);
-    let exit = match args.command {
+    let Some(command) = args.command.or_else(default_command) else {
+        eprint!("{}", CliArgs::command().render_help());
+        return ExitCode::from(CommandExit::USAGE);
+    };
+    let exit = match command {
         CliCommand::Agents(args) => agents::agents(&args),
         CliCommand::Bridge(args) => block_on(bridge::bridge(args)),
         CliCommand::CheckRelay(args) => block_on(check_relay::check_relay(args)),
@@ -59,6 +70,8 @@ fn main() -> ExitCode {
             },
         },
         CliCommand::Chat(args) => block_on(chat::chat(args)),
+        CliCommand::Completions(args) => completions::completions(&args),
+        CliCommand::Man(args) => man::man(&args),
         CliCommand::Check(args) => block_on(check::check(args)),
         CliCommand::Login(args) => block_on(login::login(args)),
         CliCommand::Logout(args) => block_on(login::logout(args)),
@@ -71,7 +84,15 @@ fn main() -> ExitCode {
     exit.report()
 }
 
-/// Runs the future of an async command to its end, on a runtime of its own.
+/// Returns what `acp` does without a command: on a terminal, people want to chat.
+fn default_command() -> Option<CliCommand> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return None;
+    }
+    CliArgs::try_parse_from(["acp", "chat"]).ok()?.command
+}
+
+/// Runs the future of an async command to completion, on its own runtime.
 // Not inlined: the caller's stack frame would have space for the futures of all commands at once.
 #[inline(never)]
 fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {

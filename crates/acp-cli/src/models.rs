@@ -15,22 +15,22 @@ use acp_host::process_secrets;
 use crate::args::agent::ModelArgs;
 use crate::exit::CommandExit;
 
-/// The name for running without a model.
+/// The model name that means "no model".
 const OFFLINE: &str = "offline";
 
-/// The parsed configuration of the bundled agent. The command line overrides it.
+/// The configuration of the bundled agent. The command line takes precedence.
 #[derive(Debug, Default)]
 pub(crate) struct BundledAgentConfig {
     model: Option<ModelArgument>,
     thought_level: Option<ThoughtLevel>,
     pub(crate) mode: Option<Mode>,
     pub(crate) max_requests: Option<NonZeroUsize>,
-    /// The models that the user has configured, for selection in a session.
+    /// The models in the configuration, which can be selected in a session.
     named_models: Vec<ProviderModel>,
 }
 
-/// What may be given where a model is named.
-#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
+/// A model name, or `offline`.
+#[expect(clippy::large_enum_variant, reason = "only one value exists at a time")]
 #[derive(Debug, Clone)]
 enum ModelArgument {
     Offline,
@@ -48,7 +48,7 @@ impl FromStr for ModelArgument {
     }
 }
 
-/// Parses a setting. An error names the line in the configuration.
+/// Parses a setting. The error names its line in the configuration.
 fn parse_setting<T: FromStr<Err: Display>>(
     config: &UserConfig,
     text: Option<&Spanned<String>>,
@@ -60,7 +60,7 @@ fn parse_setting<T: FromStr<Err: Display>>(
     text.map(parse).transpose()
 }
 
-/// Parses a configured model.
+/// Parses a model in the configuration.
 fn parse_model(
     config: &UserConfig,
     written: &Spanned<ModelSettings>,
@@ -127,7 +127,7 @@ impl BundledAgentConfig {
         })
     }
 
-    /// Returns the available models, with the keys from the environment and the user's key file.
+    /// Returns the available models, with API keys from the environment and the user's key file.
     ///
     /// # Errors
     /// The given model is invalid.
@@ -158,7 +158,7 @@ impl BundledAgentConfig {
         Ok(ModelConfig::Choices(Box::new(choices)))
     }
 
-    /// Returns the initial model of sessions: the given one, or else the configured one.
+    /// Returns the initial model of sessions: the one on the command line, or else the configured one.
     pub(crate) fn model(&self, typed: ModelArgs) -> Result<Option<ProviderModel>, CommandExit> {
         Ok(match self.first_model(typed)? {
             Some(ModelArgument::Model(model)) => Some(model),
@@ -186,7 +186,7 @@ impl BundledAgentConfig {
         }))
     }
 
-    /// Returns the configured model with the same name, or else the model itself.
+    /// Returns the configured model with the same name, or if there is none, `model` itself.
     fn resolve_named(&self, model: ProviderModel) -> ProviderModel {
         let same = |named: &&ProviderModel| named.to_string() == model.to_string();
         match self.named_models.iter().find(same) {
@@ -208,7 +208,7 @@ fn with_key(mut model: ProviderModel) -> ProviderModel {
     model
 }
 
-/// Returns the file with stored keys.
+/// Returns the file that API keys are stored in.
 pub(crate) fn key_file() -> Option<KeyFile> {
     Some(KeyFile::new(paths::state_dir()?.join("keys.json")))
 }

@@ -1,4 +1,4 @@
-//! Permissions from the rules of the user and the project; and `acp permissions`, which lists and revokes them.
+//! Permissions, from the rules of the user and the project; and `acp permissions`, which lists and revokes them.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 use crate::terminal_user;
 
-/// Returns what an agent may do in `cwd`. `allow` is the policy of the command line, if given.
+/// Returns the permissions of an agent in `cwd`. `allow` is the policy given on the command line, if any.
 pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
     let otherwise = match terminal_user::can_ask() {
         true => Policy::Ask,
@@ -30,7 +30,7 @@ pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Comma
     Ok(sources.permissions(allow, otherwise)?)
 }
 
-/// Returns the files in which the bundled agent finds the user's rules and remembered answers.
+/// Returns the files with the user's rules and remembered answers, for the bundled agent.
 pub(crate) fn rule_files() -> RuleFiles {
     let mut files = RuleFiles::new();
     if let Some(file) = rules_file() {
@@ -42,7 +42,7 @@ pub(crate) fn rule_files() -> RuleFiles {
     files
 }
 
-/// Formats a note as `acp run` prints it.
+/// Formats a note for `acp run` to print.
 pub(crate) fn note_text(note: &PermissionNote) -> String {
     // The agent's text has no length limit and could fill the screen.
     let what = |what: &str| terminal_text::cut_middle(what, terminal_text::VALUE).into_owned();
@@ -108,7 +108,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let project = display_path(said.project.root());
     let nothing = || CommandExit::usage("no state directory");
     let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
-    let told = match args.number {
+    let message = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
             Some(answer) => format!("revoked: {}\n", literal::literal_line(&answer.to_string())),
             None => {
@@ -124,7 +124,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
             all => format!("revoked {all} answers for {project}\n"),
         },
     };
-    print(told.as_bytes());
+    print(message.as_bytes());
     Ok(CommandExit::SUCCESS)
 }
 
@@ -202,7 +202,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
     text
 }
 
-/// Renders the rules of a file, below their heading.
+/// Renders the rules in a file.
 fn render_rules(rules: &PermissionRules) -> String {
     let mut text = format!(
         ", in {}:\n",
@@ -267,7 +267,7 @@ fn render_table(rows: &[[String; 4]], text: &mut String) {
     }
 }
 
-/// Returns the time of the answer.
+/// Returns when the answer was given.
 fn answer_time(answer: &RememberedAnswer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }

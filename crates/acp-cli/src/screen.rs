@@ -1,4 +1,4 @@
-//! Output: stdout, and a progress line on stderr if it is a terminal.
+//! Output on stdout, and a progress line on stderr if that is a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthChar;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long nothing is shown before the progress line appears.
-const QUIET: Duration = Duration::from_millis(600);
+/// How long no output may be shown before the progress line appears.
+const PROGRESS_DELAY: Duration = Duration::from_millis(600);
 
 /// The styles of the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Styles {
 }
 
 impl Styles {
-    /// Returns the styles for stdout, which are empty if it does not support color.
+    /// Returns the styles for stdout. They are empty if it does not support color.
     pub(crate) fn of_stdout() -> Self {
         if supports_color(&std::io::stdout()) {
             Self::colored()
@@ -44,17 +44,17 @@ impl Styles {
     }
 }
 
-/// Output that is shown in one step.
+/// Output that is shown at once.
 pub(crate) struct ScreenOutput {
     pub(crate) styles: Styles,
     buffer: String,
     at_line_start: bool,
-    /// How many bars to draw before each line: the nesting level.
+    /// The nesting level, which is the number of bars to draw before each line.
     depth: usize,
 }
 
 impl ScreenOutput {
-    /// Adds text.
+    /// Adds unstyled text.
     pub(crate) fn text(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             if self.at_line_start {
@@ -65,7 +65,7 @@ impl ScreenOutput {
         }
     }
 
-    /// Adds what `show` draws, one level deeper.
+    /// Adds the output of `show`, one level deeper.
     pub(crate) fn nested(&mut self, show: impl FnOnce(&mut Self)) {
         self.end_line();
         self.depth += 1;
@@ -74,7 +74,7 @@ impl ScreenOutput {
         self.depth -= 1;
     }
 
-    /// Adds text in a style.
+    /// Adds text with a style.
     pub(crate) fn styled(&mut self, style: Style, text: &str) {
         let at_line_start = self.at_line_start;
         self.text(&format!("{style}{text}{style:#}"));
@@ -93,28 +93,28 @@ impl ScreenOutput {
     }
 }
 
-/// Returns `true` if the terminal can only print.
+/// Returns `true` if the terminal supports no control sequences.
 fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Returns `true` if output to this stream may have colors.
+/// Returns `true` if the stream supports colors.
 fn supports_color(to: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
-/// The mark before each line of the agent's text in a question, so that it cannot pass for text of this program.
+/// The mark before each line of the agent's text in a question, so that it cannot be mistaken for text of this program.
 pub(crate) const BAR: &str = "  | ";
 
-/// The indentation of continuation lines, when another line of a question is longer than the terminal is wide.
-const REST: &str = "      ";
+/// The indentation of continued lines in a question that are wider than the terminal.
+const CONTINUATION: &str = "      ";
 
-/// On terminals narrower than this, in columns, lines are not wrapped here.
-const NARROW: usize = 20;
+/// The minimum width of a terminal, in columns, for lines to be wrapped.
+const MIN_WRAP_WIDTH: usize = 20;
 
-/// Wraps a question's text to the width of the terminal. A terminal that wraps a line itself continues it at the left
-/// edge, where an agent could make it look like another line of the question.
+/// Wraps a question's text to the width of the terminal. If the terminal wrapped it, lines would continue at the left
+/// edge, where an agent could make them look like another part of the question.
 pub(crate) fn wrapped(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
@@ -124,12 +124,16 @@ pub(crate) fn wrapped(text: &str) -> String {
 }
 
 fn wrap_to_width(columns: usize, text: &str) -> String {
-    if columns < NARROW {
+    if columns < MIN_WRAP_WIDTH {
         return text.to_owned();
     }
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let rest = if line.starts_with(BAR) { BAR } else { REST };
+        let rest = if line.starts_with(BAR) {
+            BAR
+        } else {
+            CONTINUATION
+        };
         let mut used = 0;
         for c in line.chars() {
             let width = c.width().unwrap_or_default();
@@ -145,27 +149,27 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     shown
 }
 
-/// Why stdout could not be written, except that its reader has closed it.
-static UNWRITTEN: OnceLock<String> = OnceLock::new();
+/// Why writing to stdout has failed, unless its reader has closed it.
+static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
-/// Writes to stdout. Returns `false` if nobody reads it any more, or if writing fails.
+/// Writes to stdout. Returns `false` if its reader has closed it, or if writing fails.
 pub(crate) fn print(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     if let Err(e) = &written
         && e.kind() != std::io::ErrorKind::BrokenPipe
     {
-        let _ = UNWRITTEN.set(e.to_string());
+        let _ = WRITE_ERROR.set(e.to_string());
     }
     written.is_ok()
 }
 
-/// Returns why some output could not be written to stdout, such as a full disk.
+/// Returns why output could not be written to stdout, for example because the disk is full.
 pub(crate) fn write_error() -> Option<&'static str> {
-    UNWRITTEN.get().map(String::as_str)
+    WRITE_ERROR.get().map(String::as_str)
 }
 
-/// The terminal, shared by the renderer and the questions.
+/// The terminal, shared by the renderer and by questions.
 #[derive(Clone)]
 pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 
@@ -174,7 +178,7 @@ struct ScreenState {
     at_line_start: bool,
     /// Whether the progress line can be shown.
     live: bool,
-    /// Whether the progress line is on the screen.
+    /// Whether the progress line is currently shown.
     spinning: bool,
     frame: usize,
     started_at: Instant,
@@ -232,7 +236,7 @@ impl TerminalScreen {
         self.lock().broken
     }
 
-    /// Shows what `draw` draws. Does nothing while a question is open; a later call catches up.
+    /// Shows the output of `draw`. Does nothing while a question is open; the next call shows what was missed.
     pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {
@@ -279,10 +283,11 @@ impl TerminalScreen {
         }
     }
 
-    /// Shows the progress line, if nothing else has been shown for a while.
+    /// Shows or updates the progress line, if nothing else has been shown for a while.
     pub(crate) fn tick(&self, doing: &str) {
         let mut state = self.lock();
-        let idle = state.at_line_start && !state.asking && state.last_shown_at.elapsed() > QUIET;
+        let idle =
+            state.at_line_start && !state.asking && state.last_shown_at.elapsed() > PROGRESS_DELAY;
         if !state.live || !idle {
             return;
         }

@@ -1,4 +1,4 @@
-//! Ctrl-C and signals that terminate the process.
+//! Ctrl-C, and other signals that terminate the process.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use std::io;
 pub(crate) enum ExitSignal {
     /// Ctrl-C.
     Interrupt,
-    /// `SIGTERM`, or a terminal that was closed.
+    /// `SIGTERM`, or the terminal was closed.
     #[cfg_attr(not(unix), allow(dead_code))]
     Terminate,
 }
 
-/// Listens for signals, each of which would otherwise terminate the process immediately.
+/// Receives signals that would otherwise terminate the process immediately.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,

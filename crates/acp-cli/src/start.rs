@@ -1,4 +1,4 @@
-//! Starting the agent, and reporting what went wrong with it.
+//! Starts agents, and explains why one failed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::args::shared::ProtocolArg;
 use crate::exit::CommandExit;
 use crate::screen::print;
 
-/// How long a broken agent may take to exit, so that its exit code can be reported.
-const ENDING: Duration = Duration::from_millis(500);
+/// How long to wait for the exit of a failed agent, so that its exit code can be reported.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
-/// How long an agent may take to exit by itself once its stdin is closed, and again once it is asked to exit.
+/// How long an agent may take to exit on its own after its stdin is closed, and again after it is asked to exit.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long to wait before noting that the agent has not responded yet.
+/// How long to wait for a response before noting that the agent is slow.
 pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
 
-/// The note shown then.
+/// The note that is shown if the agent is slow.
 pub(crate) const SLOW: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
-/// The chosen agent and where to start it.
+/// The chosen agent, and where to start it.
 #[derive(Clone, Copy)]
 pub(crate) struct StartTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
@@ -50,8 +50,8 @@ impl StartTarget<'_> {
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
-    /// Returns the command that starts the agent with these permissions. Only the bundled agent gets them as arguments,
-    /// because it does some actions without asking the client.
+    /// Returns the command that starts the agent with these permissions. They are passed as arguments only to the
+    /// bundled agent, which does some actions without asking the client.
     pub(crate) fn command_for(
         &self,
         permissions: &Permissions,
@@ -72,7 +72,7 @@ impl StartTarget<'_> {
         self.spawn_as(&self.command()?)
     }
 
-    /// Starts the agent with its command, to which arguments or a sandbox may have been added.
+    /// Starts the agent with this command, which may have additional arguments or a sandbox.
     pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, CommandExit> {
         spawn_agent(command).map_err(|e| {
             let install = match e {
@@ -83,20 +83,20 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Returns a hint, for the end of a message, if the agent seems to lack an API key that is set here. `said` is what
-    /// the agent said.
+    /// Returns a hint to append to an error message if the agent seems to lack an API key that is set in this process.
+    /// `said` is the agent's message.
     pub(crate) fn hint(&self, said: &str) -> String {
         let hint = self.agent.environment.hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Like [`hint`](Self::hint), but only if `said` names the key: the message may be about something else.
+    /// Like [`hint`](Self::hint), but only if `said` names the key, since the message may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
         let hint = self.agent.environment.hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// Returns a command line that runs `acp` with `arguments` on the same agent.
+    /// Returns a command line that runs `acp` with `arguments` and the same agent.
     pub(crate) fn command_hint(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
@@ -114,7 +114,7 @@ impl StartTarget<'_> {
     }
 }
 
-/// Starts an agent, and logs its stderr.
+/// Starts an agent. Its stderr is logged.
 fn spawn_agent(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(command, log)
@@ -124,7 +124,7 @@ fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
     CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
 }
 
-/// Returns an option with its value as arguments. A value that starts with `-` is joined to its option with `=`.
+/// Returns the arguments for an option with a value. A value that starts with `-` is joined with `=`.
 pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
     match value.starts_with('-') {
         true => vec![format!("{name}={value}")],
@@ -132,14 +132,14 @@ pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// Returns the base options of every connection: work runs beside reading, on the runtime's other thread.
+/// Returns the options of every connection. Handlers run on the runtime's other thread, so that reading continues.
 pub(crate) fn connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
     })
 }
 
-/// Returns the options of the connection to the agent. Noise on the agent's stdout is collected for error messages.
+/// Returns the options of the connection to this agent. Noise is collected for error messages.
 pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
     let options = ProtocolArg::of(agent).set(connection_options());
     options.on_noise(process.noise_handler())
@@ -153,8 +153,8 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
     Ok(Transport::pipes(stdout, stdin))
 }
 
-/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, every message received about
-/// the session is printed; for a `resumed` session, only those after it is open.
+/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, each message received about
+/// the session is printed; if it is `resumed`, only messages received after it is open.
 pub(crate) fn transport_of_turn(
     process: &AgentProcess,
     format: RunFormat,
@@ -187,12 +187,12 @@ pub(crate) fn transport_of_turn(
     }))
 }
 
-/// Returns `true` if the agent responded that something was not found (Overview, "Error Handling").
+/// Returns `true` if the agent responded that something was not found (specification: Overview, "Error Handling").
 pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
-/// Why work with an agent failed.
+/// Why a command failed while it used an agent.
 pub(crate) enum StartFailure {
     /// The agent or the connection failed.
     Agent(acp::Error),
@@ -213,7 +213,7 @@ impl From<CommandExit> for StartFailure {
 }
 
 impl StartFailure {
-    /// Returns the exit that reports the failure, with what the agent itself said about it.
+    /// Returns the exit that reports the failure, with the end of the agent's stderr.
     pub(crate) async fn exit(
         self,
         target: &StartTarget<'_>,
@@ -237,13 +237,13 @@ impl StartFailure {
     }
 }
 
-/// Returns the exit for an agent that disconnected or sent something that is not the protocol.
+/// Returns the exit for an agent that disconnected or sent something invalid.
 async fn disconnect_exit(
     target: &StartTarget<'_>,
     process: &AgentProcess,
     error: &acp::Error,
 ) -> CommandExit {
-    let ended = tokio::time::timeout(ENDING, process.wait()).await;
+    let ended = tokio::time::timeout(EXIT_WAIT, process.wait()).await;
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent exited: {exit}"),
         (acp::Error::Closed(reason), Err(_)) => {

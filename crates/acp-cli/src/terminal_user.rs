@@ -1,4 +1,4 @@
-//! Questions to the user at the terminal.
+//! Asks the user questions at the terminal.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -15,24 +15,24 @@ const TERMINAL: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL: &str = "CONIN$";
 
-/// How long there must be no input after a question is shown before a line counts as its answer. Until then, the user
-/// may be answering another question or typing ahead, without having seen this one. `acp chat` waits as long.
-const SETTLE: Duration = Duration::from_millis(300);
+/// How long there must be no input after a question is shown, before a line counts as its answer. Earlier input was
+/// meant for something else, since the user had not seen the question. `acp chat` waits for the same time.
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
-/// The note shown when input arrived before that.
-const EARLY: &str = "  (input typed before the question was ignored)";
+/// The note that is shown if earlier input was ignored.
+const EARLY_INPUT_NOTE: &str = "  (input typed before the question was ignored)";
 
-/// Returns `true` if there is a user to ask. Questions are shown on stderr and answered on the terminal, so that stdin
-/// and stdout are free for other uses.
+/// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
+/// stdout can be used for other things.
 pub(crate) fn can_ask() -> bool {
     std::io::stderr().is_terminal() && File::open(TERMINAL).is_ok_and(|tty| tty.is_terminal())
 }
 
 /// The maximum length of the answer to a yes-or-no question, in bytes.
-const LONGEST_YES: u64 = 1024;
+const MAX_ANSWER_LEN: u64 = 1024;
 
-/// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C terminates the program,
-/// because nothing runs yet.
+/// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C simply terminates the
+/// program, since nothing is running yet.
 pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = File::open(TERMINAL) else {
         return false;
@@ -40,18 +40,18 @@ pub(crate) fn confirm(question: &str) -> bool {
     let mut early = line_input::discard(&terminal);
     eprint!("{} ", wrapped(question));
     loop {
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(SETTLE_TIME);
         if !line_input::discard(&terminal) {
             break;
         }
         early = true;
     }
     if early {
-        eprintln!("\n{EARLY}");
+        eprintln!("\n{EARLY_INPUT_NOTE}");
     }
     eprint!("[y/N] ");
     let mut answer = String::new();
-    let read = BufReader::new(terminal.take(LONGEST_YES)).read_line(&mut answer);
+    let read = BufReader::new(terminal.take(MAX_ANSWER_LEN)).read_line(&mut answer);
     let answer = answer.trim().to_lowercase();
     read.is_ok() && (answer == "y" || answer == "yes")
 }
@@ -59,9 +59,9 @@ pub(crate) fn confirm(question: &str) -> bool {
 /// The user at the terminal, who is asked one question at a time.
 pub(crate) struct TerminalUser {
     screen: TerminalScreen,
-    /// Held by the open question; others wait for it.
+    /// Locked while a question is open, so that others wait.
     question_lock: Mutex<()>,
-    /// Whether the user wants no more questions.
+    /// Whether all questions were cancelled.
     questions_cancelled: watch::Sender<bool>,
 }
 
@@ -78,7 +78,7 @@ impl TerminalUser {
         &self.screen
     }
 
-    /// Cancels the open question, if any, and all later ones, on Ctrl-C.
+    /// Cancels the open question and all later ones. Called on Ctrl-C.
     pub(crate) fn cancel_questions(&self) {
         self.questions_cancelled.send_replace(true);
     }
@@ -88,8 +88,8 @@ impl TerminalUser {
         self.question_lock.try_lock().is_err()
     }
 
-    /// Shows a question once all earlier ones are answered. Input from before the user could read it is discarded.
-    /// Returns `None` if no answer can come.
+    /// Shows a question once no other is open. Input from before the user could read it is discarded. Returns `None` if
+    /// there can be no answer.
     pub(crate) async fn ask(&self, draw: impl FnOnce(&mut ScreenOutput)) -> Option<UserDialog<'_>> {
         let mut left = self.questions_cancelled.subscribe();
         let turn = tokio::select! {
@@ -112,13 +112,13 @@ impl TerminalUser {
     }
 }
 
-/// An open question.
+/// An open question, through which more can be shown and answers read.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,
     lines: TypedLines,
     questions_cancelled: watch::Receiver<bool>,
-    /// Whether an answer is expected.
+    /// Whether to wait for an answer.
     waits: bool,
 }
 
@@ -133,7 +133,7 @@ impl UserDialog<'_> {
                     self.waits = false;
                     return None;
                 }
-                () = tokio::time::sleep(SETTLE) => {}
+                () = tokio::time::sleep(SETTLE_TIME) => {}
             }
             if !self.lines.discard() {
                 break;
@@ -142,7 +142,7 @@ impl UserDialog<'_> {
         }
         self.waits = false;
         if early {
-            self.say(&format!("\n{EARLY}"));
+            self.say(&format!("\n{EARLY_INPUT_NOTE}"));
         }
         Some(())
     }
@@ -152,7 +152,7 @@ impl UserDialog<'_> {
         eprintln!("{}", wrapped(text));
     }
 
-    /// Shows `prompt` and reads a line, trimmed. Returns `None` if there will be none.
+    /// Shows `prompt` and reads a line, without surrounding whitespace. Returns `None` if there is none.
     pub(crate) async fn answer(&mut self, prompt: &str) -> Option<String> {
         eprint!("{prompt}");
         self.waits = true;

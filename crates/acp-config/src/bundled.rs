@@ -1,7 +1,7 @@
 //! `[agent]` in `config.toml`: the settings of the bundled agent.
 //!
-//! The agent itself knows the valid models, modes and thought levels, and which go together. The position of each value
-//! in the file is stored for the agent's error messages.
+//! The agent itself knows which models, modes and thought levels are valid and can be combined. The position of each
+//! value in the file is stored for the agent's error messages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
@@ -25,7 +25,7 @@ pub struct BundledSettings {
     pub mode: Option<Spanned<String>>,
     /// The maximum number of requests to a model in a turn.
     pub max_requests: Option<NonZeroUsize>,
-    /// The models of `[[agent.models]]`, available in addition to those of providers.
+    /// The models in `[[agent.models]]`, available in addition to those of providers.
     #[serde(default)]
     pub models: Vec<Spanned<ModelSettings>>,
 }
@@ -35,7 +35,7 @@ pub struct BundledSettings {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// The provider that serves the model, or the one whose wire format its server uses.
+    /// The provider that serves the model, or whose wire format the server uses.
     pub provider: String,
     /// The model's name at the provider.
     pub name: String,

@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The terminal background that the colors must fit. By default, the one that the terminal reports.
+    /// The background color that the theme is chosen for. By default, the one that the terminal reports.
     pub theme: Option<Background>,
-    /// The method for showing images.
+    /// How to show images.
     #[serde(default)]
     pub images: Images,
     /// Whether the mouse wheel scrolls.
@@ -33,7 +33,7 @@ pub enum Background {
     Light,
 }
 
-/// The method for showing images. The configuration file uses these names in lowercase letters.
+/// How to show images. The configuration file uses these names in lowercase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Images {
@@ -44,10 +44,10 @@ pub enum Images {
     Kitty,
     /// iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
     Iterm2,
-    /// Sixels: xterm, foot, Windows Terminal.
+    /// Sixel graphics: xterm, foot, Windows Terminal.
     Sixel,
-    /// Half blocks in two colors each. Requires 256 colors.
+    /// Half blocks in two colors each. Requires a terminal with 256 colors.
     Blocks,
-    /// No images; each is described on a line.
+    /// No images. A line of text describes each image instead.
     Off,
 }

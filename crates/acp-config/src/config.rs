@@ -24,7 +24,7 @@ pub struct UserConfig {
     /// `[environment]`: the environment that all agents get.
     #[serde(default)]
     pub environment: EnvironmentSettings,
-    /// `[agent]`: the bundled agent, with its position in the file.
+    /// `[agent]`: the bundled agent, with the position of the section in the file.
     pub agent: Option<Spanned<BundledSettings>>,
     /// `[[mcp_servers]]`: MCP servers for the bundled agent.
     #[serde(default)]
@@ -48,13 +48,14 @@ impl UserConfig {
         Some(paths::config_dir()?.join(FILE))
     }
 
-    /// Returns the path of the configuration file for a message, or its name if there is no configuration directory.
+    /// Returns the path of the configuration file for use in messages, or only its name if there is no configuration
+    /// directory.
     #[must_use]
     pub fn display_path() -> String {
         Self::file().map_or_else(|| FILE.to_owned(), |file| paths::display_path(&file))
     }
 
-    /// Reads the user's configuration; returns the default one if the file does not exist.
+    /// Reads the user's configuration. Returns the default configuration if the file does not exist.
     ///
     /// # Errors
     /// Fails if the file exists but cannot be read or is invalid.
@@ -77,9 +78,9 @@ impl UserConfig {
         Ok(Self { source, ..config })
     }
 
-    /// Builds an error about a configuration value, with its line.
+    /// Builds an error about a configuration value, including its line number.
     ///
-    /// It is for values that only their reader can validate.
+    /// This is for values that can only be validated by the code that uses them.
     pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }

@@ -1,5 +1,5 @@
-//! The environment of agents: what the platform needs, what the user's configuration passes on, and what the command
-//! line requests.
+//! The environment variables of agents: those that every program needs, those in the user's configuration, and those
+//! requested on the command line.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,7 +46,7 @@ impl FromStr for EnvRequest {
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The command-line arguments that give another run the same environment, without values.
+    /// The command-line arguments that give another run the same environment. They do not contain values of variables.
     args: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment for an agent with its own settings. `wrong` creates an error about them.
+    /// Creates the environment for an agent that has its own settings. `wrong` creates an error about those settings.
     pub(crate) fn of_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -86,7 +86,7 @@ impl AgentEnvironment {
         Self::add_requests(environment, requests)
     }
 
-    /// Creates an environment with all variables of this process and those that the command line adds.
+    /// Creates an environment with all variables of this process, plus those given on the command line.
     ///
     /// # Errors
     /// Fails if a name is invalid or a variable requested without a value is not set.
@@ -130,13 +130,15 @@ impl AgentEnvironment {
         self.environment.clone()
     }
 
-    /// Returns the command-line arguments that give another run the same environment, without values.
+    /// Returns the command-line arguments that give another run the same environment. They do not contain values of
+    /// variables.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
     }
 
-    /// Returns the advice for failed authentication if a variable with an API key is set here but was not passed on.
+    /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
+    /// agent.
     ///
     /// The variables are those named in the agent's message, or, if there are none, those that look like a key for this
     /// agent.
@@ -175,7 +177,7 @@ impl AgentEnvironment {
     }
 }
 
-/// Returns the environment that the user passes on to every agent.
+/// Returns the environment that the user's configuration passes on to every agent.
 fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
     let mut environment = Environment::new();
     for name in &everyone.pass {

@@ -1,15 +1,15 @@
-//! Errors in the user's configuration and in stored files.
+//! Errors in the user's configuration and in stored state.
 
 use acp_host::StateFileError;
 
-/// An error in something configured or stored. The message is for the user.
+/// An error in the configuration or in stored state. Its message is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// An error in the input, which the user can correct.
+    /// Invalid input, which the user can correct.
     #[error("{0}")]
     Usage(String),
-    /// A failed operation on correct input.
+    /// An operation that failed although the input is valid.
     #[error("{0}")]
     Failure(String),
 }

@@ -1,6 +1,6 @@
-//! The configuration of the user of an [Agent Client Protocol](https://agentclientprotocol.com) client, and what is
-//! stored for the user between runs. It is read here, and validated as far as possible without an agent or a screen.
-//! The rest is passed on as it is written.
+//! The user's configuration of an [Agent Client Protocol](https://agentclientprotocol.com) client, and the state that
+//! is stored for the user between runs. This crate reads the configuration and validates what can be validated without
+//! an agent or a screen. The rest is passed on unchanged.
 //!
 //! | type                    | purpose                                                     | configured in |
 //! |-------------------------|-------------------------------------------------------------|---------------------|

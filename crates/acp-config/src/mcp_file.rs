@@ -1,4 +1,4 @@
-//! Reads MCP servers from a JSON file, in the protocol's format or that of editors.
+//! Reads MCP servers from a JSON file, either in the protocol's format or in the format of editor settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct EditorSettings {
     servers: BTreeMap<String, ServerSettings>,
 }
 
-/// Reads the MCP servers in a file.
+/// Reads the MCP servers from a file.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is invalid.

@@ -9,24 +9,24 @@ use serde::Deserialize;
 
 use crate::quote::quoted;
 
-/// The settings of an MCP server: a program (`command`) or a URL (`url`).
+/// The settings of an MCP server, which is either a program (`command`) or at a URL (`url`).
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerSettings {
-    /// The name, which is also part of the names of its tools.
+    /// The server's name, which becomes part of the names of its tools.
     name: String,
-    /// The program.
+    /// The program to start.
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
     /// The server's environment variables, in addition to those that the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// The names of variables of this process to pass on, so that no key has to be written in the file.
+    /// The names of variables to pass on from this process, so that keys need not be written in the file.
     #[serde(default)]
     pass: Vec<String>,
     url: Option<String>,
-    /// The transport for `url`.
+    /// The transport to use for `url`.
     transport: Option<McpTransport>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -53,7 +53,7 @@ enum McpTransport {
 }
 
 impl McpServerSettings {
-    /// Formats all settings on one line, for the user to decide whether the server may be used.
+    /// Formats all settings on one line, so that the user can decide whether to allow the server.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
@@ -72,7 +72,7 @@ impl McpServerSettings {
         words.join(" ")
     }
 
-    /// Converts the settings to the protocol's type. `variable` looks up a variable of this process.
+    /// Converts the settings to the protocol's type. `variable` returns the value of a variable of this process.
     ///
     /// # Errors
     /// Fails if the settings are invalid.

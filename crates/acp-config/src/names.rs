@@ -1,6 +1,7 @@
 //! Names that users give to sessions, so that they can continue a session that a script has started.
 //!
-//! A name belongs to an agent and a directory: elsewhere, the same name can mean another session.
+//! A name belongs to an agent and a directory. For another agent or directory, the same name can refer to another
+//! session.
 
 use std::fmt;
 use std::path::Path;
@@ -14,16 +15,16 @@ use crate::error::ConfigError;
 use crate::paths;
 
 /// The maximum size of the names file, in bytes.
-const MAX_FILE: u64 = 8 * 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
 
 /// The maximum number of names.
-const MOST: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// The maximum length of a name, in characters.
-const LONGEST: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// The maximum length of a stored session id, in bytes.
-const LONGEST_ID: usize = 4096;
+const MAX_ID_BYTES: usize = 4096;
 
 /// A name for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +40,9 @@ impl FromStr for SessionName {
                 "invalid session name: use one line, without leading or trailing spaces".to_owned(),
             );
         }
-        if name.chars().count() > LONGEST {
+        if name.chars().count() > MAX_NAME_CHARS {
             return Err(format!(
-                "session name too long (limit: {LONGEST} characters)"
+                "session name too long (limit: {MAX_NAME_CHARS} characters)"
             ));
         }
         Ok(Self(name.to_owned()))
@@ -91,12 +92,12 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the session names for the agent with the key `agent` in `cwd`, a path without symlinks.
+    /// Opens the session names of the agent with the key `agent` in `cwd`, which must be a path without symlinks.
     #[must_use]
     pub fn of(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
         Self {
-            file: file.map(|file| StateFile::new(file, MAX_FILE)),
+            file: file.map(|file| StateFile::new(file, MAX_FILE_SIZE)),
             agent,
             cwd: cwd.to_string_lossy().into_owned(),
         }
@@ -107,10 +108,10 @@ impl SessionNames {
     /// # Errors
     /// Fails if the names cannot be read.
     pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
-        let Some(kept) = &self.file else {
+        let Some(state_file) = &self.file else {
             return Ok(Vec::new());
         };
-        let contents: NamesContents = kept.read()?.unwrap_or_default();
+        let contents: NamesContents = state_file.read()?.unwrap_or_default();
         let mut sessions = contents.sessions;
         sessions.retain(|named| named.agent == self.agent);
         Ok(sessions)
@@ -135,9 +136,10 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives the name to a session and returns the session that has it afterwards.
+    /// Gives the name to a session. Returns the id of the session that has the name afterwards, which is another one if
+    /// the name was taken.
     ///
-    /// A session that already has the name keeps it, unless it is `instead`.
+    /// If another session already has the name, it keeps the name, unless its id is `instead`.
     ///
     /// # Errors
     /// Fails if the name cannot be stored.
@@ -147,12 +149,12 @@ impl SessionNames {
         id: &str,
         instead: Option<&str>,
     ) -> Result<String, ConfigError> {
-        let Some(kept) = &self.file else {
+        let Some(state_file) = &self.file else {
             let message = "cannot store session names: no state directory";
             return Err(ConfigError::usage(message));
         };
-        if id.len() > LONGEST_ID {
-            let message = format!("session id too long (limit: {LONGEST_ID} bytes)");
+        if id.len() > MAX_ID_BYTES {
+            let message = format!("session id too long (limit: {MAX_ID_BYTES} bytes)");
             return Err(ConfigError::failure(message));
         }
         let at = SystemTime::now()
@@ -162,17 +164,18 @@ impl SessionNames {
         let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
             let sessions = &mut contents.sessions;
-            let is_it = |named: &NamedSession| self.matches(named) && named.name == name.as_str();
-            if let Some(named) = sessions.iter().find(|named| is_it(named))
+            let is_match =
+                |named: &NamedSession| self.matches(named) && named.name == name.as_str();
+            if let Some(named) = sessions.iter().find(|named| is_match(named))
                 && instead != Some(named.id.as_str())
             {
                 let id = named.id.clone();
                 return Ok((contents, id));
             }
-            sessions.retain(|named| !is_it(named));
-            if sessions.len() >= MOST {
+            sessions.retain(|named| !is_match(named));
+            if sessions.len() >= MAX_NAMES {
                 return Err(ConfigError::failure(format!(
-                    "too many named sessions (limit: {MOST}); remove some names with `acp sessions forget`"
+                    "too many named sessions (limit: {MAX_NAMES}); remove some names with `acp sessions forget`"
                 )));
             }
             sessions.push(NamedSession {
@@ -184,10 +187,10 @@ impl SessionNames {
             });
             Ok((contents, id.to_owned()))
         };
-        kept.change(change)
+        state_file.change(change)
     }
 
-    /// Gives the name to a session unless another session has it. The session may have several names.
+    /// Gives the name to a session unless another session already has it. A session may have several names.
     ///
     /// # Errors
     /// Fails if another session has the name, the name is invalid, or it cannot be stored.
@@ -201,23 +204,23 @@ impl SessionNames {
         }
     }
 
-    /// Removes a name and returns the id of the session that had it. The session itself stays.
+    /// Removes a name. Returns the id of the session that had it, if any. The session itself is not deleted.
     ///
     /// # Errors
     /// Fails if the names cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<Option<String>, ConfigError> {
         // Write nothing if there is nothing to remove.
-        let (Some(kept), Some(_)) = (&self.file, self.find(name)?) else {
+        let (Some(state_file), Some(_)) = (&self.file, self.find(name)?) else {
             return Ok(None);
         };
         let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
-            let is_it = |named: &NamedSession| self.matches(named) && named.name == name;
-            let at = contents.sessions.iter().position(is_it);
+            let is_match = |named: &NamedSession| self.matches(named) && named.name == name;
+            let at = contents.sessions.iter().position(is_match);
             let forgotten = at.map(|at| contents.sessions.remove(at).id);
             Ok((contents, forgotten))
         };
-        kept.change(change)
+        state_file.change(change)
     }
 
     fn matches(&self, named: &NamedSession) -> bool {
@@ -231,7 +234,7 @@ mod tests {
 
     fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
         SessionNames {
-            file: Some(StateFile::new(directory.join("names.json"), MAX_FILE)),
+            file: Some(StateFile::new(directory.join("names.json"), MAX_FILE_SIZE)),
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),
         }
@@ -273,7 +276,7 @@ mod tests {
         for name in ["build", "the build", "überarbeiten", "建", "-x"] {
             name.parse::<SessionName>().unwrap();
         }
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_NAME_CHARS + 1);
         for name in ["", " ", " a", "a\nb", "a\u{1b}[2J", "a\u{202e}b", &long] {
             name.parse::<SessionName>().unwrap_err();
         }

@@ -1,4 +1,4 @@
-//! The permissions of agents, combined from the user's and a project's files.
+//! The permissions of agents, from the user's files and the project's.
 
 use std::path::{Path, PathBuf};
 
@@ -9,33 +9,33 @@ use acp_host::{
 use crate::error::ConfigError;
 use crate::paths;
 
-/// The name of the file with the user's rules, in the configuration directory.
-const RULES: &str = "permissions.toml";
+/// The name of the user's rules file in the configuration directory.
+const RULES_FILE: &str = "permissions.toml";
 
-/// The name of the directory with remembered answers, in the state directory.
-const ANSWERS: &str = "permissions";
+/// The name of the directory for remembered answers in the state directory.
+const ANSWERS_DIRECTORY: &str = "permissions";
 
-/// Returns the path of the file with the user's rules, if there is a configuration directory.
+/// Returns the path of the user's rules file, if there is a configuration directory.
 #[must_use]
 pub fn rules_file() -> Option<PathBuf> {
-    paths::config_dir().map(|config| config.join(RULES))
+    paths::config_dir().map(|config| config.join(RULES_FILE))
 }
 
 /// Returns the directory of the user's remembered answers, if there is a state directory.
 #[must_use]
 pub fn answers_directory() -> Option<PathBuf> {
-    paths::state_dir().map(|state| state.join(ANSWERS))
+    paths::state_dir().map(|state| state.join(ANSWERS_DIRECTORY))
 }
 
 /// All sources of permissions in a project.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
-    /// The project.
+    /// The project that contains the directory.
     pub project: Project,
     /// The user's rules.
     pub user_rules: Option<PermissionRules>,
-    /// The project's rules, which can only make decisions stricter.
+    /// The project's rules. They can only make decisions stricter.
     pub project_rules: Vec<PermissionRules>,
     /// The user's remembered answers.
     pub remembered_answers: Option<RememberedAnswers>,
@@ -78,9 +78,10 @@ impl PermissionSources {
         }
     }
 
-    /// Returns the permissions of agents in the project.
+    /// Returns the permissions of agents in the project, based on all sources.
     ///
-    /// `allow` is the chosen policy, if any. Otherwise, `otherwise` applies where no rule decides.
+    /// `allow` is the requested policy, if any. Otherwise, the policy `otherwise` applies to actions that no rule
+    /// matches.
     ///
     /// # Errors
     /// Fails if the remembered answers are invalid. Reporting that now is better than rejecting everything later.

@@ -1,4 +1,4 @@
-//! Quoting for shells.
+//! Quotes words for use in shell command lines.
 
 /// Quotes a word for a shell.
 #[must_use]

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::error::ConfigError;
 
 /// The maximum size of a file, in bytes.
-const MAX_FILE: u64 = 64 * 1024;
+const MAX_FILE_SIZE: u64 = 64 * 1024;
 
 /// The name of the configuration file, both the user's and a project's.
 pub(crate) const FILE: &str = "config.toml";
@@ -22,7 +22,7 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// Reads the text of an open file.
+    /// Reads the text of a file that is already open. `file` is its path, for error messages.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is too large, or is not UTF-8.
@@ -32,13 +32,13 @@ impl ConfigSource {
             text: String::new(),
         };
         let read = opened
-            .take(MAX_FILE + 1)
+            .take(MAX_FILE_SIZE + 1)
             .read_to_string(&mut source.text)
             .map_err(|e| e.to_string());
         match read {
             Err(what) => Err(source.error_at(None, &what)),
-            Ok(_) if source.text.len() as u64 > MAX_FILE => {
-                Err(source.error_at(None, &format!("larger than {MAX_FILE} bytes")))
+            Ok(_) if source.text.len() as u64 > MAX_FILE_SIZE => {
+                Err(source.error_at(None, &format!("larger than {MAX_FILE_SIZE} bytes")))
             }
             Ok(_) => Ok(source),
         }
@@ -57,7 +57,7 @@ impl ConfigSource {
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
-    /// Builds an error about the file, with the line of the given byte range.
+    /// Builds an error about the file. If the byte range is known, the error names its line.
     pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());

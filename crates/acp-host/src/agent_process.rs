@@ -1,4 +1,5 @@
-//! Agents as child processes: starting them with helpful errors, and ending them together with everything they started.
+//! Runs agents as child processes: starts them with helpful errors, and ends them together with everything they
+//! started.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,17 +19,17 @@ use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
-/// How much of an agent's standard error output is stored, in bytes.
-const TAIL_BYTES: usize = 64 * 1024;
+/// The maximum size of the stored end of an agent's standard error, in bytes.
+const MAX_TAIL_BYTES: usize = 64 * 1024;
 
-/// How many lines [`AgentProcess::output_tail`] returns.
-const TAIL_LINES: usize = 200;
+/// The maximum number of lines that [`AgentProcess::output_tail`] returns.
+const MAX_TAIL_LINES: usize = 200;
 
-/// How many lines an error message shows to the user.
-const LAST_WORDS: usize = 20;
+/// The maximum number of lines of agent output in an error message.
+const MAX_EXCERPT_LINES: usize = 20;
 
-/// Lines of standard error that are longer than this many bytes are passed on in parts.
-const LONGEST_LINE: usize = 8 * 1024;
+/// The maximum length of a line of standard error, in bytes. A longer line is passed on in parts.
+const MAX_LINE_BYTES: usize = 8 * 1024;
 
 /// A command that starts an agent.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,10 +75,10 @@ impl AgentCommand {
         }
     }
 
-    /// Parses a program with its arguments from one line, as written in a setting. Words are separated by spaces and
-    /// quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
+    /// Parses a program with its arguments from one line, such as a line in a settings file. Words are separated by
+    /// spaces and quoted as in a shell: `npx -y "some agent"`. Other shell syntax is not interpreted.
     ///
-    /// A backslash also quotes, so Windows paths belong in single quotes.
+    /// A backslash is also a quoting character, so put Windows paths in single quotes.
     ///
     /// # Errors
     /// The line has no words, or has an unclosed quote.
@@ -122,7 +123,7 @@ impl AgentCommand {
         self
     }
 
-    /// Returns the file of the program, and the [`Command`] that starts it.
+    /// Returns the path of the program's file, and the [`Command`] that starts it.
     pub(crate) fn command(&self) -> Result<(PathBuf, Command), SpawnError> {
         let file = self.find_program()?;
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
@@ -138,7 +139,7 @@ impl AgentCommand {
         Ok((file, child))
     }
 
-    /// Finds the file of the program that would be started, without starting it.
+    /// Returns the path of the program that would be started. Starts nothing.
     ///
     /// # Errors
     /// The program does not exist or is not executable.
@@ -146,8 +147,8 @@ impl AgentCommand {
         self.find_program()
     }
 
-    /// Finds the file of the program. A relative path is relative to the working directory of this process, not to
-    /// `cwd`: that is how the user who wrote it sees it.
+    /// Finds the program's file. A relative path is resolved against the working directory of this process, not against
+    /// `cwd`, because that is where the user wrote the path.
     fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let shown = || self.program.to_string_lossy().into_owned();
         let path = self
@@ -174,7 +175,8 @@ impl AgentCommand {
     }
 }
 
-/// Splits a line into words as [`AgentCommand::from_line`] does: the program, then its arguments.
+/// Splits a line into words as [`AgentCommand::from_line`] does. The first word is the program, and the others are its
+/// arguments.
 ///
 /// # Errors
 /// The line has no words, or has an unclosed quote.
@@ -186,7 +188,7 @@ pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     }
 }
 
-/// An error from parsing a line into an [`AgentCommand`].
+/// An error in parsing a line into an [`AgentCommand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLineError {
@@ -202,22 +204,22 @@ pub enum ParseLineError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The program is in no directory of `PATH`.
+    /// The program was not found in any directory of `PATH`.
     #[error("command not found: `{program}`; check that it is installed and in PATH")]
     NotInPath {
         /// The program's name.
         program: String,
     },
-    /// The program was given as a path, and no such file exists.
+    /// There is no file at the program's path.
     #[error("`{program}` does not exist")]
     NoSuchFile {
         /// The program's path.
         program: String,
     },
-    /// The program does not exist, and looks like a program with its arguments in one string.
+    /// The program was not found, and its name looks like a program with arguments in one string.
     #[error("command not found: `{program}`; pass the program and its arguments separately")]
     ArgumentsInProgram {
-        /// What was given as the program.
+        /// The string that was given as the program.
         program: String,
     },
     /// The file exists but cannot be run.
@@ -244,23 +246,23 @@ pub enum SpawnError {
 
 /// A running agent.
 ///
-/// It leads its own process group and has no controlling terminal. Dropping this kills it together with everything it
-/// started, including processes that left its group (on Linux, where they can be found). [`shutdown`](Self::shutdown)
-/// ends it gracefully.
+/// The agent leads its own process group and has no controlling terminal. Dropping this kills the agent and everything
+/// it started, including processes that left its group (on Linux, where they can be found).
+/// [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
 pub struct AgentProcess {
     running: RunningProcess,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
-    /// Reports of what was undone when the agent ended. At most two.
+    /// Reports of changes that were undone when the agent ended, at most two.
     undo_notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
     /// Starts an agent. Needs a tokio runtime.
     ///
-    /// There is no timeout for the agent's first response: the caller sets that on its requests. Agents that are
-    /// downloaded on their first start can take minutes.
+    /// There is no timeout for the agent's first response, which the caller must set on its requests. Agents that are
+    /// downloaded when they first start can take minutes.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -268,8 +270,8 @@ impl AgentProcess {
         Self::spawn_with(command, |_| ())
     }
 
-    /// Starts an agent and passes on each line of its standard error as it arrives, without the line end. `on_stderr`
-    /// is called from a task and must not block. Lines of more than 8 KiB arrive in parts.
+    /// Starts an agent, and calls `on_stderr` with each line of its standard error, without the line end. `on_stderr`
+    /// is called from a task and must not block. Lines longer than 8 KiB arrive in parts.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -288,14 +290,14 @@ impl AgentProcess {
             .stdout(Stdio::piped())
             .stderr(writer);
 
-        let tail = Arc::new(Mutex::new(BoundedText::new(TAIL_BYTES)));
+        let tail = Arc::new(Mutex::new(BoundedText::new(MAX_TAIL_BYTES)));
         let kept = tail.clone();
         let mut line = String::new();
         let undone = Arc::<Mutex<Vec<String>>>::default();
-        let told = Arc::clone(&undone);
+        let reports = Arc::clone(&undone);
         let report = move |event: ProcessEvent<'_>| match event {
             ProcessEvent::Started => {}
-            ProcessEvent::UndoReport(text) => told
+            ProcessEvent::UndoReport(text) => reports
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(text.trim().to_owned()),
@@ -342,8 +344,8 @@ impl AgentProcess {
         self.running.id()
     }
 
-    /// Returns a handler for [`acp::Options::on_noise`]. It stores output on the agent's stdout that is not a message
-    /// together with the agent's standard error.
+    /// Returns a handler for [`acp::Options::on_noise`]. It stores noise from the agent's standard output together with
+    /// the agent's standard error.
     pub fn noise_handler(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let tail = Arc::clone(&self.tail);
         move |line| {
@@ -353,8 +355,8 @@ impl AgentProcess {
         }
     }
 
-    /// Returns the end of what the agent printed to its standard error and of what a
-    /// [`noise_handler`](Self::noise_handler) received: at most 200 lines and 64 KiB.
+    /// Returns the last lines that the agent printed to standard error or that a [`noise_handler`](Self::noise_handler)
+    /// received: at most 200 lines and 64 KiB.
     #[must_use]
     pub fn output_tail(&self) -> String {
         let text = self
@@ -362,9 +364,9 @@ impl AgentProcess {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .text();
-        let mut last = VecDeque::with_capacity(TAIL_LINES);
+        let mut last = VecDeque::with_capacity(MAX_TAIL_LINES);
         for line in text.lines() {
-            if last.len() == TAIL_LINES {
+            if last.len() == MAX_TAIL_LINES {
                 last.pop_front();
             }
             last.push_back(line);
@@ -372,13 +374,15 @@ impl AgentProcess {
         last.make_contiguous().join("\n")
     }
 
-    /// Returns the end of [`output_tail`](Self::output_tail) for an error message: at most 20 lines, each on its own
-    /// line, without control characters. Empty if nothing was printed.
+    /// Returns the last lines of [`output_tail`](Self::output_tail) for an error message: at most 20 lines, without
+    /// control characters. Returns an empty string if nothing was printed.
     #[must_use]
     pub fn stderr_excerpt(&self) -> String {
         let tail = self.output_tail();
         let lines: Vec<&str> = tail.trim_end().lines().collect();
-        let last = lines.iter().skip(lines.len().saturating_sub(LAST_WORDS));
+        let last = lines
+            .iter()
+            .skip(lines.len().saturating_sub(MAX_EXCERPT_LINES));
         let mut text = String::new();
         for line in last {
             if text.is_empty() {
@@ -390,16 +394,17 @@ impl AgentProcess {
         text
     }
 
-    /// Undoes the agent's changes so far to files that other programs run or trust, if its sandbox lets it change such
-    /// files ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user, if there is
-    /// anything to report. When the agent ends, this happens by itself, and [`undo_report`](Self::undo_report) has the
-    /// report.
+    /// Undoes the changes that the agent has made so far to files that other programs run or trust, if its sandbox
+    /// allows such changes ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user
+    /// if there is anything to report. This also happens automatically when the agent ends;
+    /// [`undo_report`](Self::undo_report) then has the report.
     pub async fn undo(&self) -> Option<String> {
         let undone = self.running.undo().await?;
         Some(undone.trim().to_owned())
     }
 
-    /// Takes the reports, for the user, of what was undone when the agent ended. Each is returned once.
+    /// Takes the reports for the user about changes that were undone when the agent ended. Each report is returned only
+    /// once.
     pub fn undo_report(&self) -> Vec<String> {
         std::mem::take(
             &mut self
@@ -415,8 +420,8 @@ impl AgentProcess {
         self.running.try_exit()
     }
 
-    /// Waits for the agent to exit. By then, [`output_tail`](Self::output_tail) includes everything it printed to its
-    /// standard error. Does not wait for processes that the agent left running.
+    /// Waits for the agent to exit. Afterwards, [`output_tail`](Self::output_tail) includes everything that the agent
+    /// printed to standard error. Does not wait for processes that the agent left running.
     pub async fn wait(&self) -> ProcessExit {
         self.running
             .wait()
@@ -424,13 +429,13 @@ impl AgentProcess {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Waits until neither the agent nor anything it started is running, for at most `patience`. Returns `true` if
-    /// nothing is running. Ends nothing.
+    /// Waits until neither the agent nor anything it started is running, but at most for `patience`. Returns `true` if
+    /// nothing is running. Does not end any process.
     pub async fn wait_empty(&self, patience: Duration) -> bool {
         self.running.wait_empty(patience).await
     }
 
-    /// Ends the agent and everything it started, in steps, taking each step only if the one before was not enough:
+    /// Ends the agent and everything it started. Takes each of these steps only if the previous one was not enough:
     ///
     /// 1. Close the agent's standard input, and wait up to `grace`. A caller that took the input must close it itself.
     /// 2. Send SIGTERM to everything the agent started, and wait up to `grace` again.
@@ -438,8 +443,8 @@ impl AgentProcess {
     ///
     /// When this returns, none of these processes is running.
     ///
-    /// The exit of the agent's own process does not complete a step: agents are started through wrappers, and what they
-    /// wrap may still be running.
+    /// The exit of the agent's own process is not enough to complete a step, because many agents are started through a
+    /// wrapper, which may exit before the agent does.
     pub async fn shutdown(&self, grace: Duration) -> ProcessExit {
         drop(self.take_stdio());
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
@@ -454,14 +459,14 @@ impl AgentProcess {
     }
 }
 
-/// Passes on the lines that `text` completes. `line` holds the start of the next line.
+/// Calls `pass` with each line that `text` completes. `line` holds the incomplete last line.
 fn pass_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part
             .strip_suffix('\n')
             .map_or((part, false), |part| (part, true));
-        while line.len() + rest.len() > LONGEST_LINE {
-            let mut fits = LONGEST_LINE.saturating_sub(line.len());
+        while line.len() + rest.len() > MAX_LINE_BYTES {
+            let mut fits = MAX_LINE_BYTES.saturating_sub(line.len());
             while !rest.is_char_boundary(fits) {
                 fits -= 1;
             }
@@ -503,14 +508,14 @@ mod tests {
     fn lines_come_whole_and_long_ones_in_parts() {
         let mut lines = Vec::new();
         let mut line = String::new();
-        let long = "é".repeat(LONGEST_LINE);
+        let long = "é".repeat(MAX_LINE_BYTES);
         for text in ["a", "b\r\nc\n\nd", "e\n", &long, "\nlast"] {
             pass_lines(text, &mut line, &mut |line| lines.push(line.to_owned()));
-            assert!(line.len() <= LONGEST_LINE);
+            assert!(line.len() <= MAX_LINE_BYTES);
         }
         assert_eq!(lines[..4], ["ab", "c", "", "de"]);
         assert_eq!(lines[4..].concat(), long);
-        assert!(lines[4..].iter().all(|line| line.len() <= LONGEST_LINE));
+        assert!(lines[4..].iter().all(|line| line.len() <= MAX_LINE_BYTES));
         assert_eq!(line, "last");
     }
 }

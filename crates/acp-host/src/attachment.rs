@@ -1,4 +1,4 @@
-//! Files attached to a prompt: reading them, and converting them to content that the agent accepts.
+//! Files attached to a prompt: reads them, and converts them to content that the agent accepts.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use acp::v1::{
 };
 use base64::Engine;
 
-/// The largest image or audio file that is read, in bytes. In base64, it still fits into a message that a
-/// [connection](acp::Limits::message) reads.
-const MEDIA: u64 = 32 * 1024 * 1024;
+/// The maximum size of an image or audio file, in bytes. In base64, a file of this size still fits into a message that
+/// a [connection](acp::Limits::message) reads.
+const MAX_MEDIA_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A file or directory attached to a prompt (specification: Content).
 ///
-/// It is read when this is created, so errors are known before anything is sent.
+/// The file is read when the attachment is created, so that errors are known before anything is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     path: PathBuf,
@@ -24,25 +24,25 @@ pub struct Attachment {
     content: AttachmentContent,
 }
 
-/// What was read of an attachment.
+/// The data that was read from an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AttachmentContent {
     /// The whole file.
     Bytes(Vec<u8>),
-    /// Nothing, because the file is too long to send. The agent gets a link to it.
+    /// Nothing, because the file is too large to send. The agent gets a link to the file.
     Link,
-    /// Nothing, because it is a directory.
+    /// Nothing, because the path is a directory.
     Directory,
 }
 
-/// The kind of content a file is sent as, by its name's extension.
+/// The kind of content that a file is sent as, based on its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
     /// An image.
     Image,
     /// Audio.
     Audio,
-    /// Anything else.
+    /// Another kind of file.
     Other,
 }
 
@@ -65,7 +65,7 @@ impl AttachmentKind {
     }
 }
 
-/// Why a file cannot be attached. The error's text starts with the file's path.
+/// Why a file cannot be attached. The error message starts with the file's path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachmentError {
@@ -77,14 +77,14 @@ pub enum AttachmentError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is a socket, a pipe or a device.
+    /// The path is a socket, a pipe or a device.
     #[error("{}: not a file or directory", path.display())]
     NotAFile {
-        /// The path.
+        /// The path of the socket, pipe or device.
         path: PathBuf,
     },
-    /// It is an image or audio file that does not fit into a message.
-    #[error("{}: file too large (limit: {} MiB)", path.display(), MEDIA / 1024 / 1024)]
+    /// The image or audio file is too large for a message.
+    #[error("{}: file too large (limit: {} MiB)", path.display(), MAX_MEDIA_BYTES / 1024 / 1024)]
     TooLarge {
         /// The path of the file.
         path: PathBuf,
@@ -104,8 +104,8 @@ pub enum AttachmentError {
 }
 
 impl Attachment {
-    /// Reads a file to attach to a prompt. A directory, or a file longer than `embedded` bytes that is neither image
-    /// nor audio, is sent as a link only.
+    /// Reads a file to attach to a prompt. Only a link is sent for a directory, and for a file that is neither image
+    /// nor audio and larger than `embedded` bytes.
     ///
     /// # Errors
     /// The file cannot be read, is neither file nor directory, or is an image or audio file of more than 32 MiB.
@@ -131,8 +131,8 @@ impl Attachment {
         let media_type = media_type(&path);
         let media = AttachmentKind::from_path(&path) != AttachmentKind::Other;
         // Media cannot be sent as a link, so it may be as large as a message allows.
-        let most = if media { MEDIA } else { embedded };
-        let holds = if found.len() > most {
+        let most = if media { MAX_MEDIA_BYTES } else { embedded };
+        let content = if found.len() > most {
             AttachmentContent::Link
         } else {
             // The file may have grown since.
@@ -145,7 +145,7 @@ impl Attachment {
                 AttachmentContent::Bytes(bytes)
             }
         };
-        if media && holds == AttachmentContent::Link {
+        if media && content == AttachmentContent::Link {
             let path = file.to_owned();
             return Err(AttachmentError::TooLarge { path });
         }
@@ -153,7 +153,7 @@ impl Attachment {
             path,
             media_type,
             size: found.len(),
-            content: holds,
+            content,
         })
     }
 
@@ -163,7 +163,7 @@ impl Attachment {
         &self.path
     }
 
-    /// Returns how many bytes were read and would be sent.
+    /// Returns the number of bytes that were read and will be sent.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         match &self.content {
@@ -190,8 +190,8 @@ impl Attachment {
         ContentBlock::ResourceLink(Box::new(link))
     }
 
-    /// Returns the content block to send: the image or audio itself, another file's content if the agent supports that
-    /// (`promptCapabilities.embeddedContext`), and otherwise a link.
+    /// Returns the content block to send: the image or audio, the contents of another file if the agent supports
+    /// embedded content (`promptCapabilities.embeddedContext`), or otherwise a link.
     ///
     /// # Errors
     /// It is an image or audio file, and the agent does not support those.
@@ -335,7 +335,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("huge.png");
         let huge = std::fs::File::create(&file).unwrap();
-        huge.set_len(MEDIA + 1).unwrap();
+        huge.set_len(MAX_MEDIA_BYTES + 1).unwrap();
         let error = Attachment::read(&file, EMBEDDED).unwrap_err();
         assert!(error.to_string().contains("file too large (limit: 32 MiB)"));
     }

@@ -1,4 +1,4 @@
-//! An editor's buffers in front of the files on disk, and what each agent last read of them.
+//! Access to files through an editor's buffers, and a record of the text that each agent last saw.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,18 +9,18 @@ use acp_wire::v1::SessionId;
 
 use crate::buffers::{BufferChange, BufferRefusal, BufferWrite, Buffers, DynBuffers, Fingerprint};
 
-/// For how many files the text that an agent last read or wrote is remembered. Beyond that, the oldest are forgotten: a
-/// write to one of those is rejected if the user has changed the buffer, and the agent has to read it again.
-const REMEMBERED: usize = 512;
+/// The maximum number of files whose text is remembered, as an agent last read or wrote it. Beyond that, the oldest are
+/// forgotten. If the user then changes such a buffer, the agent must read the file again before it can write.
+const MAX_REMEMBERED_FILES: usize = 512;
 
-/// The buffers, and the text of each that every session last saw.
+/// An editor's buffers, and the text that each session last saw of each buffer.
 #[derive(Clone)]
 pub(crate) struct BufferedFiles {
     buffers: Arc<dyn DynBuffers>,
     fingerprints: Arc<Mutex<VecDeque<SeenText>>>,
 }
 
-/// A file, and the session it is accessed for, if any.
+/// A file, and the session for which it is accessed, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionFile {
     pub(crate) session: Option<SessionId>,
@@ -74,7 +74,7 @@ impl BufferedFiles {
             .map(|seen| seen.fingerprint)
     }
 
-    /// Remembers that the agent knows this text of the file, because it read or wrote it.
+    /// Records that the agent knows this text of the file, because it has read or written it.
     pub(crate) fn remember(&self, view: &SessionFile, text: &str) {
         let text = Fingerprint::of(text);
         self.forget(view);
@@ -82,7 +82,7 @@ impl BufferedFiles {
             .fingerprints
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= REMEMBERED {
+        if seen.len() >= MAX_REMEMBERED_FILES {
             seen.pop_front();
         }
         let view = view.clone();
@@ -92,7 +92,7 @@ impl BufferedFiles {
         });
     }
 
-    /// Forgets the file, which is not open in the editor. If it is opened again, its text may be another.
+    /// Forgets a file that is not open in the editor. When it is opened again, its text may be different.
     pub(crate) fn forget(&self, view: &SessionFile) {
         let mut seen = self
             .fingerprints

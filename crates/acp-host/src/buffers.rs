@@ -1,7 +1,7 @@
-//! The buffers that are open in an editor and take precedence over the files on disk.
+//! An editor's open buffers, which take precedence over the files on disk.
 //!
-//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors "track file
-//! modifications made during Agent execution".
+//! According to "File System" in the specification, agents read "unsaved changes in the editor", and editors "track
+//! file modifications made during Agent execution".
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,23 +14,24 @@ use crate::text_form::TextForm;
 /// The buffers that are open in an editor. With [`Files::with_buffers`](crate::Files::with_buffers), reading an open
 /// file returns the buffer's text, and writing it changes the buffer.
 ///
-/// Files are identified by their real path: absolute, without symlinks and `..`, so a file that is reached by two names
-/// is one buffer. Only files under the session's roots are looked up. An editor whose buffers have other names compares
-/// their canonical ones ([`std::fs::canonicalize`]). Hard links are different files.
+/// Files are identified by their real path, which is absolute and without symlinks and `..`. So a file with two names
+/// has one buffer. Only files under the session's roots are looked up. An editor that identifies its buffers
+/// differently must compare canonical paths ([`std::fs::canonicalize`]). Hard links count as different files.
 ///
-/// Both methods may go through the editor's main thread. The agent waits for them. A read holds one of the few permits
-/// for reading files, so it should return soon. A write may ask the user.
+/// Both methods may go through the editor's main thread, and the agent waits for them. A read holds one of the few
+/// permits for reading files, so it should return soon. A write may ask the user.
 ///
 /// See [`MemoryBuffers`] for an implementation.
 pub trait Buffers: Send + Sync + 'static {
     /// Returns the text of the file as the user sees it, or `None` if it is not open.
     fn read(&self, file: &Path) -> impl Future<Output = Option<Arc<str>>> + Send;
 
-    /// Writes the file for the agent. If it is open, the buffer gets this text in one step that the user can undo.
+    /// Writes the file for the agent. If the file is open, this replaces the buffer's text in one step that the user
+    /// can undo.
     ///
-    /// The user may have typed since the agent read the file, and the protocol's request does not say what it is based
-    /// on. [`BufferChange::freshness_of`] does. Call it and change the buffer without releasing the buffer in between,
-    /// and reject a write that would overwrite something the agent has not seen.
+    /// The user may have typed since the agent read the file, and the protocol's request does not say which text it is
+    /// based on. [`BufferChange::freshness_of`] does. Call it and change the buffer without unlocking the buffer in
+    /// between, and reject a write that would overwrite text that the agent has not seen.
     ///
     /// # Errors
     /// The buffer and the file stay as they are. The agent gets the reason.
@@ -50,13 +51,13 @@ pub trait Buffers: Send + Sync + 'static {
 /// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferWrite {
-    /// The file is not open, so it is written on disk.
+    /// The file is not open, so it is written to disk.
     NotOpen,
-    /// The buffer now has this text, and nothing is written on disk: the user decides whether to save it. Until then,
-    /// commands that the agent runs do not see it.
+    /// The buffer now has this text, and nothing is written to disk: the user decides whether to save it. Until then,
+    /// commands that the agent runs do not see the change.
     Buffer(Arc<str>),
-    /// The buffer now has this text, which is also written on disk, including what the user had typed before. If
-    /// writing fails, the agent gets an error, and the buffer has unsaved changes.
+    /// The buffer now has this text, which is also written to disk, along with unsaved changes of the user. If writing
+    /// fails, the agent gets an error, and the buffer has unsaved changes.
     BufferAndFile(Arc<str>),
 }
 
@@ -69,7 +70,7 @@ pub enum BufferRefusal {
         "the file was changed in the editor since it was read; nothing was written; read it again"
     )]
     Changed,
-    /// Any other reason, in words for the agent.
+    /// Any other reason, as a message for the agent.
     #[error("{0}")]
     Other(String),
 }
@@ -80,7 +81,7 @@ pub enum BufferRefusal {
 pub struct BufferChange {
     /// The file's real path.
     pub file: PathBuf,
-    /// The file's whole new text.
+    /// The complete new text of the file.
     pub text: Arc<str>,
     last_read: Option<Fingerprint>,
 }
@@ -90,9 +91,9 @@ pub struct BufferChange {
 pub enum BufferFreshness {
     /// The agent last read or wrote exactly this text.
     Current,
-    /// The agent last read or wrote another text.
+    /// The agent last read or wrote a different text.
     Outdated,
-    /// The agent has not read the file in this session, or too long ago.
+    /// The agent has not read the file in this session, or not recently.
     Unknown,
 }
 
@@ -105,8 +106,8 @@ impl BufferChange {
         }
     }
 
-    /// Compares what the agent knows of the buffer with `current`, the text it has now. Reading a part of a file counts
-    /// as reading all of it.
+    /// Compares the text that the agent last saw with `current`, the buffer's current text. Reading a part of a file
+    /// counts as reading all of it.
     #[must_use]
     pub fn freshness_of(&self, current: &str) -> BufferFreshness {
         match self.last_read {
@@ -117,7 +118,7 @@ impl BufferChange {
     }
 }
 
-/// A hash that tells texts apart without storing them. Other programs cannot construct two texts with the same hash,
+/// A hash that identifies a text without storing it. Other programs cannot construct two texts with the same hash,
 /// because the key is random and private to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(usize, u64);
@@ -152,12 +153,12 @@ impl<B: Buffers> DynBuffers for B {
     }
 }
 
-/// Buffers in memory, for tests and for editors that can store theirs here. Cloning is cheap, and the clones share the
-/// same buffers.
+/// Buffers in memory, for tests and for editors that can keep their buffers here. Cloning is cheap, and clones share
+/// the same buffers.
 ///
-/// A write is rejected if it would overwrite what the agent has not seen: if the buffer differs from what the agent
-/// last read, or if the agent has not read it and it has unsaved changes. Line ends and a byte order mark are kept as
-/// described at [`TextForm`].
+/// A write is rejected if it would overwrite text that the agent has not seen: if the buffer differs from the text that
+/// the agent last read, or if the agent has not read the file and the buffer has unsaved changes. Line ends and a byte
+/// order mark are preserved as described at [`TextForm`].
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -193,7 +194,7 @@ pub struct MemoryBuffers {
 #[derive(Debug)]
 struct Buffer {
     text: Arc<str>,
-    /// The text on disk, as far as known.
+    /// The fingerprint of the text that was last known to be on disk.
     saved_fingerprint: Fingerprint,
 }
 
@@ -204,13 +205,13 @@ impl Buffer {
 }
 
 impl MemoryBuffers {
-    /// Creates an empty set of buffers. Agents' writes go to the buffers only.
+    /// Creates an empty set of buffers. An agent's writes change only the buffers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates an empty set of buffers. Agents' writes go to the buffers and to disk.
+    /// Creates an empty set of buffers. An agent's writes change the buffers and the files on disk.
     #[must_use]
     pub fn with_disk_writes() -> Self {
         Self {
@@ -223,8 +224,8 @@ impl MemoryBuffers {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a file. `text` is its text on disk, or empty if it does not exist yet. A symlink to an existing file is
-    /// resolved. May block.
+    /// Opens a file. `text` is its text on disk, or empty if the file does not exist yet. Resolves a symlink to an
+    /// existing file. May block.
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
         let saved = Fingerprint::of(&text);
@@ -238,7 +239,7 @@ impl MemoryBuffers {
         );
     }
 
-    /// Changes the text as the user. Does nothing if the file is not open. May block.
+    /// Changes the text as if the user had edited it. Does nothing if the file is not open. May block.
     pub fn edit(&self, file: &Path, text: impl Into<Arc<str>>) {
         let file = resolve_path(file);
         if let Some(buffer) = self.lock().get_mut(&file) {
@@ -254,7 +255,7 @@ impl MemoryBuffers {
         open.get(&file).map(|buffer| Arc::clone(&buffer.text))
     }
 
-    /// Returns `true` if the file is open and its text differs from that on disk. May block.
+    /// Returns `true` if the file is open and its text differs from the file on disk. May block.
     #[must_use]
     pub fn is_unsaved(&self, file: &Path) -> bool {
         let file = resolve_path(file);

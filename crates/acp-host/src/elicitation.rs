@@ -1,6 +1,6 @@
-//! Elicitation forms: their fields, the prompts for the user, and the checks of what the user enters.
+//! Elicitation forms: their fields, the prompts for the user, and the validation of input.
 //!
-//! Texts for the user are escaped by [`literal`] and ready to be shown. Names and values are the agent's own.
+//! Texts for the user are already escaped by [`literal`]. Names and values are passed on unchanged.
 
 use acp_wire::v1::{
     ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,
@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 use crate::literal;
 
 /// The size limit of a compiled pattern from the agent, in bytes.
-const PATTERN: usize = 1024 * 1024;
+const MAX_PATTERN_SIZE: usize = 1024 * 1024;
 
 /// A field of a form.
 #[derive(Debug, Clone)]
@@ -26,27 +26,27 @@ pub struct FormField {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChoice {
-    /// The value that the agent gets.
+    /// The value that is sent to the agent.
     pub value: String,
     /// The title shown to the user.
     pub title: String,
-    /// The agent's description of the choice, if it gives one.
+    /// The agent's description of the choice, if there is one.
     pub description: Option<String>,
 }
 
-/// The kind of value that a field takes.
+/// The kind of value that a field accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// Text.
+    /// Free text.
     Text,
-    /// Text that nobody else should see (the format `password`).
+    /// Text that must not be shown (the format `password`).
     Secret,
     /// A number.
     Number,
     /// A whole number.
     Integer,
-    /// Yes or no.
+    /// A boolean: yes or no.
     Boolean,
     /// One of several choices.
     SingleChoice,
@@ -54,34 +54,34 @@ pub enum FormFieldKind {
     MultipleChoice,
 }
 
-/// The user's answer to a field.
+/// The user's input for a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldAnswer {
-    /// A value.
+    /// A value for the field.
     Value(Value),
     /// No value: the field is omitted.
     Omitted,
 }
 
-/// An error in showing a form.
+/// Why a form cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
     /// A required field has no schema.
     #[error("the form has no schema for the required field {0}")]
     MissingField(String),
-    /// A required field is of an unknown type, or has no choices.
+    /// A required field has an unknown type or no choices.
     #[error("the field {0} has an unknown type")]
     UnknownType(String),
 }
 
-/// The error for an invalid answer, as a sentence for the user.
+/// The error for an invalid answer: a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAnswer(String);
 
 impl FormField {
-    /// Returns the fields of a form, in order. Optional fields of unknown types are omitted.
+    /// Returns the fields of a form, in order. Optional fields of unknown types are left out.
     ///
     /// # Errors
     /// A required field cannot be shown.
@@ -169,7 +169,7 @@ impl FormField {
         literal::literal_line(title.as_deref().unwrap_or(&self.name))
     }
 
-    /// Returns the field's description, which may have several lines. Empty if the agent gives none.
+    /// Returns the field's description, which may have several lines. Empty if there is none.
     #[must_use]
     pub fn description(&self) -> String {
         let description = match &self.schema {
@@ -186,7 +186,7 @@ impl FormField {
         }
     }
 
-    /// Describes the valid values in a few words, such as `18 to 99`. `None` means any.
+    /// Describes the valid values in a few words, such as `18 to 99`. Returns `None` if all values are valid.
     #[must_use]
     pub fn bounds(&self) -> Option<String> {
         match &self.schema {
@@ -259,7 +259,7 @@ impl FormField {
         lines
     }
 
-    /// Returns the prompt for the field: its title, what can be entered, and the default.
+    /// Returns the prompt for the field: its title, the valid values, and the default.
     #[must_use]
     pub fn prompt(&self) -> String {
         let mut hints: Vec<String> = Vec::new();
@@ -283,8 +283,8 @@ impl FormField {
         prompt
     }
 
-    /// Parses a line that the user entered at the [prompt](Self::prompt). An empty line means the default. A choice is
-    /// entered as its number, value or title.
+    /// Parses a line that the user entered at the [prompt](Self::prompt). An empty line selects the default. A choice
+    /// can be entered as its number, value or title.
     ///
     /// # Errors
     /// The line is not a valid value for the field.
@@ -378,7 +378,7 @@ impl FormField {
             .ok_or_else(|| InvalidAnswer(format!("`{value}` is not one of the choices.")))
     }
 
-    /// Returns the value of the choice with this number, value or title.
+    /// Returns the value of the choice that has this number, value or title.
     fn resolve_choice(&self, answer: &str) -> Result<&str, InvalidAnswer> {
         let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let by_number = number.and_then(|n| self.choices.get(n));
@@ -405,7 +405,7 @@ fn string_choices(schema: &StringPropertySchema) -> Vec<FieldChoice> {
     }
 }
 
-/// Returns the choices of a multiple-choice field, or `None` if its type is unknown or it has no choices.
+/// Returns the choices of a multiple-choice field. Returns `None` if their type is unknown or there are none.
 fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<FieldChoice>> {
     let choices = match &schema.items {
         MultiSelectItems::Strings(items) => plain_choices(&items.values),
@@ -449,7 +449,9 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
         return Ok(());
     };
     // The agent has to check patterns that this engine does not support.
-    let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
+    let regex = RegexBuilder::new(pattern)
+        .size_limit(MAX_PATTERN_SIZE)
+        .build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
             let pattern = literal::literal_line(pattern);
@@ -480,7 +482,7 @@ fn check_range<T: PartialOrd + ToString + Copy>(
         .ok_or_else(|| InvalidAnswer(format!("Must be {range}.")))
 }
 
-/// Parses a yes or no as users enter it, such as `y`, `no` or `true`.
+/// Parses a word for yes or no, such as `y`, `no` or `true`.
 #[must_use]
 pub fn yes_or_no(answer: &str) -> Option<bool> {
     match answer.to_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! The environment variables that agents and commands get.
+//! The environment variables of agents and commands.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -6,9 +6,9 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// Variables that a program needs to work on a platform and with its user. None of them are secret. A `*` at the end
-/// matches any rest.
-const PASSED: [&str; 110] = [
+/// Variables that most programs need to work on a platform and for its user. None of them is secret. A trailing `*`
+/// matches any suffix.
+const PASSED_VARIABLES: [&str; 110] = [
     // User and directories.
     "HOME",
     "LOGNAME",
@@ -127,21 +127,21 @@ const PASSED: [&str; 110] = [
     "windir",
 ];
 
-/// The environment that a program is started with: the variables passed on from this process when the program is
-/// started, and the variables that are set.
+/// The environment in which a program is started: variables passed on from this process when the program starts, and
+/// variables with a fixed value.
 ///
-/// By default, only what the platform needs is passed on: paths, home, language, terminal, time zone, temporary
-/// directory, proxies and certificates, the desktop, and the locations of toolchains. Environments often hold keys and
-/// tokens that are not meant for the program that is started.
+/// By default, only variables that the platform needs are passed on: paths, home, language, terminal, time zone,
+/// temporary directory, proxies and certificates, the desktop, and the locations of toolchains. All others are
+/// withheld, because environments often contain keys and tokens that are not meant for the program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     passes_all: bool,
-    /// Patterns to pass on in addition to the default.
+    /// Patterns for variables to pass on in addition to the default ones.
     pass_patterns: Vec<String>,
     overrides: Vec<(OsString, OsString)>,
 }
 
-/// Shows names only, because values may be secret.
+/// Shows only the names of variables, because values may be secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
@@ -173,8 +173,8 @@ impl Environment {
         }
     }
 
-    /// Also passes on a variable, if it is set. A name that ends with `*` passes on all variables that start with the
-    /// rest.
+    /// Also passes on a variable, if it is set. If the name ends with `*`, passes on all variables whose names start
+    /// with the part before the `*`.
     ///
     /// # Errors
     /// No variable can have such a name.
@@ -188,14 +188,14 @@ impl Environment {
         Ok(self)
     }
 
-    /// Sets a variable, whatever its value in this process is.
+    /// Sets a variable, whatever its value in this process.
     #[must_use]
     pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.overrides.push((name.into(), value.into()));
         self
     }
 
-    /// Returns `true` if a program gets this variable, provided that this process has it or it is set here.
+    /// Returns `true` if a program gets this variable, provided that the variable is set.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let is_set = self
@@ -213,10 +213,11 @@ impl Environment {
         };
         let named = |pattern: &str| matches(pattern, name);
         let asked_for = self.passes_all || self.pass_patterns.iter().any(|pattern| named(pattern));
-        asked_for || PASSED.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
+        asked_for
+            || PASSED_VARIABLES.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
     }
 
-    /// Returns the value of a variable for the program, if it gets one.
+    /// Returns the value that the program gets for a variable, if any.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<OsString> {
         let mut set = self.overrides.iter().rev();
@@ -227,7 +228,7 @@ impl Environment {
         self.passes(OsStr::new(name), Some(&value)).then_some(value)
     }
 
-    /// Applies the environment to a command that has no variables of its own yet.
+    /// Applies the environment to a command that has no variables of its own.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         if self.passes_all {
             // The command inherits the rest.
@@ -241,7 +242,7 @@ impl Environment {
     }
 }
 
-/// Returns `true` if a variable is secret although it would be passed on: a proxy's URL that contains a password.
+/// Returns `true` if a variable contains a secret although it matches a pattern: a proxy URL with a password.
 fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
     is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))
@@ -256,7 +257,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Returns `true` if both names refer to the same variable.
+/// Returns `true` if both names refer to the same environment variable.
 fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     match cfg!(windows) {
         true => one.eq_ignore_ascii_case(other),
@@ -264,7 +265,7 @@ fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     }
 }
 
-/// An error for a name that no environment variable can have.
+/// The error for an invalid name of an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid environment variable name: `{0}`")]
 pub struct InvalidVariableName(String);

@@ -1,4 +1,4 @@
-//! Text files under a session's roots: the specification's page "File System".
+//! Text files under a session's roots: "File System" in the specification.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,20 @@ use crate::read_lines::{AbandonGuard, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
-/// The default limit of one read, in bytes.
-const MAX_READ: usize = 64 * 1024 * 1024;
+/// The default size limit of one read, in bytes.
+const DEFAULT_MAX_READ: usize = 64 * 1024 * 1024;
 
-/// How many files are read or written at the same time. Further requests wait. This bounds the memory that a flood of
-/// requests takes: this number times the limit of one read, plus the responses that the agent has not read yet, which
-/// the connection bounds (`acp::Limits::request_memory`).
-const AT_ONCE: usize = 4;
+/// The maximum number of files that are read or written at the same time. Further requests wait. This bounds the memory
+/// that a flood of requests can take: this number times the size limit of one read, plus the responses that the agent
+/// has not read yet, which the connection bounds (`acp::Limits::request_memory`).
+const MAX_CONCURRENT: usize = 4;
 
-/// The text files of a session: those under its roots and no others.
+/// Access to the text files under a session's roots, and to no others.
 ///
-/// The roots are pinned when this is created: they stay the same directories when their names change. From there, the
-/// operating system resolves each path and refuses to leave the root, also through symlinks and `..`, and also if
-/// someone changes the directories at the same time. Symlinks whose target is under a root are followed.
+/// The roots are pinned when this is created: they stay the same directories even if they are renamed or replaced. From
+/// there, the operating system resolves each path and refuses to leave the root, whether through symlinks, through
+/// `..`, or because someone changes the directories at the same time. Symlinks whose target is under a root are
+/// followed.
 ///
 /// Cloning is cheap. The clones share their limits.
 #[derive(Debug, Clone)]
@@ -42,8 +43,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates access to the files under these directories, which must exist: a session's `cwd` and its additional
-    /// directories.
+    /// Creates access to the files under these directories: a session's `cwd` and its additional directories. They must
+    /// exist.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -51,33 +52,33 @@ impl Files {
         Roots::open(roots).map(Self::with_roots)
     }
 
-    /// Creates access to the files under roots that are already open.
+    /// Creates access to the files under roots that have already been opened.
     #[must_use]
     pub fn with_roots(roots: Roots) -> Self {
         Self {
             roots,
-            max_read: MAX_READ,
-            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            max_read: DEFAULT_MAX_READ,
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             buffers: None,
         }
     }
 
-    /// Sets the limit of one read, in bytes. The default is 64 MiB. It limits the size of one response, written as
-    /// JSON, where a control character takes six bytes. It does not limit the size of a file: `line` and `limit` read a
-    /// part of a larger one.
+    /// Sets the size limit of one read, in bytes. The default is 64 MiB. The limit applies to the text of one response
+    /// in its JSON form, in which a control character takes six bytes. It does not limit the size of a file, because a
+    /// larger file can be read in parts with `line` and `limit`.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
         self
     }
 
-    /// Uses an editor's buffers: files that are open there are read and written there. A file outside the roots is
-    /// rejected before the editor is consulted.
+    /// Uses an editor's buffers: files that are open there are read and written there. Files outside the roots are
+    /// rejected without consulting the editor.
     ///
-    /// The user may type between two requests of an agent. For each session, the text that the agent last read of a
-    /// file is remembered, so that the editor can check whether a write is based on the current text:
+    /// The user may type between two requests of an agent. For each session, the text of a file that the agent last
+    /// read is remembered, so that the editor can check whether a write is based on the current text:
     /// [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). If a file is opened while it is being written
-    /// on disk, the editor sees that as a write by any other program.
+    /// to disk, the editor sees a write by another program.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.buffers = Some(BufferedFiles::new(buffers));
@@ -89,7 +90,7 @@ impl Files {
         self.roots.paths()
     }
 
-    /// Returns the roots themselves.
+    /// Returns the roots.
     pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
@@ -119,12 +120,12 @@ impl Files {
         Ok(WriteTextFileResponse::new())
     }
 
-    /// Reads at most `limit` lines of the file at an absolute path, starting with line `line` (counted from 1; 0 also
-    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. Starting
-    /// after the end returns an empty text. A line longer than the limit of one read cannot be read.
+    /// Reads at most `limit` lines of the file at an absolute path, starting at line `line` (counted from 1; 0 also
+    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. The text
+    /// is empty if the file ends before the first line. Fails for a line that exceeds the size limit of one read.
     ///
-    /// The file is read in pieces, and only as far as needed, so its size does not matter, nor does it matter if it
-    /// grows meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
+    /// The file is read in chunks, and only as far as necessary. So its size does not matter, even if it grows in the
+    /// meantime. Everything before the first line is read and discarded. Dropping the future stops the read.
     ///
     /// # Errors
     /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or leads outside the
@@ -150,20 +151,20 @@ impl Files {
         // Any number of bytes may be skipped before the first line, so reading must stop when nobody waits for it.
         let abandoned = AbandonGuard::default();
         let given_up = abandoned.watch();
-        if let Some(laid) = self.buffers.clone() {
+        if let Some(editor_buffers) = self.buffers.clone() {
             let view = self.session_file(session, path).await?;
             // Acquired first, so that no more buffers than files are in memory at a time.
             let turn = self.acquire_permit().await?;
-            match laid.read(&view.file).await {
+            match editor_buffers.read(&view.file).await {
                 Some(text) => {
                     let read = move |_: &Path| {
                         let read = read_lines(text.as_bytes(), lines, max, &given_up)?;
-                        laid.remember(&view, &text);
+                        editor_buffers.remember(&view, &text);
                         decode_text(read)
                     };
                     return self.run_blocking(turn, path, read).await;
                 }
-                None => laid.forget(&view),
+                None => editor_buffers.forget(&view),
             }
         }
         let roots = self.roots.clone();
@@ -175,20 +176,20 @@ impl Files {
         .await
     }
 
-    /// Writes this content to the file at an absolute path. Creates the file, and the directories above it, if they do
-    /// not exist. If the path is a symlink, its target is written.
+    /// Writes `content` to the file at an absolute path. Creates the file and its parent directories if they do not
+    /// exist. If the path is a symlink, writes to its target.
     ///
-    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of this
-    /// process for any reason. Directories that were created stay.
+    /// The file is replaced either completely or not at all, even if the disk is full or this process is killed.
+    /// Directories that were created remain.
     ///
-    /// The file keeps its mode; its owner and group as far as this process may set them; and on Linux its access
-    /// control list and, as far as this process may set them, other extended attributes. It does not keep set-id bits,
-    /// capabilities, flags of its file system (`chattr`), or its creation time. A file that is not writable is not
-    /// replaced, even if its directory is writable.
+    /// The file keeps its mode. It also keeps its owner and group and, on Linux, its access control list and other
+    /// extended attributes, as far as this process is allowed to set them. It does not keep set-id bits, capabilities,
+    /// file system flags (`chattr`) or its creation time. A file that is not writable is not replaced, even if its
+    /// directory is writable.
     ///
-    /// The file's text form is kept, as described at [`TextForm`]: if all lines of the old text end with CR LF, and the
-    /// content has no CR, its line ends become CR LF; and a byte order mark stays. An agent that writes back what it
-    /// read changes nothing.
+    /// The text form of the file is preserved, as described at [`TextForm`]. If all lines of the old text end with CR
+    /// LF, and the content has no CR, its line ends become CR LF. A byte order mark is kept. So an agent that writes
+    /// the text that it has read changes nothing.
     ///
     /// [`TextForm`]: crate::TextForm
     ///
@@ -206,24 +207,24 @@ impl Files {
         path: &Path,
         content: Arc<str>,
     ) -> Result<(), Error> {
-        let Some(laid) = &self.buffers else {
+        let Some(editor_buffers) = &self.buffers else {
             return self.write_on_disk(path, content).await;
         };
         let view = self.session_file(session, path).await?;
-        let written = laid.write(&view, Arc::clone(&content)).await;
+        let written = editor_buffers.write(&view, Arc::clone(&content)).await;
         match written.map_err(|refusal| self.to_error(path, FileError::Buffer(refusal)))? {
             BufferWrite::NotOpen => {
-                laid.forget(&view);
+                editor_buffers.forget(&view);
                 self.write_on_disk(path, content).await
             }
             BufferWrite::Buffer(text) => {
-                laid.remember(&view, &text);
+                editor_buffers.remember(&view, &text);
                 Ok(())
             }
             BufferWrite::BufferAndFile(text) => {
-                laid.remember(&view, &text);
+                editor_buffers.remember(&view, &text);
                 self.write_on_disk(path, Arc::clone(&text)).await?;
-                laid.notify_saved(&view.file, &text).await;
+                editor_buffers.notify_saved(&view.file, &text).await;
                 Ok(())
             }
         }
@@ -236,7 +237,7 @@ impl Files {
             .await
     }
 
-    /// Returns the real path of the file, with the session.
+    /// Returns the real path of the file, together with the session.
     async fn session_file(
         &self,
         session: Option<&SessionId>,
@@ -255,7 +256,7 @@ impl Files {
         turn.map_err(|e| worker_error(&e))
     }
 
-    /// Runs `work` on a thread that may block.
+    /// Runs `work` on a thread that is allowed to block.
     async fn run_blocking<T: Send + 'static>(
         &self,
         turn: OwnedSemaphorePermit,
@@ -311,7 +312,7 @@ impl Files {
     }
 }
 
-/// Returns the error's name as agents, most of them written for Node, know it.
+/// Returns the name of the error that agents expect, because most of them are written for Node.
 fn errno_name(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",
@@ -361,7 +362,7 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, FileError> {
     })
 }
 
-/// Returns the path of a file, with every symlink followed.
+/// Resolves the path of a file by following all symlinks.
 fn resolve_file<'a>(roots: &'a Roots, path: &Path) -> Result<RootedPath<'a>, PathError> {
     let place = roots.resolve(path)?;
     if has_trailing_separator(path) || place.path().file_name().is_none() {

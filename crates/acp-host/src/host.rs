@@ -1,4 +1,4 @@
-//! A host that combines files, terminals and permissions for a client of the `acp` crate.
+//! A host: files, terminals and permissions for a client of the `acp` crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::{
     SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,
 };
 
-/// Files, terminals and permissions for the sessions of one connection. The sessions share their roots. What belongs to
-/// one session is in its [`HostSession`].
+/// Files, terminals and permissions for the sessions of one connection. All sessions share the roots. Each session has
+/// a [`HostSession`] for its own state.
 ///
-/// Methods that would always be rejected are not offered: if nothing may be changed, the agent is offered no method
-/// that changes anything. Each use of an offered method still needs a decision, and may ask the user if the agent has
-/// not.
+/// Methods that would always be rejected are not offered. For example, if nothing may be changed, the agent is offered
+/// no method that changes anything. Each use of an offered method still needs a decision, for which the user may be
+/// asked.
 pub struct Host<P> {
     gate: PermissionGate<P>,
     files: Files,
@@ -36,7 +36,8 @@ pub struct Host<P> {
 }
 
 /// The state of one session in a [`Host`]: its terminals and the user's grants. Created by [`Host::session`]. A client
-/// uses it as its [`Client::State`](acp::Client::State), or as a part of that. Dropping it ends the session's commands.
+/// uses it as its [`Client::State`](acp::Client::State), or as a part of that state. Dropping it ends the session's
+/// commands.
 #[derive(Debug)]
 pub struct HostSession {
     pub(crate) id: SessionId,
@@ -46,9 +47,9 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// Ends the grants of a turn that has ended and, if it was cancelled, the commands that started in it.
+    /// Handles the end of a turn: ends its grants and, if it was cancelled, the commands that were started in it.
     ///
-    /// For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
+    /// Call this from [`ClientState::turn_ended`](acp::client::ClientState::turn_ended), within a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         self.grants.turn_ended();
         let cancelled = stop_reason == Some(&StopReason::Cancelled);
@@ -57,9 +58,9 @@ impl HostSession {
 }
 
 impl HostSession {
-    /// Ends the commands of a session that was closed, and starts no more. For
-    /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command to exit holds the
-    /// session until then, so dropping the session is not enough.
+    /// Handles the end of the session: ends its commands, and starts no more. Call this from
+    /// [`ClientState::closed`](acp::client::ClientState::closed). Dropping the session is not enough, because a call
+    /// that waits for a command to exit holds the session until then.
     pub fn closed(&self) {
         drop(self.terminals.close());
     }
@@ -81,8 +82,8 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
 }
 
 impl<P: Prompter + Send + Sync> Host<P> {
-    /// Creates a host for the files under `roots`, the first of which is the working directory. The roots are pinned
-    /// here: renaming or replacing them later does not move them.
+    /// Creates a host for the files under `roots`, the first of which is the working directory. The roots stay the same
+    /// directories even if they are later renamed or replaced.
     ///
     /// # Errors
     /// A root does not exist or is not a directory.
@@ -115,7 +116,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Calls `tell` with each note for the user, in addition to the questions. It is called from tasks and must not
+    /// Calls `tell` with each note for the user about a permission decision. `tell` is called from tasks and must not
     /// block.
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
@@ -123,9 +124,9 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Trusts the agent to follow the policy, and to ask for everything that its mode and the rules do not allow. The
-    /// user is not asked again when the agent then acts through the client. Denied actions stay denied, and rules that
-    /// require asking each time still apply.
+    /// Trusts the agent to follow the policy and to ask for everything that its mode and the rules do not allow. The
+    /// user is not asked a second time when the agent then acts through the client. Denied actions are still denied,
+    /// and rules that require asking each time still apply.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.agent_asks();
@@ -151,11 +152,12 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.permissions().may_change()
     }
 
-    /// Creates the state of a session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
+    /// Creates the state of a session of the connection. Call this from
+    /// [`ClientState::new`](acp::client::ClientState::new).
     ///
-    /// The client need not have opened the session: agents may send messages before the response that names their
-    /// session, and updates of other sessions are shown, too. But the `acp` crate passes on requests only in sessions
-    /// that the client has opened or is opening.
+    /// The client need not have opened the session: agents may send messages before the response that contains the
+    /// session's id, and updates of other sessions are shown too. But the `acp` crate passes on requests only for
+    /// sessions that the client has opened or is opening.
     pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
         let shown = thread.clone();
         HostSession {
@@ -173,10 +175,10 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.terminals.close_all().await;
     }
 
-    /// Handles a permission request, with an existing decision or by asking the user.
+    /// Handles a permission request: answers it according to the rules or an earlier answer, or asks the user.
     ///
-    /// If the user allows the tool call, that covers its commands and files until the tool call or its turn ends: the
-    /// agent may use them through this host, as the user was shown, without asking again.
+    /// If the user allows the tool call, its commands and files are covered until the tool call or its turn ends. The
+    /// agent may then use them through this host, exactly as they were shown to the user, without asking again.
     ///
     /// # Errors
     /// The request is malformed: two of its options have the same id, or it could not be shown in full.
@@ -190,7 +192,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Converts a terminal request to the input of a tool call: the command, its environment variables, and its working
-    /// directory if that is not the session's.
+    /// directory, unless that is the session's.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request

@@ -1,4 +1,4 @@
-//! Running an agent's program in the user's terminal.
+//! Runs an agent's program in the user's terminal.
 
 use std::process::Stdio;
 
@@ -7,15 +7,15 @@ use crate::process::ProcessExit;
 use crate::sys;
 
 impl AgentCommand {
-    /// Runs the program in the terminal of this process and waits until it exits: for auth methods of type `terminal`.
-    /// Needs a tokio runtime.
+    /// Runs the program in the terminal of this process, and waits for it to exit. This is for auth methods of type
+    /// `terminal`. Needs a tokio runtime.
     ///
-    /// The program has this process's standard input, output and error. It is in this process's group, because
-    /// otherwise it could not read from the terminal. So Ctrl-C reaches both: a caller that lets the program handle it
-    /// must not exit because of it. Nothing else may read from the terminal meanwhile.
+    /// The program shares this process's standard input, output and error. It is in the process group of this process,
+    /// because otherwise it could not read from the terminal. So Ctrl-C reaches both processes: a caller that lets the
+    /// program handle it must not exit because of it. In the meantime, nothing else may read from the terminal.
     ///
-    /// Dropping the future kills the program at once, but not what it has started. The program belongs to the user, so
-    /// it does not end when this process is killed.
+    /// Dropping the future kills the program at once, but not the processes that it has started. If this process is
+    /// killed, the program keeps running, because the user is working with it.
     ///
     /// # Errors
     /// The program cannot be started; see [`SpawnError`].

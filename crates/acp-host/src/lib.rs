@@ -1,5 +1,5 @@
-//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and how it starts and
-//! ends one.
+//! Everything that a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends to an agent, and the
+//! agent's process.
 //!
 //! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|
@@ -19,13 +19,13 @@
 //! | [`question`]      | everything a permission request is about          | Tool Calls         |
 //! | [`literal`]       | shows text that the user decides about, omitting nothing | –           |
 //!
-//! Everything except [`Host`], which combines the rest, takes the wire's requests and returns the wire's results or
-//! errors, and knows nothing of connections. All of it needs a tokio runtime with I/O and time enabled.
+//! [`Host`] combines the other items. Those take requests of the protocol, return its results or errors, and do not
+//! depend on a connection. Everything needs a tokio runtime with I/O and time enabled.
 //!
-//! Three things always hold. The operating system confines file access, not a comparison of paths. Whatever a peer or a
-//! child process sends is stored in bounded memory. No process outlives what it was started for, and neither do the
-//! processes it started, even if this program is killed: for that, a small process runs beside this one on Unix, from
-//! the first start of a command until this program exits.
+//! Three things always hold. File access is confined by the operating system, not by a comparison of paths. Data from a
+//! peer or a child process is stored in bounded memory. No process that this crate starts keeps running longer than it
+//! should, and neither do the processes that it starts in turn, even if this program is killed. To ensure that on Unix,
+//! a small helper process runs from the first start of a command until this program exits.
 
 mod agent_process;
 mod attachment;
@@ -76,5 +76,5 @@ pub use state_file::{StateFile, StateFileError};
 pub use terminals::{HostTerminals, SessionTerminals, TerminalEvent, TerminalEventKind};
 pub use text_form::TextForm;
 pub use trusted_files::{
-    INSTRUCTIONS, OBEYED, is_in_bare_repository, is_ordinary, is_trusted_by_programs,
+    INSTRUCTION_PATHS, TRUSTED_PATHS, is_in_bare_repository, is_ordinary, is_trusted_by_programs,
 };

@@ -1,48 +1,47 @@
-//! Text that the user makes decisions about: all of it is shown.
+//! Escapes text on which the user bases a decision, so that all of it is visible.
 //!
-//! What an agent prints is [cleaned](mod@crate::terminal_text). What it requests permission for must not be: a terminal
-//! hides the content of an escape sequence, and a shell does not. So nothing is omitted here. A character that is
-//! invisible, or that changes how others look, is written as `\u{1b}`, with its number in hexadecimal. If the text
-//! contains `\u{`, that backslash is written as `\u{5c}`. So each text has exactly one shown form, and no other text
-//! has the same form.
+//! Text that an agent prints is [cleaned](mod@crate::terminal_text). Text on which the user bases a decision must not
+//! be cleaned, because a terminal hides the content of an escape sequence, but a shell does not. So nothing is omitted
+//! here. A character that is invisible, or that changes how other characters look, is written as an escape such as
+//! `\u{1b}`, with its hexadecimal number. If the text itself contains `\u{`, that backslash is written as `\u{5c}`. So
+//! each text has exactly one displayed form, which no other text has.
 //!
-//! Letters that look like letters of another script are shown as they are.
+//! Letters that look like letters of another script are not escaped.
 
 use std::fmt::Write as _;
 
-/// How many combining marks may follow one letter. More would paint over the lines around it.
-const MARKS: usize = 8;
+/// The maximum number of combining marks after a letter. More of them would cover the lines above and below.
+const MAX_MARKS: usize = 8;
 
-/// A part of a text, as it is shown.
+/// A piece of text, as it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
-    /// Text shown as it is.
+    /// Text that is displayed unchanged.
     Plain(&'t str),
-    /// An escaped character. Where colors are used, it is shown in the color of a warning.
+    /// An escaped character. On a terminal with colors, it is displayed in the warning color.
     Escaped(String),
 }
 
-/// Splits a text that is shown on one line, such as a title or a path, into pieces. Line ends and tabs are also
-/// escaped.
+/// Splits text for a single line, such as a title or a path, into pieces. Escapes line ends and tabs too.
 #[must_use]
 pub fn pieces(text: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(text, false)
 }
 
-/// Splits one line of a text that has several, such as a file, into pieces. Its tabs are plain.
+/// Splits one line of a longer text, such as a file, into pieces. Does not escape tabs.
 #[must_use]
 pub fn pieces_of_line(line: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(line, true)
 }
 
-/// Returns a text on one line, escaped as in [`pieces`].
+/// Returns text as one line, escaped as in [`pieces`].
 #[must_use]
 pub fn literal_line(text: &str) -> String {
     join_pieces(pieces(text))
 }
 
-/// Returns the lines of a text, escaped as in [`pieces_of_line`], with each tab as four spaces. There is always at
-/// least one line. A line feed at the end starts no further line.
+/// Returns the lines of a text, escaped as in [`pieces_of_line`], with each tab replaced by four spaces. There is
+/// always at least one line. A trailing line feed does not start another line.
 #[must_use]
 pub fn literal_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -69,7 +68,7 @@ fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
         let seen = match c {
             '\t' => tabs,
             '\\' => !rest.starts_with("\\u{"),
-            c if mark => letter && marks < MARKS && is_visible(c),
+            c if mark => letter && marks < MAX_MARKS && is_visible(c),
             c => is_visible(c),
         };
         marks = if mark { marks + 1 } else { 0 };
@@ -101,12 +100,12 @@ fn escape(c: char, into: &mut String) {
     let _ = write!(into, "{}", c.escape_unicode());
 }
 
-/// Returns `true` if a character combines with the letter before it.
+/// Returns `true` if the character combines with the letter before it.
 fn is_combining_mark(c: char) -> bool {
     !c.is_ascii() && is_escaped(c) && !is_escaped_after_letter(c)
 }
 
-/// Returns `true` if a character is visible and unambiguous by itself, or is a mark, which is visible on a letter.
+/// Returns `true` if the character is visible and unambiguous by itself, or is a mark that is visible on a letter.
 #[must_use]
 pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
@@ -123,13 +122,14 @@ pub fn is_visible(c: char) -> bool {
     !blank && !is_escaped_after_letter(c)
 }
 
-/// Returns `true` if the standard library escapes the character as not printable: control and format characters, spaces
-/// other than the usual one, line separators, private use, unassigned characters, and combining marks.
+/// Returns `true` if the standard library escapes the character as not printable. That includes control and format
+/// characters, spaces other than the usual one, line separators, private-use and unassigned characters, and combining
+/// marks.
 fn is_escaped(c: char) -> bool {
     c.escape_debug().len() > 1
 }
 
-/// Returns `true` if the character is escaped even after a letter, where marks count as printable.
+/// Returns `true` if the character is escaped even after a letter, where combining marks are printable.
 fn is_escaped_after_letter(c: char) -> bool {
     let mut text = String::from("a");
     text.push(c);

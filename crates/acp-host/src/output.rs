@@ -1,9 +1,9 @@
-//! Output of commands, as text in bounded memory.
+//! Decodes the output of commands, and stores it in bounded memory.
 
 use std::collections::VecDeque;
 
-/// A decoder for UTF-8 that arrives in pieces. A character that is split between two pieces waits for its rest. Invalid
-/// bytes become U+FFFD.
+/// A decoder for UTF-8 that arrives in pieces. An incomplete character at the end of a piece is kept until the rest
+/// arrives. Invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
     /// The first bytes of an incomplete character, at most three.
@@ -44,7 +44,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// Ends the input. The first bytes of an incomplete character become U+FFFD.
+    /// Ends the input. An incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self, text: &mut String) {
         if !self.pending.is_empty() {
             self.pending.clear();
@@ -53,11 +53,11 @@ impl Utf8Decoder {
     }
 }
 
-/// The end of a text: a limited number of bytes, starting with a whole character.
+/// The end of a text, limited to a number of bytes. It always starts with a complete character.
 #[derive(Debug)]
 pub(crate) struct BoundedText {
     limit: usize,
-    /// Whole characters only.
+    /// The stored text, as UTF-8.
     bytes: VecDeque<u8>,
     truncated: bool,
 }
@@ -97,7 +97,7 @@ impl BoundedText {
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     }
 
-    /// Returns `true` if more was pushed than is stored.
+    /// Returns `true` if text was dropped because of the limit.
     pub(crate) fn truncated(&self) -> bool {
         self.truncated
     }

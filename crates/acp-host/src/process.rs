@@ -1,4 +1,4 @@
-//! A running process: its group, its output as it arrives, its exit.
+//! A running process: its process group, its output and its exit.
 
 use std::fmt;
 use std::io::{self, PipeReader};
@@ -14,7 +14,7 @@ use crate::sandbox::Sandbox;
 use crate::sys::{ChildPipes, OutputPipe, ProcessGroup};
 use crate::undo::UndoWatch;
 
-/// How a process ended.
+/// How a process exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessExit {
@@ -25,7 +25,7 @@ pub struct ProcessExit {
 }
 
 impl ProcessExit {
-    /// Returns the exit of a process of which it is not known how it ended.
+    /// Returns the exit of a process whose exit status is unknown.
     pub(crate) fn unknown() -> Self {
         Self {
             code: None,
@@ -64,42 +64,42 @@ impl From<&ProcessExit> for TerminalExitStatus {
 /// were left running.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent<'a> {
-    /// The process runs. Reported before [`RunningProcess::start`] returns.
+    /// The process has started. Reported before [`RunningProcess::start`] returns.
     Started,
-    /// It printed something. Never empty.
+    /// The process printed this text, which is not empty.
     Text(&'a str),
-    /// Something that it did was undone. Has the report.
+    /// Changes of the process were undone, and this is the report.
     UndoReport(&'a str),
-    /// It exited, and all of its output was reported.
+    /// The process has exited, and all of its output has been reported.
     Exited(&'a ProcessExit),
-    /// Its whole group has ended or been killed. No event follows.
+    /// All processes of its group have ended. This is the last event.
     GroupEnded,
 }
 
-/// How much is read at once, in bytes.
-const PIECE: usize = 16 * 1024;
+/// The size of the buffer for reading output, in bytes.
+const BUFFER_SIZE: usize = 16 * 1024;
 
-/// The largest size of a pipe for an unprivileged process, in bytes.
-const LARGEST_PIPE: usize = 1024 * 1024;
+/// The maximum size of a pipe for an unprivileged process, in bytes.
+const MAX_PIPE_SIZE: usize = 1024 * 1024;
 
-/// How long to wait for a killed process to end.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for a killed process to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running process. One task follows it and reports its events. Dropping this kills the process with its group.
+/// A running process. A task waits for it and reports its events. Dropping this kills the process and its group.
 #[derive(Debug)]
 pub(crate) struct RunningProcess {
     group: Arc<ProcessGroup>,
-    /// The exit. Closed when the group has ended.
+    /// Receives the exit. Closed when the group has ended.
     exit_receiver: watch::Receiver<Option<ProcessExit>>,
-    /// Tells the task to stop, also by being dropped.
+    /// Tells the task to stop. Dropping the sender has the same effect.
     stop_sender: watch::Sender<bool>,
     watch: Option<Arc<UndoWatch>>,
 }
 
 impl RunningProcess {
-    /// Starts `command`, in a sandbox if there is one. Its output arrives through `output`, and events go to `report`,
-    /// which is called within a task and must not block. What `watch` finds is undone when the process has exited.
-    /// `command` must hold every writing end of the pipe.
+    /// Starts `command`, in a sandbox if one is given. Its output is read from `output`. Events are passed to `report`,
+    /// which is called within a task and must not block. Changes that `watch` finds are undone when the process has
+    /// exited. `command` must hold all writing ends of the pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
@@ -132,8 +132,8 @@ impl RunningProcess {
         Ok((running, pipes))
     }
 
-    /// Undoes its changes to files that other programs run or trust, if its sandbox lets it change them. Returns a
-    /// report, if there is anything to report.
+    /// Undoes changes of the process to files that other programs run or trust, if its sandbox allows such changes.
+    /// Returns a report, if there is anything to report.
     pub(crate) fn undo(&self) -> impl Future<Output = Option<String>> + Send + use<> {
         undo(self.watch.clone())
     }
@@ -143,13 +143,13 @@ impl RunningProcess {
         self.group.id()
     }
 
-    /// Returns how it ended, or `None` if it is still running.
+    /// Returns how the process exited, or `None` if it is still running.
     pub(crate) fn try_exit(&self) -> Option<ProcessExit> {
         self.exit_receiver.borrow().clone()
     }
 
-    /// Waits until it has exited and all of its output was reported. Returns `None` if the exit will never be known:
-    /// the runtime shuts down, or the process cannot be killed.
+    /// Waits until the process has exited and all of its output has been reported. Returns `None` if the exit status
+    /// will never be known, because the runtime is shutting down or the process cannot be killed.
     pub(crate) fn wait(&self) -> impl Future<Output = Option<ProcessExit>> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move {
@@ -160,7 +160,7 @@ impl RunningProcess {
         }
     }
 
-    /// Asks the group, and processes that left it, to exit.
+    /// Asks the processes of the group, and those that left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.group.terminate().await;
     }
@@ -170,25 +170,25 @@ impl RunningProcess {
         self.group.kill();
     }
 
-    /// Waits until no process of the group, or that left it, is running, for at most `patience`. Returns `true` if that
-    /// is so.
+    /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
+    /// `true` if none is running.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         self.group.wait_empty(patience).await
     }
 
-    /// Kills the group and processes that left it, and waits for that, for at most `patience`.
+    /// Kills the group and processes that left it, and waits until they have exited, but at most for `patience`.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) {
         self.group.kill_and_wait(patience).await;
     }
 
-    /// Kills the group and stops following it. The task does the rest, whatever happens to the caller;
+    /// Kills the group, and does not wait for remaining output. The task finishes in the background;
     /// [`wait_finished`](Self::wait_finished) waits for it.
     pub(crate) fn stop(&self) {
         self.group.kill();
         self.stop_sender.send_replace(true);
     }
 
-    /// Waits until the group has ended and everything was reported.
+    /// Waits until the group has ended and all events have been reported.
     pub(crate) fn wait_finished(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move { while exit.changed().await.is_ok() {} }
@@ -210,7 +210,7 @@ async fn follow_process(
     watch: Option<Arc<UndoWatch>>,
     mut report: impl FnMut(ProcessEvent<'_>) + Send,
 ) {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; BUFFER_SIZE];
     let mut text = String::new();
     let mut decoder = Utf8Decoder::default();
     let mut open = true;
@@ -229,10 +229,10 @@ async fn follow_process(
                 }
                 exit = &mut exited, if runs => {
                     runs = false;
-                    // Everything that it printed is in the pipe by now. Output that other processes may add is not
-                    // waited for: they can hold the pipe open forever.
+                    // All output of the process is in the pipe by now. Do not wait for output of other processes, which can hold
+                    // the pipe open forever.
                     let mut drained = 0;
-                    while open && drained < LARGEST_PIPE {
+                    while open && drained < MAX_PIPE_SIZE {
                         match pipe.read_now(&mut buffer).await {
                             Some(0) => open = false,
                             Some(read) => {
@@ -243,7 +243,7 @@ async fn follow_process(
                         }
                     }
                     finish_output(&mut decoder, &mut text, &mut report);
-                    // Whoever waits for the exit may be about to run what was changed.
+                    // Undo first, because a caller that waits for the exit may be about to run the changed files.
                     if let Some(undone) = undo(watch.clone()).await {
                         report(ProcessEvent::UndoReport(&undone));
                     }
@@ -259,8 +259,8 @@ async fn follow_process(
                         finish_output(&mut decoder, &mut text, &mut report);
                     }
                 },
-                // It was killed and does not end, because it hangs in the kernel. Give up.
-                () = tokio::time::sleep(KILL_PATIENCE), if stopping => break,
+                // The killed process hangs in the kernel. Give up.
+                () = tokio::time::sleep(KILL_TIMEOUT), if stopping => break,
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Secrets of this process that the agents and commands it starts must not get: keys in its environment, its memory,
-//! and what its own parent left open.
+//! Hides this process's secrets from agents and commands that it starts: keys in its environment, its memory, and files
+//! left open by its parent.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use crate::sys;
 
 /// The variables that were removed from the environment.
-static TAKEN: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
+static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
-/// Hides this process's secrets from the processes that it will start. Call it first in `main`, before there is a
-/// second thread; if there is one, the environment stays as it is.
+/// Hides this process's secrets from processes that it starts. Call this first in `main`, before there is a second
+/// thread. If there is one, the environment is not changed.
 ///
 /// - Only root may inspect the process: its environment, its memory or its files, under `/proc/PID` or by tracing it.
 ///   It also leaves no core dump.
@@ -25,32 +25,32 @@ pub fn protect() {
     sys::close_inherited_in_children();
     let taken = sys::take_variables(is_secret_name);
     // A second call has nothing left to remove.
-    let _ = TAKEN.set(taken);
+    let _ = REMOVED_VARIABLES.set(taken);
 }
 
-/// Returns a variable of the environment that this process was started with.
+/// Returns an environment variable that this process was started with.
 #[must_use]
 pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
     let name = name.as_ref();
-    let taken = TAKEN.get().and_then(|taken| taken.get(name));
+    let taken = REMOVED_VARIABLES.get().and_then(|taken| taken.get(name));
     taken.cloned().or_else(|| std::env::var_os(name))
 }
 
-/// Returns all variables of the environment that this process was started with.
+/// Returns all environment variables that this process was started with.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     hidden_variables().chain(std::env::vars_os())
 }
 
 /// Returns the variables that were removed from the environment.
 pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
-    let taken = TAKEN.get().into_iter().flatten();
+    let taken = REMOVED_VARIABLES.get().into_iter().flatten();
     taken.map(|(name, value)| (name.clone(), value.clone()))
 }
 
-/// Returns `true` if a variable's name looks like that of a secret.
+/// Returns `true` if a variable's name looks like the name of a secret.
 fn is_secret_name(name: &OsStr) -> bool {
-    /// Words of such names, between underscores.
-    const WORDS: [&str; 12] = [
+    /// Words that occur in such names, separated by underscores.
+    const SECRET_WORDS: [&str; 12] = [
         "APIKEY",
         "AUTH",
         "CREDENTIAL",
@@ -71,7 +71,7 @@ fn is_secret_name(name: &OsStr) -> bool {
     let is_own = name == "ACP_MCP_TOKEN";
     let is_socket = name.ends_with("_SOCK");
     let name = name.to_ascii_uppercase();
-    !is_own && !is_socket && name.split('_').any(|word| WORDS.contains(&word))
+    !is_own && !is_socket && name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
 #[cfg(test)]

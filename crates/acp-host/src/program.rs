@@ -1,21 +1,21 @@
-//! Finds programs by name, so that errors in starting them are helpful.
+//! Finds programs by name, for helpful errors if they cannot be started.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::sys;
 
-/// The reason why a program cannot be run.
+/// Why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
-    /// No program has that name.
+    /// There is no program with that name.
     NotFound,
     /// The file exists but cannot be run.
     NotExecutable(PathBuf),
 }
 
-/// Finds the program `name` in the directories of `path` or, if the name contains a directory, relative to `base`. If
-/// `path` is `None`, the `PATH` of this process is used.
+/// Finds the program `name` in the directories of `path` or, if `name` contains a directory, relative to `base`. If
+/// `path` is `None`, uses the `PATH` of this process.
 pub(crate) fn find(
     name: &OsStr,
     path: Option<&OsStr>,
@@ -52,7 +52,7 @@ enum PathKind {
     OtherFile,
 }
 
-/// Returns the first candidate for `name` that `look` reports as a program.
+/// Returns the first candidate that is a program according to `look`.
 fn first_usable(
     name: &Path,
     base: &Path,
@@ -75,8 +75,9 @@ fn first_usable(
     Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
-/// Returns the files to try for a program's path: the path with each file extension, then as it is. This finds the
-/// `.cmd` shims of npm and uv before the scripts for other shells beside them, which have no extension.
+/// Returns the paths to try for a program: the path with each file extension, then the path itself. This way, the
+/// `.cmd` shims of npm and uv are found before the scripts without an extension beside them, which are for other
+/// shells.
 fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = endings
         .iter()
@@ -97,7 +98,7 @@ fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     files
 }
 
-/// Returns `true` if this is a shell line rather than the name of a program.
+/// Returns `true` if `command` is a shell line rather than the name of a program.
 pub(crate) fn is_shell_line(command: &str) -> bool {
     command.contains(|c: char| c.is_whitespace() || "|&;<>()$`\"'*?[]{}~".contains(c))
 }

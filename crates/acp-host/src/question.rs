@@ -1,7 +1,7 @@
-//! The parts of a permission request, in the order in which every front end shows them.
+//! The parts of a permission request, in the order in which all front ends show them.
 //!
-//! All of them are shown. Nothing is truncated here, and no front end may truncate anything. For special characters,
-//! see [`literal`](mod@crate::literal).
+//! Front ends must show all parts. Nothing is truncated here, and no front end may truncate anything. For special
+//! characters, see [`literal`](mod@crate::literal).
 
 use std::ops::Range;
 use std::path::{Component, Path};
@@ -16,24 +16,24 @@ use similar::TextDiff;
 
 use crate::permissions::{AlwaysEffect, RememberedSubject};
 
-/// The number of unchanged lines that front ends show around each change in a diff. A front end that shows fewer hides
-/// text that is assumed to be visible.
+/// The number of unchanged lines that front ends show around each change in a diff. A front end must not show fewer,
+/// because text in these lines is assumed to be visible.
 pub const CONTEXT: usize = 3;
 
-/// The maximum size of a diff's texts, in bytes, for finding out which lines the diff shows.
-const LARGEST: usize = 64 * 1024;
+/// The maximum size of the texts of a diff, in bytes, for determining which lines the diff shows.
+const MAX_DIFF_SIZE: usize = 64 * 1024;
 
-/// The keys of a tool's input that contain a command line, or its words.
-const COMMANDS: [&str; 2] = ["command", "cmd"];
+/// The keys in a tool's input for a command line, or for its words.
+const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 
-/// The keys that contain the command's working directory.
-const DIRECTORIES: [&str; 2] = ["cwd", "workdir"];
+/// The keys in a tool's input for the command's working directory.
+const DIRECTORY_KEYS: [&str; 2] = ["cwd", "workdir"];
 
-/// The keys that contain the command's environment variables.
-const VARIABLES: [&str; 2] = ["env", "environment"];
+/// The keys in a tool's input for the command's environment variables.
+const VARIABLE_KEYS: [&str; 2] = ["env", "environment"];
 
-/// The keys that contain the old or new text of an edit, which a diff may already show.
-const EDITS: [&str; 9] = [
+/// The keys in a tool's input for the old or new text of an edit, which a diff may already show.
+const EDIT_KEYS: [&str; 9] = [
     "search",
     "replace",
     "replacement",
@@ -55,15 +55,15 @@ pub enum QuestionPart<'r> {
     Directory(&'r str),
     /// An environment variable of the command: `with NAME=VALUE`.
     Variable(&'r str, &'r str),
-    /// Content that the tool call has produced, or would produce.
+    /// Content that the tool call has produced or would produce.
     Content(&'r ThreadToolCallContent),
-    /// A file that the tool call works on.
+    /// A file that the tool call accesses.
     File(&'r ToolCallLocation),
-    /// Any other input of the tool: `key: value`. Values other than strings are JSON.
+    /// Another field of the tool's input: `key: value`. Values other than strings are shown as JSON.
     Field(&'r str, String),
 }
 
-/// Returns the titles: the request's, and the tool call's if it differs. There is at least one.
+/// Returns the title of the request, and that of the tool call if it differs. There is at least one.
 #[must_use]
 pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     let call = &request.tool_call;
@@ -79,8 +79,8 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// Returns the parts of the request, commands first. If a subagent asks, its name comes before them. Text that another
-/// part already shows in full is omitted. Paths are relative to `cwd`, the session's directory.
+/// Returns the parts of the request, commands first. If a subagent asks, its name comes before everything else. Text
+/// that another part already shows in full is left out. Paths are relative to `cwd`, the session's directory.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
     let call = &request.tool_call;
@@ -158,15 +158,15 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     }
 }
 
-/// Returns `true` if the request is complete. If parts of it were dropped because it was too large, they cannot be
-/// shown, so the user cannot allow it.
+/// Returns `true` if the request is complete. If parts of it were dropped because it was too large, the user cannot see
+/// them and therefore cannot allow the request.
 #[must_use]
 pub fn is_whole(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// Describes the effect of choosing an option of this kind, whatever its name. `cwd` is the session's directory. The
-/// text is empty if the option's name is this program's own, and `None` if the kind is unknown.
+/// Describes the effect of choosing an option of this kind, whatever its name says. `cwd` is the session's directory.
+/// The text is empty if the option is this program's own. Returns `None` if the kind is unknown.
 #[must_use]
 pub fn answer_meaning(
     kind: &PermissionOptionKind,
@@ -214,7 +214,7 @@ pub fn answer_meaning(
     })
 }
 
-/// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the other fields.
+/// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the remaining fields.
 fn take_command<'r>(
     input: &'r Map<String, Value>,
     parts: &mut Vec<QuestionPart<'r>>,
@@ -223,7 +223,7 @@ fn take_command<'r>(
     let (mut directories, mut variables) = (Vec::new(), Vec::new());
     let mut with_arguments = false;
     for (key, value) in input {
-        let line = match COMMANDS.contains(&&**key) {
+        let line = match COMMAND_KEYS.contains(&&**key) {
             true => command_line(value),
             false => None,
         };
@@ -239,12 +239,13 @@ fn take_command<'r>(
             if !commands(parts).any(|known| known == line) {
                 parts.push(QuestionPart::Command(line));
             }
-        } else if let (true, Some(cwd)) = (DIRECTORIES.contains(&&**key), value.as_str()) {
+        } else if let (true, Some(cwd)) = (DIRECTORY_KEYS.contains(&&**key), value.as_str()) {
             let cwd = QuestionPart::Directory(cwd);
             if !parts.contains(&cwd) && !directories.contains(&cwd) {
                 directories.push(cwd);
             }
-        } else if let (true, Some(pairs)) = (VARIABLES.contains(&&**key), variable_pairs(value)) {
+        } else if let (true, Some(pairs)) = (VARIABLE_KEYS.contains(&&**key), variable_pairs(value))
+        {
             variables.extend(
                 pairs
                     .into_iter()
@@ -262,7 +263,7 @@ fn take_command<'r>(
     rest
 }
 
-/// Returns the command line in a JSON value: a string, or a list of words.
+/// Returns the command line in a JSON value, which may be a string or a list of words.
 fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
@@ -276,7 +277,7 @@ fn words(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// Returns variables from an object, or from a list of names with values. Returns `None` for any other form.
+/// Returns the variables in an object or in a list of names and values. Returns `None` for any other form.
 fn variable_pairs(value: &Value) -> Option<Vec<(&str, &str)>> {
     fn parse_pair(pair: &Value) -> Option<(&str, &str)> {
         let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
@@ -321,12 +322,12 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
         || titles(request).contains(&text)
 }
 
-/// Returns `true` if a diff of these texts shows all of this text: a diff omits unchanged lines, except a few around
-/// the changed ones.
+/// Returns `true` if a diff of these texts shows all of `text`. A diff leaves out unchanged lines, except for a few
+/// around each change.
 fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     let old = texts.old.as_deref().unwrap_or_default();
     let new = &*texts.new;
-    let part = EDITS.contains(&key);
+    let part = EDIT_KEYS.contains(&key);
     if text.is_empty() {
         return part;
     }
@@ -337,7 +338,7 @@ fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     if old.is_empty() || new.is_empty() {
         return true;
     }
-    if old.len() + new.len() > LARGEST {
+    if old.len() + new.len() > MAX_DIFF_SIZE {
         return false;
     }
     let compared = TextDiff::from_lines(old, new);

@@ -1,16 +1,16 @@
-//! Reads lines of a text in pieces, with no more in memory than was requested.
+//! Reads lines of a file in chunks, holding no more than the requested lines in memory.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The size of a piece, in bytes.
-const PIECE: usize = 64 * 1024;
+/// The size of a chunk, in bytes.
+const CHUNK_SIZE: usize = 64 * 1024;
 
-/// A part of a file.
+/// A range of lines in a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineRange {
-    /// Counted from 1.
+    /// The number of the first line, counted from 1.
     first: u32,
     limit: Option<u32>,
 }
@@ -24,7 +24,7 @@ impl LineRange {
     }
 }
 
-/// A guard that, when dropped, tells a worker thread that nobody waits for it any more.
+/// Tells a worker thread that its result is no longer needed, when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct AbandonGuard(Arc<AtomicBool>);
 
@@ -48,8 +48,8 @@ pub(crate) enum ReadLinesError {
     Io(io::Error),
 }
 
-/// Reads the lines, including line ends: at most `max` bytes in the form of a JSON string, where a control character
-/// takes six.
+/// Reads the lines, including their line ends. They may take up to `max` bytes as a JSON string, in which a control
+/// character takes six.
 pub(crate) fn read_lines(
     mut file: impl Read,
     lines: LineRange,
@@ -60,7 +60,7 @@ pub(crate) fn read_lines(
     let mut left = lines.limit;
     let mut kept = Vec::new();
     let mut written = 0;
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; CHUNK_SIZE];
     while left != Some(0) {
         if given_up.load(Ordering::Relaxed) {
             return Err(ReadLinesError::Io(io::ErrorKind::Interrupted.into()));
@@ -108,17 +108,17 @@ pub(crate) fn read_lines(
     Ok(kept)
 }
 
-/// Returns how many bytes these take in a JSON string.
+/// Returns the size of these bytes in a JSON string.
 fn json_len(bytes: &[u8]) -> usize {
     // So few that the sum of their extra bytes fits into a byte, whatever they are.
-    const FEW: usize = 48;
+    const BLOCK_SIZE: usize = 48;
     let more = |byte: &u8| match *byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
         0..0x20 => 5,
         _ => 0_u8,
     };
     let of_few = |few: &[u8]| usize::from(few.iter().map(more).sum::<u8>());
-    bytes.len() + bytes.chunks(FEW).map(of_few).sum::<usize>()
+    bytes.len() + bytes.chunks(BLOCK_SIZE).map(of_few).sum::<usize>()
 }
 
 #[cfg(test)]

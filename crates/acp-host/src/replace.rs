@@ -1,4 +1,4 @@
-//! Replaces a file's content as a whole or not at all.
+//! Replaces the contents of a file, either completely or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
@@ -10,16 +10,16 @@ use crate::roots::{PathError, non_file_kind, open_file};
 use crate::sys;
 use crate::text_form::TextForm;
 
-/// Writes this text to the file `name` in `dir`, in the form of its current text. Creates the file if it does not
-/// exist.
+/// Writes `text` to the file `name` in `dir`, with the line ends and byte order mark of the current text. Creates the
+/// file if it does not exist.
 ///
 /// The text is written to a new file, which replaces the old one once it is complete and on disk. Readers see either
-/// the old content or the new, also after a crash. Another name of the same file (a hard link) keeps the old content.
+/// the old or the new contents, even after a crash. A hard link to the file keeps the old contents.
 ///
-/// Where the system supports it (Linux, on most file systems), the new file has no name while it is being written, and
-/// then a temporary one for a short time, because only a name can replace a name. On other systems it is a hidden file
-/// beside the old one, which remains if this process is killed. Nothing cleans such files up later: they cannot be
-/// safely told from those of a running process.
+/// Where the system supports it (Linux, on most file systems), the new file has no name while it is being written. It
+/// then gets a temporary name for a short time, because replacing a file requires one. On other systems, the new file
+/// is a hidden file in the same directory, which remains if this process is killed. Such files are never removed,
+/// because they might belong to a process that is still running.
 pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
     let old = ReplacedFile::open(dir, name)?;
     let form = match &old {
@@ -63,7 +63,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
     Ok(())
 }
 
-/// The file to replace.
+/// A file that is being replaced.
 struct ReplacedFile {
     file: File,
     metadata: Metadata,
@@ -92,7 +92,7 @@ impl ReplacedFile {
     }
 }
 
-/// The name of a temporary file, which is removed unless it is renamed.
+/// A temporary file, which is removed when dropped unless it was renamed.
 struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -100,7 +100,8 @@ struct TemporaryFile<'a> {
 }
 
 impl<'a> TemporaryFile<'a> {
-    /// Creates a temporary file. `private` is for content that replaces some which others may not be allowed to read.
+    /// Creates a temporary file. If `private` is set, only its owner can read it, because others may not be allowed to
+    /// read the file that it replaces.
     fn create(dir: &'a Dir, private: bool) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -178,7 +179,7 @@ mod tests {
         );
     }
 
-    /// Without unnamed files, the other way has the same result.
+    /// Both ways of creating a temporary file have the same result.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_file_without_a_name_gets_one_or_leaves_nothing() {

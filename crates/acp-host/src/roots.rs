@@ -1,8 +1,8 @@
-//! A session's root directories, as handles, and the resolution of paths under them.
+//! The root directories of a session, as open handles, and the resolution of paths under them.
 //!
-//! A path from a peer is compared with the roots only to choose the handle it goes through. The operating system
-//! resolves the rest when the file is opened: on Linux with `openat2` and `RESOLVE_BENEATH`. A symlink that someone
-//! creates between a check and the use of a path does not lead out.
+//! A path from a peer is compared with the roots only to choose the root's handle. The operating system resolves the
+//! rest when the file is opened, on Linux with `openat2` and `RESOLVE_BENEATH`. So a symlink that is created between a
+//! check and the use of a path cannot lead out of the root.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,25 +15,25 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::sys;
 
-/// The maximum number of symlinks to follow in one path, as on Linux.
+/// The maximum number of symlinks that are followed in one path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// The maximum length of a path, in bytes. No system accepts a longer one, and a peer's path may be as long as a
-/// message: split into components, it would take many times that memory.
-const MAX_PATH: usize = 32 * 1024;
+/// The maximum length of a path, in bytes. No system accepts a longer one. A path from a peer may be as long as a
+/// message, and would take many times that memory once split into components.
+const MAX_PATH_BYTES: usize = 32 * 1024;
 
 /// The maximum length of a path in an error message, in bytes.
-const MAX_SHOWN: usize = 1024;
+const MAX_DISPLAY_BYTES: usize = 1024;
 
-/// A session's root directories, as handles that were opened when it started.
+/// The root directories of a session, as handles that were opened when the session started.
 ///
-/// They stay the same directories when their names change. All access goes through the handles, and the operating
-/// system refuses to leave them: through `..`, through symlinks, and also if someone changes the directories at the
-/// same time. Symlinks that end under a root are followed. What is mounted under a root counts as under it, and so does
-/// every hard link there.
+/// The roots stay the same directories even if they are renamed or replaced. All access goes through the handles, and
+/// the operating system refuses to leave them, whether through `..`, through symlinks, or because someone changes the
+/// directories at the same time. Symlinks that end under a root are followed. File systems mounted under a root belong
+/// to it, and so do all hard links there.
 ///
-/// [`Files`](crate::Files) uses them to read and write text. Use them directly for more than that, for example to list
-/// and search. All methods may block.
+/// [`Files`](crate::Files) uses the roots to read and write text. Use them directly for anything else, such as listing
+/// and searching. All methods may block.
 ///
 /// Cloning is cheap, and the clones share the handles.
 #[derive(Debug, Clone)]
@@ -48,21 +48,21 @@ struct PinnedRoot {
     dir: Dir,
 }
 
-/// A path relative to a root.
+/// A path relative to one of the roots.
 #[derive(Debug)]
 pub struct RootedPath<'a> {
     root: &'a PinnedRoot,
     path: PathBuf,
 }
 
-/// The reason why a path cannot be resolved or used.
+/// Why a path cannot be resolved or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path is relative. The specification: "All file paths in the protocol MUST be absolute."
+    /// The path is relative. The specification says: "All file paths in the protocol MUST be absolute."
     #[error("not an absolute path")]
     NotAbsolute,
-    /// The path leads out of the roots.
+    /// The path is outside the roots.
     #[error("outside the session's directories")]
     Outside,
     /// The path is not a regular file but, for example, a directory.
@@ -103,8 +103,8 @@ impl<'a> RootedPath<'a> {
         &self.path
     }
 
-    /// Returns the absolute path, starting with the root's path without symlinks. For comparing and showing only:
-    /// opening the file by this path would bypass the handle.
+    /// Returns the absolute path, starting with the root's path without symlinks. Use it only to compare or display
+    /// paths: opening a file by this path would bypass the root's handle.
     #[must_use]
     pub fn name(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
@@ -125,7 +125,7 @@ impl<'a> RootedPath<'a> {
 }
 
 impl Roots {
-    /// Opens the roots. From now on they stay these directories, even if their names change.
+    /// Opens the roots. They stay the same directories even if they are renamed or replaced later.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -159,8 +159,7 @@ impl Roots {
         self.0.iter().map(|root| &*root.given_path)
     }
 
-    /// Opens the regular file at an absolute path for reading. Does not wait for the other end of a FIFO, and opens no
-    /// devices.
+    /// Opens the regular file at an absolute path for reading. Does not block on a FIFO, and does not open devices.
     ///
     /// # Errors
     /// The path is not a regular file, does not exist, is not under a root, or the system denies access.
@@ -198,7 +197,7 @@ impl Roots {
         }
     }
 
-    /// Returns an error message for the user.
+    /// Formats a path error as a message for the user.
     #[must_use]
     pub fn explain(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
@@ -214,12 +213,12 @@ impl Roots {
         }
     }
 
-    /// Returns the root that the path goes through, the innermost if there are several, and the rest of the path.
+    /// Returns the innermost root that contains the path, and the rest of the path.
     fn find_root(&self, path: &Path) -> Result<(&PinnedRoot, PathBuf), PathError> {
         if !path.is_absolute() {
             return Err(PathError::NotAbsolute);
         }
-        if path.as_os_str().len() > MAX_PATH {
+        if path.as_os_str().len() > MAX_PATH_BYTES {
             return Err(PathError::Io(io::ErrorKind::InvalidFilename.into()));
         }
         let rests = self.0.iter().flat_map(|root| {
@@ -234,7 +233,7 @@ impl Roots {
             .ok_or(PathError::Outside)
     }
 
-    /// Returns the path relative to the innermost root, with symlinks left for the system to resolve.
+    /// Returns the path relative to the innermost root. Symlinks are left for the system to resolve.
     ///
     /// # Errors
     /// The path is relative, or is not under the name of a root.
@@ -243,11 +242,12 @@ impl Roots {
         Ok(RootedPath { root, path })
     }
 
-    /// Resolves a path with every symlink followed, including the last one, even if the file does not exist yet. Unlike
-    /// the system, this also follows symlinks that are absolute or lead from root to root, as long as they end under a
-    /// root.
+    /// Resolves all symlinks in a path, including the last component, even if the file does not exist yet. Unlike the
+    /// system, this also follows symlinks that are absolute or lead from one root to another, as long as they end under
+    /// a root.
     ///
-    /// The result may be outdated at once. It is safe anyway, because it is used through its root's handle.
+    /// The result may become outdated at any time. It is safe to use anyway, because it is resolved again through the
+    /// root's handle.
     ///
     /// # Errors
     /// The path is relative, leads out of the roots, or the system denies access.
@@ -303,7 +303,7 @@ impl Roots {
     }
 }
 
-/// Inserts the components of a relative path before the remaining ones.
+/// Inserts the components of a relative path in front of the remaining ones.
 fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
@@ -317,7 +317,7 @@ fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<
     Ok(())
 }
 
-/// Opens the regular file at a path under a directory for reading, as [`Roots::open_file`] does.
+/// Opens the regular file at a path under a directory for reading, like [`Roots::open_file`].
 ///
 /// # Errors
 /// The path is not a regular file, does not exist, is not under the directory, or the system denies access.
@@ -337,7 +337,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     Ok(file)
 }
 
-/// Returns what a file is if it is not a regular file, such as `a directory`.
+/// Returns a phrase for the type of a file that is not a regular file, such as `a directory`.
 pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
@@ -348,8 +348,8 @@ pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if a path must be a directory because of how it ends. The standard library's paths drop most of these
-/// ends.
+/// Returns `true` if a path must be a directory because it ends with a separator, `.` or `..`. The standard library
+/// normalizes most of these endings away.
 pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     let last = path
@@ -358,11 +358,11 @@ pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     matches!(last, Some(b"" | b"." | b".."))
 }
 
-/// Returns a path for the user, truncated if it is too long.
+/// Formats a path for the user. Truncates it if it is too long.
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = path.to_string_lossy().into_owned();
-    if shown.len() > MAX_SHOWN {
-        let mut end = MAX_SHOWN;
+    if shown.len() > MAX_DISPLAY_BYTES {
+        let mut end = MAX_DISPLAY_BYTES;
         while !shown.is_char_boundary(end) {
             end -= 1;
         }

@@ -1,4 +1,4 @@
-//! Sandboxes, in which programs can read everything but write only in a few places.
+//! Sandboxes, in which programs can read every file but write only in a few places.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::undo::{UndoGuard, UndoWatch};
 
 /// A sandbox for agents and commands, based on Linux's Landlock.
 ///
-/// Programs in it, and everything that they start, may read and execute everything that their user may. They may write
-/// only
+/// Programs in a sandbox, and all processes that they start, can read and execute everything that their user can. They
+/// can write only
 ///
 /// - under the directories that are given here,
 /// - in the sandbox's own temporary directory, to which `TMPDIR`, `TMP` and `TEMP` are set. It is removed with the last
@@ -23,13 +23,14 @@ use crate::undo::{UndoGuard, UndoWatch};
 ///   it can be given access.
 ///
 /// If the kernel supports it, they can send signals only to processes in the same sandbox, cannot connect to abstract
-/// sockets outside, and cannot make device-specific `ioctl` calls on other devices. They gain no privileges by
-/// executing a program, so `sudo` does not work, and they cannot mount anything.
+/// sockets outside of it, and cannot make device-specific `ioctl` calls on other devices. They gain no privileges when
+/// they execute a program, so `sudo` does not work, and they cannot mount file systems.
 ///
 /// With [`SandboxRules::without_tcp`], they can neither open nor accept TCP connections.
 ///
-/// Landlock does not stop the rest of the network (UDP, and with it DNS; MPTCP; SCTP), sockets with a path (for example
-/// Docker's), reading secrets, and changing the mode, the owner, the times or the extended attributes of files outside.
+/// Landlock does not prevent other network access (UDP and therefore DNS, MPTCP, SCTP), the use of sockets with a path
+/// (such as Docker's), reading secrets, or changes to the mode, the owner, the times and the extended attributes of
+/// files outside the sandbox.
 ///
 /// Clones share the same sandbox.
 #[derive(Debug, Clone)]
@@ -63,43 +64,43 @@ pub struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Creates rules that allow the network, and writing only where every sandbox allows it.
+    /// Creates rules that allow network access, and writing only where every sandbox allows it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Allows writing to these directories or files, which must exist.
+    /// Allows writing to these files and directories, which must exist.
     #[must_use]
     pub fn writable(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.writable.extend(paths);
         self
     }
 
-    /// Makes the directories of [`for_roots`](Self::for_roots) read-only.
+    /// Makes the directories passed to [`for_roots`](Self::for_roots) read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Denies TCP, except connections to these ports on any machine, because Landlock does not check addresses. Needs
-    /// Linux 6.7.
+    /// Denies TCP connections, except to these ports on any machine, because Landlock does not check addresses.
+    /// Requires Linux 6.7.
     #[must_use]
     pub fn without_tcp(mut self, reachable: impl IntoIterator<Item = u16>) -> Self {
         self.tcp = Some(reachable.into_iter().collect());
         self
     }
 
-    /// Allows the network again.
+    /// Allows network access again.
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.tcp = None;
         self
     }
 
-    /// Sets the directory for files whose changes are undone; see [`for_roots`](Self::for_roots). By default, they stay
-    /// in their own directory, under another name.
+    /// Sets the directory for files whose changes are undone; see [`for_roots`](Self::for_roots). By default, these
+    /// files stay in their own directory under another name.
     #[must_use]
     pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.undone_directory = Some(directory.into());
@@ -108,9 +109,10 @@ impl SandboxRules {
 
     /// Returns a copy of the rules that also allows writing to these directories, unless the rules are read-only.
     ///
-    /// When a command or an agent has ended, its changes to files that other programs run ([`OBEYED`](crate::OBEYED);
-    /// in `.git`, the hooks and settings) are undone, and its output reports that. This covers all changes during that
-    /// time, whoever made them. Paths that are [`writable`](Self::writable) are not undone.
+    /// When a command or an agent has ended, its changes to files that other programs run
+    /// ([`TRUSTED_PATHS`](crate::TRUSTED_PATHS); in `.git`, the hooks and settings) are undone, and its output reports
+    /// that. This includes all changes during that time, whoever made them. Changes to [`writable`](Self::writable)
+    /// paths are not undone.
     #[must_use]
     pub fn for_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut rules = self.clone();
@@ -121,20 +123,20 @@ impl SandboxRules {
     }
 }
 
-/// An error in creating a sandbox. In this case nothing runs: there is no fallback to running without one.
+/// Why a sandbox could not be created. Nothing runs without the requested sandbox.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
     /// The system does not support sandboxes.
     #[error("sandbox not available: {why}")]
     NotSupported {
-        /// What the system lacks.
+        /// Why the system does not support it.
         why: String,
     },
-    /// A path that should be writable cannot be opened.
+    /// A path to make writable cannot be opened.
     #[error("cannot make {} writable: {source}", path.display())]
     Path {
-        /// The path.
+        /// The path that cannot be opened.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -148,8 +150,8 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Creates a sandbox that allows writing to `writable`, which are existing directories or files. They are pinned:
-    /// renaming or replacing them later has no effect on the sandbox.
+    /// Creates a sandbox that allows writing to the existing files and directories in `writable`. They are opened now:
+    /// renaming or replacing them later does not affect the sandbox.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
@@ -185,7 +187,7 @@ impl Sandbox {
         self.0.temporary.path()
     }
 
-    /// Marks a change to this file, which has just been made, as allowed, so that it is not undone. Reads files.
+    /// Marks a change that was just made to this file as allowed, so that it is not undone. Reads files.
     pub fn accept(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
@@ -193,7 +195,7 @@ impl Sandbox {
         }
     }
 
-    /// Watches files that other programs run, if there are any to watch. Reads files.
+    /// Starts to watch the files that other programs run, if there are any. Reads files.
     pub(crate) fn watch(&self) -> Option<UndoWatch> {
         self.0.guard.as_ref().map(UndoGuard::watch)
     }
@@ -204,7 +206,7 @@ impl Sandbox {
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Runs a function on the confined thread and waits for it. Processes that it starts are confined, too.
+    /// Runs a function on the confined thread, and waits for it. Processes that the function starts are confined too.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Small files that are stored for a user between runs.
+//! Small files in which state is stored for a user between runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A small JSON file that is stored for a user, and that several processes read and change.
+/// A small JSON file of state, which several processes can read and change.
 ///
-/// Only its owner can access it, and its directory if this creates it. A change holds the lock of a file beside it,
-/// reads the current content, and puts a new file in its place: two processes at once lose nothing, and readers see all
-/// of the old content or all of the new.
+/// Only its owner can access the file, and also its directory, if this creates it. A change locks a second file beside
+/// it, reads the current contents, and replaces the file. So two processes never overwrite each other's changes, and
+/// readers see either the old or the new contents.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     file: PathBuf,
@@ -19,7 +19,8 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Creates a handle to a file of at most `limit` bytes. The file is not created until there is something to store.
+    /// Creates a handle to a file of at most `limit` bytes. The file itself is not created until there is something to
+    /// store.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, limit: u64) -> Self {
         Self {
@@ -34,7 +35,7 @@ impl StateFile {
         &self.file
     }
 
-    /// Reads the content. `None` if the file does not exist.
+    /// Reads the contents. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -50,11 +51,11 @@ impl StateFile {
         if text.len() as u64 > self.limit {
             return Err(self.broken_error(format!("larger than {} bytes", self.limit)));
         }
-        let kept = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
-        Ok(Some(kept))
+        let value = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
+        Ok(Some(value))
     }
 
-    /// Reads, changes and writes the file under a lock. If `change` fails, the file stays as it was.
+    /// Reads, changes and writes the file while holding a lock. If `change` fails, the file is not changed.
     ///
     /// # Errors
     /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
@@ -84,8 +85,8 @@ impl StateFile {
             .map_err(failed)?;
         // Everyone holds it only briefly. It is released when this returns or the process exits.
         lock.lock().map_err(failed)?;
-        let (kept, result) = change(self.read()?)?;
-        let text = serde_json::to_vec_pretty(&kept).map_err(|e| failed(e.into()))?;
+        let (value, result) = change(self.read()?)?;
+        let text = serde_json::to_vec_pretty(&value).map_err(|e| failed(e.into()))?;
         if text.len() as u64 > self.limit {
             return Err(E::from(StateFileError::Full {
                 file: self.file.clone(),
@@ -127,7 +128,7 @@ pub enum StateFileError {
         /// The system's error.
         source: io::Error,
     },
-    /// The content is invalid.
+    /// The contents are invalid.
     #[error("{}: {what}; delete the file to reset it", file.display())]
     Broken {
         /// The path of the file.
@@ -135,7 +136,7 @@ pub enum StateFileError {
         /// What is wrong.
         what: String,
     },
-    /// The content would exceed the limit.
+    /// The contents would exceed the size limit.
     #[error("{}: file full (limit: {limit} bytes)", file.display())]
     Full {
         /// The path of the file.
@@ -152,49 +153,50 @@ mod tests {
     #[test]
     fn many_at_once_lose_nothing_and_the_file_is_the_owner_s_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = StateFile::new(directory.path().join("below/numbers.json"), 1024);
-        assert_eq!(kept.read::<Vec<u32>>().unwrap(), None);
+        let value = StateFile::new(directory.path().join("below/numbers.json"), 1024);
+        assert_eq!(value.read::<Vec<u32>>().unwrap(), None);
         std::thread::scope(|threads| {
             for number in 0..20u32 {
-                let kept = &kept;
+                let value = &value;
                 threads.spawn(move || {
-                    kept.change(|numbers: Option<Vec<u32>>| {
-                        let mut numbers = numbers.unwrap_or_default();
-                        numbers.push(number);
-                        Ok::<_, StateFileError>((numbers, ()))
-                    })
-                    .unwrap();
+                    value
+                        .change(|numbers: Option<Vec<u32>>| {
+                            let mut numbers = numbers.unwrap_or_default();
+                            numbers.push(number);
+                            Ok::<_, StateFileError>((numbers, ()))
+                        })
+                        .unwrap();
                 });
             }
         });
-        let mut numbers: Vec<u32> = kept.read().unwrap().unwrap();
+        let mut numbers: Vec<u32> = value.read().unwrap().unwrap();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..20).collect::<Vec<u32>>());
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(kept.file()), 0o600);
-            assert_eq!(mode(kept.file().parent().unwrap()), 0o700);
+            assert_eq!(mode(value.file()), 0o600);
+            assert_eq!(mode(value.file().parent().unwrap()), 0o700);
         }
     }
 
     #[test]
     fn what_is_too_large_or_broken_is_said_and_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = StateFile::new(directory.path().join("text.json"), 16);
+        let value = StateFile::new(directory.path().join("text.json"), 16);
         let write = |text: &str| {
-            kept.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
+            value.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
         };
         write("short").unwrap();
         let full = write("much longer than that").unwrap_err();
         assert!(matches!(full, StateFileError::Full { .. }), "{full}");
-        assert_eq!(kept.read::<String>().unwrap().unwrap(), "short");
+        assert_eq!(value.read::<String>().unwrap().unwrap(), "short");
         for broken in ["{", "\"a text of more than 16 bytes\""] {
-            std::fs::write(kept.file(), broken).unwrap();
+            std::fs::write(value.file(), broken).unwrap();
             let error = write("other").unwrap_err();
             assert!(matches!(error, StateFileError::Broken { .. }), "{error}");
-            assert_eq!(std::fs::read_to_string(kept.file()).unwrap(), broken);
+            assert_eq!(std::fs::read_to_string(value.file()).unwrap(), broken);
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Cleans the text of agents and commands for the terminal.
+//! Removes control sequences from the text of agents and commands before it is printed to a terminal.
 //!
-//! Text from another program may contain terminal commands: to set a title, erase the screen, or send keys back. All of
-//! them are removed. Printable characters, tabs and line feeds remain.
+//! Text from another program may contain escape sequences, for example to set a title, erase the screen, or send keys
+//! back. All of them are removed. Printable characters, tabs and line feeds remain.
 //!
-//! This is for what an agent says and prints. What the user decides about is shown by [`literal`](mod@crate::literal),
-//! which omits nothing.
+//! This is for everything that an agent says or prints. Text on which the user bases a decision is shown with
+//! [`literal`](mod@crate::literal), which omits nothing.
 
 use std::borrow::Cow;
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
-/// A cleaner for text that arrives in pieces. It keeps its state between them, so a sequence that is split over two
-/// pieces is removed as well.
+/// A filter for text that arrives in pieces. It keeps its state between pieces, so that a sequence split over two
+/// pieces is removed too.
 #[derive(Default)]
 pub struct TextCleaner {
     parser: Parser<DefaultCharAccumulator>,
@@ -20,7 +20,7 @@ pub struct TextCleaner {
 
 impl TextCleaner {
     /// Returns the next piece without anything that controls the terminal: control characters, escape sequences, and
-    /// the marks that change the direction of text. A carriage return that restarts a line starts a new line.
+    /// marks that change the text direction. A carriage return that restarts a line starts a new line.
     #[must_use]
     pub fn clean_piece(&mut self, piece: &str) -> String {
         for byte in piece.bytes() {
@@ -33,13 +33,13 @@ impl TextCleaner {
 #[derive(Debug, Default)]
 struct CleanedText {
     text: String,
-    /// Whether a carriage return was read that a line feed may follow.
+    /// Whether the last character was a carriage return, which a line feed may follow.
     pending_return: bool,
 }
 
 impl CleanedText {
-    /// A carriage return alone restarts the line, as progress bars do. Since output is only appended, each state
-    /// becomes a line of its own.
+    /// Starts a new line after a carriage return without a line feed. Such a carriage return restarts the line, as
+    /// progress bars do. Since output is only appended, each state of the line becomes a line of its own.
     fn apply_pending_return(&mut self) {
         if std::mem::take(&mut self.pending_return)
             && !self.text.is_empty()
@@ -88,20 +88,22 @@ pub fn clean_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\t'], " ")
 }
 
-/// How much of a single value (a title, a name, a running command) is shown outside of questions, in characters.
+/// The maximum length of a value (a title, a name, a running command) that is shown outside of questions, in
+/// characters.
 pub const VALUE: usize = 300;
 
-/// How much of an error message is shown, in characters.
+/// The maximum length of an error message, in characters.
 pub const MESSAGE: usize = 4_000;
 
-/// Cleans a value such as a title, [on one line](clean_line), truncated in the middle if it is longer than [`VALUE`].
+/// Cleans a value such as a title and puts it [on one line](clean_line). Truncates it in the middle if it is longer
+/// than [`VALUE`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     cut_middle(&clean_line(text), VALUE).into_owned()
 }
 
-/// Truncates a text in the middle if it has more than `most` characters, and says how many are omitted. For information
-/// only, never for what the user decides about.
+/// Truncates text in the middle if it has more than `most` characters, and says how many are omitted. Use it only for
+/// information, never for text on which the user bases a decision.
 #[must_use]
 pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.

@@ -1,21 +1,21 @@
-//! The form of a text that editors keep when it changes: its line ends and its byte order mark.
+//! The form of a text that editors preserve when the text changes: its line ends and its byte order mark.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// How much of a file is examined, in bytes. The line ends of a longer file are left as they are written.
-const LOOKED_AT: usize = 64 * 1024 * 1024;
+/// The maximum number of bytes of a file that are examined. In a longer file, the line ends are written as given.
+const MAX_EXAMINED_BYTES: usize = 64 * 1024 * 1024;
 
-/// The size of a piece, in bytes.
-const PIECE: usize = 64 * 1024;
+/// The size of a chunk, in bytes.
+const CHUNK_SIZE: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
 /// The line ends of a text, and whether it starts with a byte order mark.
 ///
-/// Models write `\n`, whatever the file contains, and omit a mark that they were not shown. So a file whose lines all
-/// end with `\r\n` keeps those line ends, and a file with a mark keeps the mark. Mixed line ends, and a new text with a
-/// `\r` of its own, are left as they are.
+/// Models write `\n`, whatever the file contains, and omit a byte order mark that they did not see. So if all lines of
+/// a file end with `\r\n`, these line ends are kept, and so is a byte order mark. Mixed line ends, and a new text that
+/// contains `\r`, are left unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextForm {
     has_bom: bool,
@@ -29,10 +29,10 @@ impl TextForm {
         Self::read(text.as_bytes()).unwrap_or_default()
     }
 
-    /// Returns the form of a file's content.
+    /// Returns the form of a file's text.
     pub(crate) fn read(mut file: impl Read) -> io::Result<Self> {
         let mut form = Self::default();
-        let mut buffer = vec![0; PIECE];
+        let mut buffer = vec![0; CHUNK_SIZE];
         let (mut looked_at, mut last) = (0, 0);
         let mut lines = 0_usize;
         let mut beginning: Vec<u8> = Vec::with_capacity(BYTE_ORDER_MARK.len());
@@ -59,7 +59,7 @@ impl TextForm {
             }
             looked_at += read;
             last = piece.last().copied().unwrap_or_default();
-            if looked_at > LOOKED_AT {
+            if looked_at > MAX_EXAMINED_BYTES {
                 return Ok(form);
             }
         }
@@ -67,7 +67,8 @@ impl TextForm {
         Ok(form)
     }
 
-    /// Returns the text in this form: with these line ends, and with the byte order mark. An empty text stays empty.
+    /// Converts text to this form: to these line ends, and with the byte order mark if there is one. An empty text
+    /// stays empty.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let lines = self.apply_line_ends(text);
@@ -77,7 +78,7 @@ impl TextForm {
         lines
     }
 
-    /// Returns a part of a longer text with these line ends.
+    /// Converts a part of a longer text to these line ends.
     #[must_use]
     pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.uses_crlf && !text.contains('\r') && text.contains('\n') {

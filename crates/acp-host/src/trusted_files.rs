@@ -1,26 +1,26 @@
 //! Files that other programs run or trust without asking anyone.
 //!
-//! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: at the next `git status`, when an
-//! editor opens the project, when another agent starts in it. So whoever may change such a file may run anything,
-//! outside of any sandbox. What a project uses to build and test itself (`Makefile`, `package.json`, sources) is not
-//! included: users run that themselves, and changing it is the agents' work. Nor is what runs elsewhere
-//! (`.github/workflows`).
+//! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: with the next `git status`, when an
+//! editor opens the project, or when another agent starts in it. So an agent that can change such a file can run
+//! anything, outside of any sandbox. Files with which a project is built and tested (`Makefile`, `package.json`,
+//! sources) are not listed, because users run them themselves and agents are meant to change them. Files that only run
+//! elsewhere (`.github/workflows`) are not listed either.
 //!
-//! No such list is ever complete.
+//! Such a list can never be complete.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 use crate::roots::Roots;
 
-/// The longest path that is examined, in bytes.
-const LONGEST: usize = 4096;
+/// The maximum length of a path that is examined, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// Files and directories that other programs run or trust. A directory includes everything in it.
+/// Files and directories that other programs run or trust. A directory stands for everything in it.
 ///
-/// Each entry is one name, or several separated by `/`, and matches anywhere in a project. A `*` at the start or the
+/// Each entry is a name, or several names separated by `/`, and matches anywhere in a project. A `*` at the start or
 /// end of a name matches any text. Case is ignored, as on many file systems.
-pub const OBEYED: &[&str] = &[
+pub const TRUSTED_PATHS: &[&str] = &[
     // Version control: hooks, and settings that name programs (`core.fsmonitor`).
     ".git",
     ".gitconfig",
@@ -150,9 +150,10 @@ pub const OBEYED: &[&str] = &[
     ".zshrc",
 ];
 
-/// Instructions that agents follow, written as in [`OBEYED`]. They run nothing by themselves, and writing them is
-/// normal work for agents. So the user is asked about a change, and a change by a command in a sandbox is not undone.
-pub const INSTRUCTIONS: &[&str] = &[
+/// Files with instructions that agents follow, in the same notation as [`TRUSTED_PATHS`]. They run nothing by themselves, and
+/// agents write them as part of normal work. So the user is asked about a change, but a sandboxed command's change is
+/// not undone.
+pub const INSTRUCTION_PATHS: &[&str] = &[
     ".augment-guidelines",
     ".cursorrules",
     ".github/chatmodes",
@@ -171,15 +172,15 @@ pub const INSTRUCTIONS: &[&str] = &[
 
 /// Returns `true` if other programs run or trust the file at this path, which is relative to the project's directory.
 ///
-/// Only the names are checked, so symlinks must have been followed. See also [`is_in_bare_repository`].
+/// Only names are checked, so symlinks in the path must be resolved first. See also [`is_in_bare_repository`].
 #[must_use]
 pub fn is_trusted_by_programs(path: &Path) -> bool {
-    is_listed(path, OBEYED) || is_listed(path, INSTRUCTIONS)
+    is_listed(path, TRUSTED_PATHS) || is_listed(path, INSTRUCTION_PATHS)
 }
 
 /// Returns `true` if programs other than agents run or trust the file.
 pub(crate) fn is_executed_by_programs(path: &Path) -> bool {
-    is_listed(path, OBEYED)
+    is_listed(path, TRUSTED_PATHS)
 }
 
 fn is_listed(path: &Path, list: &[&str]) -> bool {
@@ -190,8 +191,8 @@ fn is_listed(path: &Path, list: &[&str]) -> bool {
     })
 }
 
-/// Returns `true` if the path is in a bare git repository, or would be if something existed at it: git trusts the
-/// `config` of each directory that looks like one, whatever its name.
+/// Returns `true` if the path is in a bare git repository, or would be if it existed. Git trusts the `config` in every
+/// directory that looks like a bare repository, whatever its name.
 ///
 /// The path is relative to the project's directory. `exists` returns whether another path in it exists.
 pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> bool {
@@ -208,12 +209,12 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
     })
 }
 
-/// Returns `true` if the absolute path is an ordinary file of the project: under one of the roots, and not run or
-/// trusted by other programs, neither by its given names nor by where they lead.
+/// Returns `true` if the absolute path is an ordinary file of the project: it is under one of the roots, and other
+/// programs neither run nor trust it. Checks the path as given and with symlinks resolved.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
     // No system has a file with such a name, and each of its directories would be examined.
-    if path.as_os_str().len() > LONGEST {
+    if path.as_os_str().len() > MAX_PATH_BYTES {
         return false;
     }
     let mut named = roots
@@ -240,7 +241,7 @@ fn component_names(path: &Path) -> Vec<String> {
     names
 }
 
-/// Returns a name as Windows reads it: without a stream, and without dots and spaces at its end.
+/// Returns a name as Windows interprets it: without a stream, and without trailing dots and spaces.
 fn normalize_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
     let file = name.split(':').next().unwrap_or_default();

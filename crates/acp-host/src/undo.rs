@@ -1,11 +1,11 @@
 //! Undoes changes that sandboxed commands make to files that other programs run or trust.
 //!
-//! Landlock allows a directory together with everything below it: it cannot allow a project except its `.git/hooks`. So
-//! these files are recorded before a command starts, and restored after it has ended. The changed files are stored, and
-//! the user and the agent are told.
+//! Landlock can only allow a directory together with everything in it. It cannot allow a project except for its
+//! `.git/hooks`. So such files are recorded before a command starts, and restored after it has ended. The changed
+//! versions are kept, and the user and the agent are informed.
 //!
-//! All access goes through a handle of the root. A command can create symlinks anywhere, which must not make this
-//! program write outside the root.
+//! All access goes through a handle to the root, because a command can create symlinks anywhere and this program must
+//! not follow them out of the root.
 
 mod directory_role;
 mod report;
@@ -24,25 +24,27 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 use self::directory_role::{DirectoryRole, EntryAction, is_bare};
 use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, link};
-use crate::trusted_files::OBEYED;
+use crate::trusted_files::TRUSTED_PATHS;
 
-/// The maximum number of entries to examine. Entries beyond it are not protected, and the report says so.
-const ENTRIES: usize = 300_000;
+/// The maximum number of directory entries to examine. Entries beyond it are not protected, and the report says so.
+const MAX_ENTRIES: usize = 300_000;
 
-/// The maximum time to examine entries. Entries beyond it are not protected, and the report says so.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The maximum time for examining entries. Entries that are not reached in time are not protected, and the report says
+/// so.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum size of a recorded file, in bytes. A change to a larger file is reported but not undone.
-const FILE: u64 = 8 * 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
 
-/// The maximum size of all recorded files in a root, in bytes. A change to any further file is reported but not undone.
-const ALL: u64 = 64 * 1024 * 1024;
+/// The maximum total size of the recorded files in a root, in bytes. A change to a file beyond it is reported but not
+/// undone.
+const MAX_TOTAL_SIZE: u64 = 64 * 1024 * 1024;
 
-/// A guard for the files in some directories that other programs run or trust.
+/// Protects files in some directories that other programs run or trust, by undoing changes to them.
 #[derive(Debug)]
 pub(crate) struct UndoGuard {
     roots: Vec<GuardedRoot>,
-    /// The directory where changed files are stored. `None` means that they stay in their own directory.
+    /// The directory for the changed versions of files. `None` means that they stay in their own directory.
     undone_directory: Option<PathBuf>,
     state: Mutex<GuardState>,
 }
@@ -51,7 +53,7 @@ pub(crate) struct UndoGuard {
 struct GuardedRoot {
     path: PathBuf,
     dir: Dir,
-    /// Paths in the root that may be changed anyway.
+    /// Paths in the root whose changes are allowed.
     writable: Vec<PathBuf>,
     /// The maximum number of entries to examine.
     max_entries: usize,
@@ -61,11 +63,11 @@ struct GuardedRoot {
 struct GuardState {
     /// The number of running watches.
     watch_count: usize,
-    /// The state when the first watch started, for each root.
+    /// The state of each root when the first watch started.
     before_watch: Vec<RootSnapshot>,
-    /// The stamps when the last watch ended, for each root.
+    /// The stamps of each root when the last watch ended.
     after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
-    /// Paths that changed while no watch was running, and are not reported yet.
+    /// Paths that changed while no watch was running and that have not been reported yet.
     changed_between: Vec<PathBuf>,
 }
 
@@ -90,17 +92,17 @@ struct SnapshotEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotKind {
     Directory,
-    /// A file, with its content unless that is too large.
+    /// A file, with its contents unless they are too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// A socket or something else that no program runs.
+    /// Another type of file, such as a socket, which no program runs.
     Other,
 }
 
-/// A file's metadata that changes with every write.
+/// Metadata of a file that changes with every write.
 type FileStamp = (u64, u64, i64, i64);
 
-/// A watch for changes, which lasts until it is dropped.
+/// A watch for changes, which ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
@@ -110,7 +112,7 @@ pub(crate) struct UndoWatch {
 
 impl UndoGuard {
     /// Creates a guard for these directories, except for the paths in `open`. Returns `None` if there is nothing to
-    /// guard.
+    /// protect.
     pub(crate) fn new(
         roots: &[PathBuf],
         open: &[PathBuf],
@@ -126,7 +128,7 @@ impl UndoGuard {
                 dir: Dir::open_ambient_dir(path, ambient_authority())?,
                 writable: below.map(Path::to_owned).collect(),
                 path: path.clone(),
-                max_entries: ENTRIES,
+                max_entries: MAX_ENTRIES,
             });
         }
         Ok((!watched.is_empty()).then(|| {
@@ -142,8 +144,8 @@ impl UndoGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a watch. Records the current state, unless another watch is running: changes since then may come from the
-    /// program that it watches. Reads files.
+    /// Starts a watch. Records the current state, unless another watch is already running, because its program may have
+    /// made changes since. Reads files.
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
@@ -199,7 +201,7 @@ impl UndoWatch {
         report.to_text()
     }
 
-    /// Undoes changes for the last time, and ends the watch.
+    /// Undoes changes one last time, and ends the watch.
     pub(crate) fn finish(&self) -> Option<String> {
         self.is_over.store(true, Ordering::Relaxed);
         let undone = self.undo();
@@ -248,22 +250,22 @@ impl RootSnapshot {
         let changed = now
             .iter()
             .filter(|(path, stamp)| then.get(**path) != Some(stamp));
-        let gone = then.keys().filter(|path| !now.contains_key(path));
-        let paths = changed.map(|(path, _)| *path).chain(gone);
+        let removed = then.keys().filter(|path| !now.contains_key(path));
+        let paths = changed.map(|(path, _)| *path).chain(removed);
         paths.map(|path| root.path.join(path)).collect()
     }
 }
 
 impl GuardedRoot {
-    /// Returns the protected files with their stamps.
+    /// Returns the protected files with their current stamps.
     fn file_stamps(&self) -> BTreeMap<PathBuf, FileStamp> {
         let (found, _) = self.walk(None);
         let files = found.into_iter().filter(|(_, meta)| !meta.is_dir());
         files.map(|(path, meta)| (path, stamp(&meta))).collect()
     }
 
-    /// Returns the protected files, and whether the limits were exceeded. Directories that are not readable are
-    /// skipped, unless `opened` is given: then they are made readable, and listed there with their old modes.
+    /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped,
+    /// unless `opened` is given: then they are made readable, and their old modes are added to it.
     fn walk(
         &self,
         mut opened: Option<&mut Vec<(PathBuf, u32)>>,
@@ -278,20 +280,7 @@ impl GuardedRoot {
             (PathBuf::new(), DirectoryRole::Ordinary),
         ]);
         while let Some((directory, place)) = todo.pop_front() {
-            let listed = self
-                .open_directory(&directory)
-                .or_else(|e| match &mut opened {
-                    // A command may have made it unreadable to hide what it put there.
-                    Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
-                        let place = directory_or_dot(&directory);
-                        let had = mode(&self.dir.symlink_metadata(place)?);
-                        self.set_mode(place, had | 0o700)?;
-                        opened.push((place.to_owned(), had));
-                        self.open_directory(&directory)
-                    }
-                    _ => Err(e),
-                });
-            let Ok(listed) = listed else {
+            let Ok(listed) = self.open_for_walk(&directory, opened.as_deref_mut()) else {
                 continue;
             };
             let room = self.max_entries.saturating_sub(entries);
@@ -301,21 +290,8 @@ impl GuardedRoot {
                 .map(|entry| entry.file_name())
                 .collect();
             entries += names.len();
-            if entries >= self.max_entries || begin.elapsed() > PATIENCE {
-                // Trusted files in the root itself have known names.
-                for name in OBEYED
-                    .iter()
-                    .filter(|name| !name.contains('*') && **name != ".git")
-                {
-                    let is_open = self
-                        .writable
-                        .iter()
-                        .any(|open| Path::new(name).starts_with(open));
-                    let there = self.dir.symlink_metadata(name);
-                    if let Some(meta) = there.ok().filter(|_| !is_open) {
-                        found.entry(PathBuf::from(name)).or_insert(meta);
-                    }
-                }
+            if entries >= self.max_entries || begin.elapsed() > SCAN_TIMEOUT {
+                self.add_known_names(&mut found);
                 return (found, true);
             }
             let bare = place == DirectoryRole::Ordinary && is_bare(&names);
@@ -355,6 +331,42 @@ impl GuardedRoot {
         (found, false)
     }
 
+    /// Lists a directory. If it is not readable and `opened` is given, makes it readable, and adds its old mode there.
+    fn open_for_walk(
+        &self,
+        directory: &Path,
+        opened: Option<&mut Vec<(PathBuf, u32)>>,
+    ) -> io::Result<cap_std::fs::ReadDir> {
+        self.open_directory(directory).or_else(|e| match opened {
+            // A command may have made it unreadable to hide what it put there.
+            Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
+                let place = directory_or_dot(directory);
+                let had = mode(&self.dir.symlink_metadata(place)?);
+                self.set_mode(place, had | 0o700)?;
+                opened.push((place.to_owned(), had));
+                self.open_directory(directory)
+            }
+            _ => Err(e),
+        })
+    }
+
+    /// Adds the trusted files in the root itself, which have known names.
+    fn add_known_names(&self, found: &mut BTreeMap<PathBuf, Metadata>) {
+        for name in TRUSTED_PATHS
+            .iter()
+            .filter(|name| !name.contains('*') && **name != ".git")
+        {
+            let is_open = self
+                .writable
+                .iter()
+                .any(|open| Path::new(name).starts_with(open));
+            let there = self.dir.symlink_metadata(name);
+            if let Some(meta) = there.ok().filter(|_| !is_open) {
+                found.entry(PathBuf::from(name)).or_insert(meta);
+            }
+        }
+    }
+
     fn open_directory(&self, directory: &Path) -> io::Result<cap_std::fs::ReadDir> {
         match directory.as_os_str().is_empty() {
             true => self.dir.entries(),
@@ -367,7 +379,7 @@ impl GuardedRoot {
             .elapsed()
             .unwrap_or_default();
         let (found, is_cut) = self.walk(None);
-        let mut left = ALL;
+        let mut left = MAX_TOTAL_SIZE;
         let mut entries = BTreeMap::new();
         for (path, meta) in found {
             let kind = self.entry_kind(&path, &meta, left);
@@ -388,7 +400,8 @@ impl GuardedRoot {
         }
     }
 
-    /// Returns the kind of the entry at the path, with a file's content if it has at most `left` bytes.
+    /// Returns the kind of the entry at the path. The contents of a file are included if they have at most `left`
+    /// bytes.
     fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
             return SnapshotKind::Directory;
@@ -403,7 +416,7 @@ impl GuardedRoot {
             return SnapshotKind::Other;
         }
         let read = || -> io::Result<Option<Vec<u8>>> {
-            let most = FILE.min(left);
+            let most = MAX_FILE_SIZE.min(left);
             if meta.len() > most {
                 return Ok(None);
             }
@@ -423,12 +436,12 @@ impl GuardedRoot {
         match &before.kind {
             SnapshotKind::Directory => meta.is_dir(),
             SnapshotKind::Other => stamp(&meta) == before.stamp,
-            SnapshotKind::Link(_) => self.entry_kind(path, &meta, ALL) == before.kind,
+            SnapshotKind::Link(_) => self.entry_kind(path, &meta, MAX_TOTAL_SIZE) == before.kind,
             SnapshotKind::File(content) => {
                 stamp(&meta) == before.stamp
                     || content.is_some()
                         && mode(&meta) == before.mode
-                        && self.entry_kind(path, &meta, ALL) == before.kind
+                        && self.entry_kind(path, &meta, MAX_TOTAL_SIZE) == before.kind
             }
         }
     }
@@ -554,7 +567,7 @@ impl GuardedRoot {
     }
 }
 
-/// Returns a directory's path in the root, with `.` for the root itself, for calls that do not accept an empty path.
+/// Returns the path of a directory in the root, or `.` for the root itself, for calls that do not accept an empty path.
 fn directory_or_dot(directory: &Path) -> &Path {
     match directory.as_os_str().is_empty() {
         true => Path::new("."),
@@ -621,12 +634,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         let large = std::fs::File::create(root.join(".bashrc")).unwrap();
-        large.set_len(FILE + 1).unwrap();
+        large.set_len(MAX_FILE_SIZE + 1).unwrap();
         let guard = UndoGuard::new(std::slice::from_ref(&root), &[], None)
             .unwrap()
             .unwrap();
         let watch = guard.watch();
-        large.set_len(FILE + 2).unwrap();
+        large.set_len(MAX_FILE_SIZE + 2).unwrap();
         let told = watch.finish().unwrap();
         assert!(told.contains("acp could not revert a change"), "{told}");
         assert!(told.contains("too large to back up"), "{told}");

@@ -1,4 +1,4 @@
-//! Endpoints: the addresses on which one program listens and to which another connects.
+//! Endpoints: addresses that one program listens on and another connects to.
 
 use std::fmt;
 use std::io;

@@ -13,10 +13,10 @@ use crate::endpoint::{LocalReader, LocalStream, LocalWriter};
 use crate::token::{LocalToken, constant_time_eq};
 
 /// The maximum length of a first line, in bytes, including the line ending.
-const LONGEST: u64 = 256;
+const MAX_LINE: u64 = 256;
 
 /// The timeout for the first line.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +26,12 @@ pub enum HandshakeError {
     #[error("connection closed")]
     Closed,
     /// The peer did not send a complete line in time.
-    #[error("timed out after {} s waiting for a token", PATIENCE.as_secs())]
+    #[error("timed out after {} s waiting for a token", TIMEOUT.as_secs())]
     TimedOut,
     /// The peer sent a line that is too long for a token.
-    #[error("expected a token, got a line longer than {LONGEST} bytes")]
+    #[error("expected a token, got a line longer than {MAX_LINE} bytes")]
     TooLong,
-    /// The peer does not know the token. The error does not show what it sent instead.
+    /// The peer sent something other than the expected token. The error does not show what it sent.
     #[error("wrong token")]
     WrongToken,
     /// Reading or writing failed.
@@ -40,8 +40,8 @@ pub enum HandshakeError {
 }
 
 impl From<io::Error> for HandshakeError {
-    /// Converts an I/O error. A connection breaks when the peer closes it without reading everything, so that counts
-    /// as [`Closed`](Self::Closed).
+    /// Converts an I/O error. The errors that occur after the peer closes the connection without reading everything
+    /// become [`Closed`](Self::Closed).
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
         match error.kind() {
@@ -66,8 +66,8 @@ impl fmt::Debug for AuthenticatedConnection {
     }
 }
 
-/// Performs the handshake on the listening side: accepts the connection if the peer sends the token within five
-/// seconds. Nothing is sent to a peer that does not know it.
+/// Performs the handshake on the listening side: waits up to five seconds for the peer to send the token. A peer that
+/// does not know the token gets no data.
 ///
 /// # Errors
 /// The peer does not send the token, or does not send it in time.
@@ -75,15 +75,15 @@ pub async fn accept_handshake(
     stream: LocalStream,
     token: &LocalToken,
 ) -> Result<AuthenticatedConnection, HandshakeError> {
-    let mut known = AuthenticatedConnection::from(stream);
+    let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
-        expect_line(&mut known.reader, &token.client_half()).await?;
-        write_line(&mut known.writer, &token.server_half()).await
+        expect_line(&mut authenticated.reader, &token.client_half()).await?;
+        write_line(&mut authenticated.writer, &token.server_half()).await
     };
-    timeout(PATIENCE, within)
+    timeout(TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
-    Ok(known)
+    Ok(authenticated)
 }
 
 /// Performs the handshake on the connecting side: sends one half of the token and waits up to five seconds for the
@@ -95,15 +95,15 @@ pub async fn send_handshake(
     stream: LocalStream,
     token: &LocalToken,
 ) -> Result<AuthenticatedConnection, HandshakeError> {
-    let mut known = AuthenticatedConnection::from(stream);
+    let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
-        write_line(&mut known.writer, &token.client_half()).await?;
-        expect_line(&mut known.reader, &token.server_half()).await
+        write_line(&mut authenticated.writer, &token.client_half()).await?;
+        expect_line(&mut authenticated.reader, &token.server_half()).await
     };
-    timeout(PATIENCE, within)
+    timeout(TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
-    Ok(known)
+    Ok(authenticated)
 }
 
 impl From<LocalStream> for AuthenticatedConnection {
@@ -123,17 +123,17 @@ async fn write_line(
     Ok(writer.flush().await?)
 }
 
-/// Reads one line, and fails unless it is `line`. Leaves everything after it unread.
+/// Reads one line and checks that it equals `line`. Reads nothing beyond that line.
 async fn expect_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,
 ) -> Result<(), HandshakeError> {
     let mut read = Vec::new();
-    let length = reader.take(LONGEST).read_until(b'\n', &mut read).await?;
+    let length = reader.take(MAX_LINE).read_until(b'\n', &mut read).await?;
     match read.last() {
         Some(b'\n') if constant_time_eq(&read, line.as_bytes()) => Ok(()),
         Some(b'\n') => Err(HandshakeError::WrongToken),
-        _ if length as u64 == LONGEST => Err(HandshakeError::TooLong),
+        _ if length as u64 == MAX_LINE => Err(HandshakeError::TooLong),
         _ => Err(HandshakeError::Closed),
     }
 }
@@ -221,7 +221,7 @@ mod tests {
             accept_handshake(ours, &token).await,
             Err(HandshakeError::TimedOut)
         ));
-        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(began.elapsed(), TIMEOUT);
     }
 
     #[tokio::test]

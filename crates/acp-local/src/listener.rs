@@ -33,8 +33,8 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or, where Unix-domain
-    /// sockets are not available, on a loopback port. Must be called in a Tokio runtime with I/O enabled.
+    /// Starts listening where no other user has access: on a Unix-domain socket in a directory of its own or, where
+    /// there are no Unix-domain sockets, on a loopback port. Must be called in a Tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
@@ -59,7 +59,8 @@ impl Listener {
     }
 }
 
-/// Listens on a socket in a new directory in `parent`, or in `/tmp` if the path cannot be a socket address.
+/// Listens on a socket in a new directory in `parent`, or in `/tmp` if a path in `parent` is not a valid socket
+/// address.
 #[cfg(unix)]
 fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {
     use std::os::unix::fs::PermissionsExt;

@@ -7,11 +7,11 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 /// The number of characters in each half of a token.
-const HALF: usize = 64;
+const HALF_LENGTH: usize = 64;
 
 /// The secret token that the two programs share. It has two halves: the connecting program sends one, and the listening
-/// program responds with the other. This also exposes a program that listens on the address of a listener that has
-/// exited.
+/// program responds with the other. This way, a connecting program also detects an impostor that listens on the address
+/// after the real listener has exited.
 ///
 /// `{:?}` does not show the token.
 #[derive(Clone)]
@@ -31,8 +31,8 @@ impl LocalToken {
         }
     }
 
-    /// Returns the token as text that can be parsed. Pass it where no other user can see it: in an environment variable
-    /// or a private file, never in a command-line argument.
+    /// Returns the token as a string that can be parsed. Pass it where no other user can see it: in an environment
+    /// variable or a private file, never in a command-line argument.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
@@ -54,8 +54,8 @@ impl FromStr for LocalToken {
 
     fn from_str(text: &str) -> Result<Self, ParseTokenError> {
         let hexadecimal = text.bytes().all(|b| b.is_ascii_hexdigit());
-        match text.split_at_checked(HALF) {
-            Some((said, answered)) if hexadecimal && answered.len() == HALF => Ok(Self {
+        match text.split_at_checked(HALF_LENGTH) {
+            Some((said, answered)) if hexadecimal && answered.len() == HALF_LENGTH => Ok(Self {
                 client_half: said.to_owned(),
                 server_half: answered.to_owned(),
             }),
@@ -75,7 +75,7 @@ impl fmt::Debug for LocalToken {
 #[error("invalid token")]
 pub struct ParseTokenError;
 
-/// Compares two lines in constant time, so that the time does not tell where they differ.
+/// Compares two lines in constant time, so that the duration does not reveal where they differ.
 pub(crate) fn constant_time_eq(line: &[u8], other: &[u8]) -> bool {
     let differences = line
         .iter()
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_refused_and_not_shown() {
-        let half = "a".repeat(HALF);
+        let half = "a".repeat(HALF_LENGTH);
         for text in [
             "",
             "abc",

@@ -1,8 +1,8 @@
 //! A client with a tool of its own, and an agent that uses it.
 //!
 //! ```sh
-//! cargo run -p acp-mcp --example own_tool                                  # an agent of its own
-//! cargo run -p acp-mcp --example own_tool -- gemini --acp                  # any other agent
+//! cargo run -p acp-sdk-mcp --example own_tool                                  # an agent of its own
+//! cargo run -p acp-sdk-mcp --example own_tool -- gemini --acp                  # any other agent
 //! ```
 //!
 //! The agent starts this very program as its MCP server, with `mcp-proxy` for an argument; that

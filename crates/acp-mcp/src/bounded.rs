@@ -14,27 +14,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The maximum number of requests in flight on a connection, the same as the default for ACP connections. Further
 /// requests are rejected.
-pub(crate) const REQUESTS: usize = 1024;
+pub(crate) const MAX_REQUESTS: usize = 1024;
 
 /// The maximum number of notifications that a connection handles at once. Further ones are not read until one ends.
-const NOTIFICATIONS: usize = 64;
+const MAX_NOTIFICATIONS: usize = 64;
 
 /// A transport that limits how many messages are in flight.
 ///
-/// `rmcp` starts a task for each message that it reads, and one more for each response that it writes: a peer that
-/// keeps sending requests and reads no responses would exhaust memory. Here each request acquires a permit. It releases
-/// the permit once it has been handled and its response has been written or the request was cancelled.
+/// `rmcp` starts a task for each message that it reads, and another one for each response that it writes. So a peer
+/// that keeps sending requests but reads no responses would exhaust the memory. Here, each request acquires a permit.
+/// The permit is released once the request has been handled and its response has been written, or it was cancelled.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
-    /// The requests whose responses have not been written.
+    /// Requests whose responses have not been written yet.
     in_flight: HashMap<RequestId, WorkPermit>,
-    /// A message that has been read and may be waiting for a permit.
+    /// The next message, which may be waiting for a permit.
     next_message: Option<RxJsonRpcMessage<R>>,
-    /// The rejection that is being written.
+    /// The pending write of an error response to a rejected request.
     rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Returns the id of the request that a notification cancels. A cancellation needs no permit: it frees one.
+    /// Returns the id of the request that a notification cancels, if any. A cancellation needs no permit, because it
+    /// frees one.
     cancelled_request_id: fn(&R::PeerNot) -> Option<&RequestId>,
 }
 
@@ -50,7 +51,7 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
 struct WorkPermit(#[allow(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
-    /// Creates the transport of a server with this limit on concurrent requests.
+    /// Creates a server's transport that handles at most `requests` requests at once.
     pub fn server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -60,7 +61,7 @@ impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
 }
 
 impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
-    /// Creates the transport of a client with this limit on concurrent requests.
+    /// Creates a client's transport that handles at most `requests` requests at once.
     pub fn client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -74,7 +75,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         Self {
             inner,
             requests: Arc::new(Semaphore::new(requests)),
-            notifications: Arc::new(Semaphore::new(NOTIFICATIONS)),
+            notifications: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             in_flight: HashMap::new(),
             next_message: None,
             rejection: None,
@@ -82,7 +83,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Starts writing the error response for too many requests.
+    /// Starts writing the error response to a request that exceeds the limit.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
@@ -117,8 +118,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
         }
     }
 
-    /// Receives the next message. This future may be dropped and called again at any time, so everything in progress is
-    /// stored in `self`.
+    /// Receives the next message. This method is cancel safe: all progress is stored in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
         let cancelled = self.cancelled_request_id;
         loop {
@@ -342,14 +342,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
         let mut peer = BoundedPeer::of_server(1).await;
-        for _ in 0..=NOTIFICATIONS {
+        for _ in 0..=MAX_NOTIFICATIONS {
             let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
             peer.send(initialized).await;
         }
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        assert_eq!(*peer.begun.borrow(), NOTIFICATIONS);
+        assert_eq!(*peer.begun.borrow(), MAX_NOTIFICATIONS);
         peer.go.send(true).unwrap();
-        peer.begun(NOTIFICATIONS + 1).await;
+        peer.begun(MAX_NOTIFICATIONS + 1).await;
     }
 
     /// A server that sends requests with these ids and records what it receives.

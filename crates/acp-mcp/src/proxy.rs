@@ -1,4 +1,4 @@
-//! The proxy: a program that an agent starts as an MCP server, and that forwards the bytes to the client.
+//! The proxy: a program that agents start as an MCP server, and that forwards bytes between the agent and the client.
 //!
 //! `acp mcp-proxy` is such a program. To use your own with [`ProxyCommand`](crate::ProxyCommand), have it call [`run`].
 
@@ -10,24 +10,24 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The environment variable for a proxy's token. Arguments would be visible to every user of the machine.
+/// The name of the environment variable with the proxy's token. Every user of the machine could see an argument.
 pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
 
-/// How long the client may take to respond to the last requests after the agent has closed its side. A client that
-/// hangs must not keep the proxy running.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long the client may take to respond to the last requests after the agent has closed its side. Without this
+/// limit, a client that hangs would keep the proxy running.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The number of bytes that are forwarded at once: as many as a pipe holds.
-const PIECE: usize = 64 * 1024;
+/// The size of the copy buffer, in bytes. It is as large as the buffer of a pipe.
+const BUFFER_SIZE: usize = 64 * 1024;
 
-/// An error of the proxy.
+/// An error in the proxy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The environment has no valid token.
+    /// The environment variable is not set to a valid token.
     #[error("{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand")]
     NoToken,
-    /// stdin and stdout cannot be used.
+    /// Standard input and output cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
     Stdio(io::Error),
     /// The connection to the endpoint failed.
@@ -38,27 +38,27 @@ pub enum ProxyError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The handshake failed: the token is wrong, or there are too many connections.
+    /// The client rejected the connection: the token is wrong, or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
     Refused {
         /// The client's endpoint.
         endpoint: Endpoint,
-        /// Why the handshake failed.
+        /// Why the client rejected the connection.
         reason: String,
     },
     /// The client closed the connection while the agent was still using it.
     #[error("the client closed the connection")]
     Closed,
     /// The client took too long to close the connection after the agent had closed its side.
-    #[error("the client did not close the connection within {} s", LAST_WORDS.as_secs())]
+    #[error("the client did not close the connection within {} s", CLOSE_TIMEOUT.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
     #[error("connection to the agent failed: {0}")]
     Agent(io::Error),
 }
 
-/// Connects stdin and stdout to the tool server at this endpoint until either side ends. Reads the token from the
-/// environment variable [`TOKEN_VAR`].
+/// Forwards bytes between standard input and output and the tool server at `endpoint`, until either side closes the
+/// connection. Reads the token from the environment variable [`TOKEN_VAR`].
 ///
 /// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
 ///
@@ -71,7 +71,7 @@ pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
     run_with(endpoint, &token, stdio).await
 }
 
-/// Same as [`run`], with a transport and a token of your own.
+/// Same as [`run`], with the given transport and token.
 ///
 /// # Errors
 /// Same as for [`run`].
@@ -85,10 +85,10 @@ pub async fn run_with(
         endpoint: endpoint.clone(),
         source,
     })?;
-    let known = send_handshake(stream, token).await;
-    let client = known.map_err(|stranger| ProxyError::Refused {
+    let handshake = send_handshake(stream, token).await;
+    let client = handshake.map_err(|error| ProxyError::Refused {
         endpoint: endpoint.clone(),
-        reason: match stranger {
+        reason: match error {
             // A server reveals no more than this.
             HandshakeError::Closed => "wrong token or too many connections".to_owned(),
             other => other.to_string(),
@@ -122,7 +122,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
             Ok(()) | Err(TunnelError::Read(_)) => ProxyError::Closed,
         }),
     };
-    let answered = timeout(LAST_WORDS, answering).await;
+    let answered = timeout(CLOSE_TIMEOUT, answering).await;
     match (asked, answered.map_err(|_| ProxyError::TimedOut)?) {
         (Ok(()), Ok(())) => Ok(()),
         (Err(TunnelError::Read(e)), _) | (_, Err(TunnelError::Write(e))) => {
@@ -132,7 +132,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     }
 }
 
-/// An error while forwarding bytes: reading or writing failed.
+/// An error while forwarding bytes: the operation that failed.
 enum TunnelError {
     Read(io::Error),
     Write(io::Error),
@@ -143,7 +143,7 @@ async fn copy_bytes(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), TunnelError> {
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece = Vec::with_capacity(BUFFER_SIZE);
     loop {
         piece.clear();
         let read = from.read_buf(&mut piece).await.map_err(TunnelError::Read)?;
@@ -256,6 +256,6 @@ mod tests {
         drop(stdin);
         let ended = tunnel.await.unwrap();
         assert!(matches!(ended, Err(ProxyError::TimedOut)), "{ended:?}");
-        assert_eq!(began.elapsed(), LAST_WORDS);
+        assert_eq!(began.elapsed(), CLOSE_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! The command that an agent runs as the MCP server.
+//! The command that an agent runs to reach a tool server.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ pub struct ProxyCommand {
 
 impl ProxyCommand {
     /// Creates a command from a program and its arguments. The program must call [`proxy::run`](crate::proxy::run). A
-    /// relative path is resolved against the current directory, because the agent may have another one.
+    /// relative path is resolved against the current directory of this process, because the agent may run in another
+    /// one.
     ///
     /// # Errors
     /// Fails if the path is empty or is not valid Unicode, which the protocol cannot represent.
@@ -32,8 +33,7 @@ impl ProxyCommand {
         })
     }
 
-    /// Creates a command that runs the current program with these arguments. A client that is its own proxy needs no
-    /// other program installed.
+    /// Creates a command that runs the current program with these arguments, so that a client can be its own proxy.
     ///
     /// # Errors
     /// Fails if the path of the current program is unknown, and for the same reasons as [`new`](Self::new).
@@ -54,7 +54,7 @@ impl ProxyCommand {
     }
 }
 
-/// Finds a program in the directories of `PATH`.
+/// Finds a program in the directories listed in `PATH`.
 fn find_on_path(name: &str) -> io::Result<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -12,25 +12,25 @@ use rmcp::{ServerHandler, ServiceExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::bounded::{BoundedTransport, REQUESTS};
+use crate::bounded::{BoundedTransport, MAX_REQUESTS};
 use crate::proxy::TOKEN_VAR;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
 
 /// The maximum number of connections. Further ones are closed.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
-/// How long to wait after accepting a connection failed, for example because too many files are open.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait before trying again after an error in accepting a connection, such as too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
 ///
 /// It listens on a socket that only this user can access, and serves only peers that know its token. It serves up to 64
-/// connections at once, and up to 1,024 requests on each. `rmcp` skips messages of more than 16 MiB. Specification:
-/// Session setup, "MCP Servers"; Architecture, "MCP".
+/// connections at once, and up to 1,024 requests on each. `rmcp` skips messages larger than 16 MiB. Specification:
+/// Session Setup, "MCP Servers"; Architecture, "MCP".
 ///
-/// Dropping it stops the server: it removes the socket at once, cancels the tokens of running calls, which then have
-/// two seconds to respond, and closes the connections.
+/// Dropping this stops the server. The socket is removed at once, and the tokens of running calls are cancelled. The
+/// calls then have two seconds to respond before the connections are closed.
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,
@@ -48,9 +48,9 @@ impl ToolServer {
         Tools::new(name.into())
     }
 
-    /// Starts a server named `name`. `handlers` creates a handler for each connection, which usually is one session of
-    /// an agent. Use this for everything in MCP: resources, prompts, different tools per agent. For a few tools, use
-    /// [`tools`](Self::tools).
+    /// Starts a server named `name`. `handlers` creates a handler for each connection, which usually belongs to one
+    /// session of an agent. Use this for other features of MCP, such as resources, prompts and a different set of tools
+    /// for each agent. For a fixed set of tools, use [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
@@ -83,8 +83,8 @@ impl ToolServer {
         })
     }
 
-    /// Returns the server's description for the agent. Return it from
-    /// [`Client::mcp_servers`](acp::Client::mcp_servers). It contains the token.
+    /// Returns the definition of this server to pass to agents, including its token. Return it from
+    /// [`Client::mcp_servers`](acp::Client::mcp_servers).
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
@@ -104,7 +104,7 @@ impl ToolServer {
     }
 }
 
-/// The state that all connections of a server share.
+/// The state shared by all connections of a server.
 struct ServerContext<F> {
     handlers: F,
     token: LocalToken,
@@ -119,7 +119,7 @@ where
 {
     /// Accepts connections until the server is stopped.
     async fn accept(self: Arc<Self>, listener: Listener) {
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
             match (accepted, Arc::clone(&room).try_acquire_owned()) {
                 (Ok(stream), Ok(place)) => {
@@ -130,12 +130,12 @@ where
                     });
                 }
                 (Ok(_), Err(_)) => {
-                    self.refuse(&format!("too many connections (limit: {CONNECTIONS})"))
+                    self.refuse(&format!("too many connections (limit: {MAX_CONNECTIONS})"))
                 }
                 (Err(error), _) => {
                     tracing::warn!(%error, "cannot accept a connection to the tool server");
                     self.stop
-                        .run_until_cancelled(tokio::time::sleep(PAUSE))
+                        .run_until_cancelled(tokio::time::sleep(ACCEPT_RETRY_DELAY))
                         .await;
                 }
             }
@@ -148,12 +148,12 @@ where
             () = self.stop.cancelled() => return,
             admitted = accept_handshake(stream, &self.token) => admitted,
         };
-        let known = match admitted {
-            Ok(known) => known,
+        let authenticated = match admitted {
+            Ok(authenticated) => authenticated,
             Err(stranger) => return self.refuse(&stranger),
         };
-        let transport = AsyncRwTransport::new_server(known.reader, known.writer);
-        let transport = BoundedTransport::server(transport, REQUESTS);
+        let transport = AsyncRwTransport::new_server(authenticated.reader, authenticated.writer);
+        let transport = BoundedTransport::server(transport, MAX_REQUESTS);
         let handler = (self.handlers)();
         match handler
             .serve_with_ct(transport, self.stop.child_token())

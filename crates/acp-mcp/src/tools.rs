@@ -31,14 +31,14 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 /// A builder for a [`ToolServer`] whose tools are closures. Created by [`ToolServer::tools`].
 ///
 /// Each closure has its own type of arguments, and returns text or content for the model. Calls run concurrently. A
-/// call that is cancelled, or whose server is dropped, is dropped at its current await point.
+/// call is dropped at its current await point if it is cancelled or its server is dropped.
 ///
-/// Errors are reported so that the model can correct them: as a result with `isError`, which models see, and not as a
-/// protocol error, which many agents do not show to the model. This applies to invalid arguments (with the name of the
-/// field), to a [`ToolError`] and to a closure that panics. Only an unknown tool, and arguments that are not a JSON
-/// object, are protocol errors. MCP specification: Tools, "Error Handling".
+/// Errors are reported in a way that lets the model correct them: as a result with `isError`, which models see, and not
+/// as a protocol error, which many agents do not show to the model. This applies to invalid arguments (the error names
+/// the field), to a [`ToolError`], and to a closure that panics. Only an unknown tool, and arguments that are not a
+/// JSON object, are protocol errors. MCP specification: Tools, "Error Handling".
 ///
-/// A closure with state clones its handle for each call:
+/// A closure with state can clone its handle for each call:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -114,8 +114,8 @@ impl Tools {
         self.tool_of(Tool::new(name, description, schema), call)
     }
 
-    /// Adds a tool like [`tool`](Self::tool), from a full MCP definition with a custom schema, a title or hints. The
-    /// schema is not compared with the type `A`.
+    /// Adds a tool like [`tool`](Self::tool), but with a complete MCP definition, which may have a custom schema, a
+    /// title or hints. The schema is not checked against the type `A`.
     pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
@@ -132,14 +132,14 @@ impl Tools {
             self.error.get_or_insert_with(wrong);
         }
         if self.tools.iter().any(|entry| entry.tool.name == *name) {
-            let wrong = || format!("two tools have the name `{name}`");
+            let wrong = || format!("duplicate tool name: `{name}`");
             self.error.get_or_insert_with(wrong);
         }
         let name = name.clone();
         let call = move |arguments| -> Call {
             let arguments = match read_arguments(&name, arguments) {
                 Ok(arguments) => arguments,
-                Err(misfit) => return Box::pin(std::future::ready(error_result(misfit))),
+                Err(error_text) => return Box::pin(std::future::ready(error_result(error_text))),
             };
             let called = call(arguments);
             Box::pin(async move {
@@ -154,7 +154,7 @@ impl Tools {
         self
     }
 
-    /// Starts the server. Every agent that connects gets these tools.
+    /// Starts the server. Every agent that connects can use these tools.
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
@@ -278,7 +278,7 @@ impl ServerHandler for Handler {
         .into())
     }
 
-    /// Returns the error for an unknown method. `rmcp` also passes tool calls here that it cannot parse.
+    /// Returns the error for an unknown method. `rmcp` also routes tool calls here if it cannot parse them.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -293,7 +293,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Describes what is wrong with the params of a `tools/call`.
+/// Describes the error in the params of a `tools/call` request.
 fn describe_unreadable_call(params: Option<&Value>) -> String {
     let field = |name| params.and_then(|params| params.get(name));
     let Some(tool) = field("name").and_then(Value::as_str) else {
@@ -322,8 +322,8 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Returns the schema of a tool's arguments. It always has `properties`, even if there are none: some models reject a
-/// schema without them.
+/// Returns the schema of a tool's arguments. It always has the key `properties`, because some models reject a schema
+/// without it.
 fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
     if !schema.contains_key("properties") {
@@ -333,8 +333,8 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// The maximum length of an error about arguments, in characters. Such errors may quote the arguments.
-const LONGEST_MISFIT: usize = 500;
+/// The maximum length of an error message about arguments, in characters. Such messages may quote the arguments.
+const MAX_ERROR_CHARS: usize = 500;
 
 /// Parses the arguments of a call.
 ///
@@ -346,10 +346,10 @@ fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Res
             "." => String::new(),
             place => format!("`{place}`: "),
         };
-        let misfit = error.inner().to_string();
-        let end = misfit.char_indices().nth(LONGEST_MISFIT);
-        let misfit = end.map_or(&*misfit, |(end, _)| &misfit[..end]);
-        format!("invalid arguments for `{tool}`: {place}{misfit}")
+        let error_text = error.inner().to_string();
+        let end = error_text.char_indices().nth(MAX_ERROR_CHARS);
+        let error_text = end.map_or(&*error_text, |(end, _)| &error_text[..end]);
+        format!("invalid arguments for `{tool}`: {place}{error_text}")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Requirement levels: how binding a requirement or a rule is.
+//! Requirement levels: MUST, SHOULD and MAY.
 
 use std::fmt;
 

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// The client, on the agent's standard input.
+    /// The client, which sends to the agent's stdin.
     Client,
-    /// The agent, on its standard output.
+    /// The agent, which sends on its stdout.
     Agent,
 }
 

@@ -1,4 +1,4 @@
-//! The format of a trace's lines.
+//! The file format of traces.
 //!
 //! The first line is the [`TraceHeader`]. Each other line has `t`, the microseconds since the start, and one of
 //!
@@ -21,14 +21,14 @@ use serde_json::value::RawValue;
 
 use acp_rules::Side;
 
-/// The version of the format. Newer versions are not read.
+/// The version of the format. Files of newer versions are rejected.
 pub const VERSION: u32 = 1;
 
-/// The longest message that is recorded whole, in bytes. This project's own connections have the same limit. Of a
-/// longer message, and of a line over 64 KiB that is not a message, only the start is recorded.
+/// The maximum length of a message that is recorded in full, in bytes. The library's connections have the same limit.
+/// Of a longer message, and of a line over 64 KiB that is not a message, only the beginning is recorded.
 pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// How secrets are recorded.
+/// Whether secrets were redacted or recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrets {
@@ -45,13 +45,14 @@ pub struct TraceHeader {
     /// The version of the format: [`VERSION`].
     #[serde(rename = "acp_trace")]
     pub version: u32,
-    /// When the trace was started, by the wall clock (RFC 3339, UTC). The `t` of all records counts from here.
+    /// When the trace was started, according to the system clock (RFC 3339, UTC). The `t` of all records is relative to
+    /// this time.
     pub started: String,
     /// The agent's command line.
     pub command: Vec<String>,
-    /// The program that recorded the trace, and its version.
+    /// The program that recorded the trace, with its version.
     pub by: String,
-    /// How secrets are recorded.
+    /// Whether secrets were redacted or recorded.
     pub secrets: Secrets,
 }
 
@@ -73,45 +74,45 @@ pub enum TraceEvent {
     AgentClosed,
     /// The agent stopped reading its input.
     AgentStoppedReading,
-    /// A stream failed.
+    /// Reading from or writing to a stream failed.
     Failed {
-        /// The stream of this side.
+        /// The side whose stream failed.
         from: Side,
-        /// The error of the operating system.
+        /// The error message of the operating system.
         message: String,
     },
-    /// The recorder was interrupted, and terminates the agent.
+    /// The recorder was interrupted and terminates the agent.
     Interrupted {
-        /// What interrupted it.
+        /// The reason, such as a signal.
         by: String,
     },
-    /// The agent did not exit by itself and was killed.
+    /// The agent did not exit on its own and was killed.
     Killed,
-    /// The agent exited.
+    /// The agent exited, or was terminated.
     Exited {
-        /// Its exit code.
+        /// The exit code, if it exited normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
-        /// The signal that terminated it.
+        /// The signal that terminated it, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
-    /// Everything is recorded. A trace without this is incomplete.
+    /// The end of the recording. A trace without this event is incomplete.
     End,
-    /// An event of a later version.
+    /// An event from a later version of the format.
     #[serde(other)]
     Unknown,
 }
 
-/// A line of the trace after the header.
+/// A line of the trace, other than the header.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceRecord {
     /// Microseconds since the start of the trace.
     pub time_us: u64,
-    /// The line in the file. The header is line 1.
+    /// The line number in the file. The header is line 1.
     pub line: u64,
-    /// The content.
+    /// What was recorded: a message, another line, or an event.
     pub body: RecordBody,
 }
 
@@ -119,44 +120,44 @@ pub struct TraceRecord {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordBody {
-    /// A message: a line that is JSON, even if it is otherwise invalid.
+    /// A line that is JSON, even if it is not a valid message.
     Message {
-        /// Who sent it.
+        /// The side that sent it.
         from: Side,
         /// The original length, in bytes.
         length: u64,
         /// The number of secrets that were replaced.
         redacted: u64,
-        /// The message, byte for byte except for what was replaced.
+        /// The message, unchanged except for redacted secrets.
         message: Box<RawValue>,
     },
     /// A line that is not JSON.
     Noise {
-        /// Who sent it.
+        /// The side that sent it.
         from: Side,
         /// The original length, in bytes.
         length: u64,
         /// The bytes of the line.
         bytes: Vec<u8>,
     },
-    /// A line that is too long to record.
+    /// A line that was too long to record in full.
     Oversized {
-        /// Who sent it.
+        /// The side that sent it.
         from: Side,
         /// The original length, in bytes.
         length: u64,
-        /// The start of the line.
+        /// The beginning of the line.
         beginning: String,
     },
-    /// A line that the agent printed to its standard error.
+    /// A line that the agent printed to stderr.
     Stderr(String),
-    /// An event.
+    /// An event of the agent's process or of a stream.
     Event(TraceEvent),
-    /// A record of a later version.
+    /// A record from a later version of the format.
     Unknown,
 }
 
-/// Appends the start of the record of a side's line, up to the content.
+/// Appends the beginning of a record for a line: the time, the side and the length.
 pub(super) fn begin(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     out.extend_from_slice(b"{\"t\":");
     number(out, at);
@@ -167,18 +168,18 @@ pub(super) fn begin(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     number(out, length as u64);
 }
 
-/// Appends a number.
+/// Appends a number in decimal.
 pub(super) fn number(out: &mut Vec<u8>, number: u64) {
     // Writing to memory cannot fail, and a number is always valid JSON.
     let _ = serde_json::to_writer(out, &number);
 }
 
-/// Appends a text as a JSON string.
+/// Appends a JSON string.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Appends bytes in base64, as a JSON string.
+/// Appends bytes in base64 as a JSON string.
 pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     text(
         out,
@@ -186,7 +187,7 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     );
 }
 
-/// Appends the record of an event.
+/// Appends a complete record for an event.
 pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
     #[derive(Serialize)]
     struct EventLine<'a> {
@@ -198,7 +199,7 @@ pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
     out.push(b'\n');
 }
 
-/// The fields of a record's line.
+/// The JSON fields of an event's record.
 #[derive(Deserialize)]
 struct EventLine<'a> {
     t: u64,
@@ -216,7 +217,7 @@ struct EventLine<'a> {
 }
 
 impl TraceRecord {
-    /// Reads a line, which has this number in the file.
+    /// Parses a line. `number` is its line number in the file.
     ///
     /// # Errors
     /// The line is not JSON, or a known field has an invalid value.

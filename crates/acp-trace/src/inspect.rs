@@ -1,20 +1,20 @@
-//! The inspection of lines before they are recorded: whether each is JSON, and whether it may contain a secret.
+//! Inspects lines before they are recorded: whether each is JSON, and whether it may contain a secret.
 
 use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
-/// How many bytes of a line are remembered to compare with the next one.
-const REMEMBERED: usize = 4 * 1024;
+/// The number of bytes of a line that are kept to compare the next one with.
+const MAX_PREFIX_LEN: usize = 4 * 1024;
 
-/// The maximum number of lines that are inspected at once.
-const AT_ONCE: usize = 1024;
+/// The maximum number of lines to inspect at a time.
+const MAX_LINES: usize = 1024;
 
 /// The result of inspecting a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LineResult {
     /// Whether it is JSON, and therefore UTF-8.
     pub(super) is_json: bool,
-    /// Whether it contains something that may be a secret or hint at one.
+    /// Whether it may contain a secret and must be searched closely.
     pub(super) is_suspicious: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct LineResult {
 /// is cheap, and then inspects only the rest.
 #[derive(Debug, Default)]
 pub(super) struct LineInspector {
-    /// The start of the last line.
+    /// The beginning of the previous line.
     last_line: Vec<u8>,
     checker: JsonChecker,
     gathered: GatheredLines,
@@ -32,8 +32,8 @@ pub(super) struct LineInspector {
 }
 
 impl LineInspector {
-    /// Inspects the first of these lines. Only the last one may have no line end. Returns the result for each
-    /// inspected line, and the remaining lines, if any.
+    /// Inspects as many lines as allowed at a time. Each but the last must have a line end. Returns their results, and
+    /// the lines that remain, if any.
     pub(super) fn inspect<'a>(
         &mut self,
         redactor: Option<&Redactor>,
@@ -42,7 +42,7 @@ impl LineInspector {
         self.results.clear();
         let mut before = None;
         let mut rest = Some(lines);
-        while let Some(lines) = rest.filter(|_| self.results.len() < AT_ONCE) {
+        while let Some(lines) = rest.filter(|_| self.results.len() < MAX_LINES) {
             let (line, next) = first(lines);
             rest = next;
             let shared = common_prefix_len(before.unwrap_or(&self.last_line), line);
@@ -55,7 +55,7 @@ impl LineInspector {
                 is_json: json,
                 is_suspicious: suspicious,
             });
-            before = Some(line.get(..REMEMBERED).unwrap_or(line));
+            before = Some(line.get(..MAX_PREFIX_LEN).unwrap_or(line));
         }
         self.last_line.clear();
         self.last_line.extend_from_slice(before.unwrap_or_default());
@@ -71,7 +71,7 @@ impl LineInspector {
     }
 }
 
-/// Splits off the first line, without its line end.
+/// Splits off the first line. Returns it without its line end, and the rest, if any.
 pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'\n', lines) {
         Some(end) => {
@@ -82,7 +82,7 @@ pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Returns the length of the common prefix, in bytes.
+/// Returns the length of the longest common prefix, in bytes.
 fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
     const WIDE: usize = 32;
     const WORD: usize = 8;
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn very_many_lines_are_looked_at_in_parts() {
-        let text = "1\n".repeat(AT_ONCE + 1);
+        let text = "1\n".repeat(MAX_LINES + 1);
         let mut lines = LineInspector::default();
         let (looks, rest) = lines.inspect(None, text.as_bytes());
-        assert!(looks.len() == AT_ONCE && looks.iter().all(|look| look.is_json));
+        assert!(looks.len() == MAX_LINES && looks.iter().all(|look| look.is_json));
         let (looks, rest) = lines.inspect(None, rest.unwrap());
         assert_eq!(
             looks.iter().map(|look| look.is_json).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! A check whether lines are JSON. It is fast where a line starts like the one before it.
+//! Tests whether lines are JSON. This is fast for a line that starts like the previous one.
 //!
 //! What is known of the start of a line holds for every line that starts the same way. The checker notes the
 //! positions at which a name or a value starts, and parses the next line from the last position that both lines
@@ -6,32 +6,32 @@
 
 use serde::de::IgnoredAny;
 
-/// The limit of noted positions per line.
-const PLACES: usize = 64;
+/// The maximum number of positions to note for each line.
+const MAX_POSITIONS: usize = 64;
 
-/// The maximum nesting depth here. serde_json parses what is deeper.
-const DEPTH: u32 = u64::BITS;
+/// The maximum nesting depth that this parser supports. Deeper lines are parsed by serde_json.
+const MAX_DEPTH: u32 = u64::BITS;
 
-/// What the parser expects next.
+/// The token that the parser expects next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedToken {
     Value,
-    /// A value, or the end of the array.
+    /// A value, or the end of an empty array.
     FirstItem,
     Name,
-    /// A name, or the end of the object.
+    /// A name, or the end of an empty object.
     FirstName,
     /// A comma, or the end of the object or array.
     AfterValue,
 }
 
-/// A position in a line, and what is expected there.
+/// A position in a line, with the state of the parser there.
 #[derive(Debug, Clone, Copy)]
 struct JsonPosition {
     offset: usize,
     next: ExpectedToken,
     depth: u32,
-    /// One bit for each open object or array, the innermost lowest. A set bit is an object.
+    /// A bit for each open object or array, the innermost in the lowest place. The bit is set for an object.
     objects: u64,
 }
 
@@ -44,7 +44,7 @@ impl JsonPosition {
     };
 
     fn open(&mut self, object: bool) -> Option<()> {
-        if self.depth == DEPTH {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.depth += 1;
@@ -72,16 +72,17 @@ impl JsonPosition {
     }
 }
 
-/// Checks lines, one after the other.
+/// Tests lines, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
-    /// The noted positions of the last line, in order. Up to each of them, the line is UTF-8 and the start of JSON.
+    /// The noted positions of the previous line, in order. Up to each of them, that line is valid UTF-8 and a prefix of
+    /// valid JSON.
     positions: Vec<JsonPosition>,
 }
 
 impl JsonChecker {
-    /// Returns `true` if the line is JSON, and therefore UTF-8. At least its first `shared` bytes must be equal to
-    /// those of the line before.
+    /// Returns `true` if the line is JSON, and therefore UTF-8. Its first `shared` bytes must be the same as those of
+    /// the previous line.
     pub(super) fn is_json(&mut self, line: &[u8], shared: usize) -> bool {
         while self
             .positions
@@ -103,14 +104,14 @@ impl JsonChecker {
         is_text && serde_json::from_slice::<IgnoredAny>(line).is_ok()
     }
 
-    /// Parses from this position to the end. Returns `None` if the line is not JSON, or nested too deep for this
-    /// parser.
+    /// Parses the line from a position to its end. Returns `None` if the line is not JSON, or nested too deeply for
+    /// this parser.
     fn read(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
         // The first position is noted already.
         let mut noted = !self.positions.is_empty();
         loop {
             if matches!(place.next, ExpectedToken::Value | ExpectedToken::Name)
-                && self.positions.len() < PLACES
+                && self.positions.len() < MAX_POSITIONS
             {
                 if !noted {
                     self.positions.push(place);
@@ -159,7 +160,7 @@ impl JsonChecker {
     }
 }
 
-/// Returns the position after white space.
+/// Returns the position after any whitespace.
 fn skip_space(line: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
         at += 1;
@@ -167,7 +168,7 @@ fn skip_space(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the end of a string, from the start of its content.
+/// Returns the position after the closing quote. `at` is the position after the opening one.
 fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += plain_len(line.get(at..)?);
@@ -190,7 +191,7 @@ fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of bytes before the first one that is special in a string: a quote, a backslash or a control
+/// Returns the number of bytes before the first one that is special in a JSON string: a quote, a backslash or a control
 /// character.
 fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
@@ -214,7 +215,7 @@ fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + in_rest
 }
 
-/// Returns the end of a number or literal that starts here.
+/// Returns the position after the number or literal that starts at `at`.
 fn skip_scalar(line: &[u8], at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
     for word in [&b"null"[..], b"true", b"false"] {
@@ -266,8 +267,8 @@ mod tests {
         let mut before: &[u8] = &[];
         for line in lines {
             let shared = before.iter().zip(line).take_while(|(a, b)| a == b).count();
-            let told = checker.is_json(line, shared);
-            assert_eq!(told, is_json(line), "{}", line.escape_ascii());
+            let checked = checker.is_json(line, shared);
+            assert_eq!(checked, is_json(line), "{}", line.escape_ascii());
             before = line;
         }
     }

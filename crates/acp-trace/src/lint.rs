@@ -12,29 +12,29 @@ use super::entry::{EntryBuilder, TraceEntry};
 use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
-/// The limit of remembered messages, for findings that are only known later.
-const REMEMBERED: usize = 16 * 1024;
+/// The maximum number of messages to keep for findings that refer to earlier ones.
+const MAX_REMEMBERED: usize = 16 * 1024;
 
-/// One violation in a trace.
+/// A violation of the specification in a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LintFinding {
-    /// The line in the trace.
+    /// The line in the trace that the finding is about.
     pub line: u64,
     /// The line of an earlier message that this one contradicts.
     pub earlier: Option<u64>,
-    /// The side that broke the rule.
+    /// The side that is wrong.
     pub side: Side,
-    /// How binding the rule is.
+    /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
-    /// The name of the rule; `schema` for a message that differs from its schema, `no-message` for a line that is not
-    /// a message.
+    /// The name of the rule. It is `schema` if a message does not match its schema, and `no-message` if a line is not a
+    /// message.
     pub rule: &'static str,
-    /// The page of the specification.
+    /// The page of the specification, as in its URL.
     pub section: &'static str,
     /// What is wrong, as a sentence that starts with the side.
     pub text: String,
-    /// The message, if it is still remembered.
+    /// The message, unless it was too long ago.
     pub message: Option<MessageSummary>,
 }
 
@@ -45,22 +45,22 @@ pub struct MessageSummary {
     line: u64,
     /// The display name: the type of the update, or the method.
     pub name: String,
-    /// The method. For a response, this is the method of its request.
+    /// The method; for a response, of its request.
     pub method: String,
-    /// The type of the update, for a `session/update`.
+    /// The type of the update, if this is a `session/update`.
     pub update: Option<String>,
-    /// The session it belongs to.
+    /// The id of the session it belongs to.
     pub session: Option<String>,
     /// A summary of the content.
     pub summary: String,
 }
 
 /// The maximum length of a summary, in characters.
-const SUMMARY: usize = 120;
+const MAX_SUMMARY_LEN: usize = 120;
 
 impl MessageSummary {
     fn from_entry(entry: &TraceEntry) -> Self {
-        let mut summary: String = entry.summary.chars().take(SUMMARY).collect();
+        let mut summary: String = entry.summary.chars().take(MAX_SUMMARY_LEN).collect();
         if summary.len() < entry.summary.len() {
             summary.push('…');
         }
@@ -75,7 +75,7 @@ impl MessageSummary {
     }
 }
 
-/// Checks the records of a trace. They must be passed in order.
+/// Checks the records of a trace. Records must be passed in order.
 #[derive(Debug, Default)]
 pub struct TraceLinter {
     rules: RuleChecker,
@@ -86,7 +86,7 @@ pub struct TraceLinter {
 }
 
 impl TraceLinter {
-    /// Creates a linter that has seen no records yet.
+    /// Creates a linter for the start of a trace.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -98,7 +98,7 @@ impl TraceLinter {
         self.message_count
     }
 
-    /// Returns what is wrong with a record, or with earlier ones because of it.
+    /// Checks a record. Returns the findings about it, and about earlier ones that it shows to be wrong.
     pub fn check_record(&mut self, record: TraceRecord) -> Vec<LintFinding> {
         let moment = MessagePosition {
             index: record.line,
@@ -166,7 +166,7 @@ impl TraceLinter {
         self.rules.record_missed_message(Direction::ToClient);
     }
 
-    /// Returns what is wrong at the end of the trace.
+    /// Ends the trace, and returns the findings that are known only now.
     pub fn end(&mut self) -> Vec<LintFinding> {
         let found = self.rules.end(self.last_position);
         self.to_lint_findings(found)
@@ -250,7 +250,7 @@ impl TraceLinter {
 
     fn remember(&mut self, record: TraceRecord) {
         if let Some(entry) = self.entry_builder.record(record) {
-            if self.recent_messages.len() >= REMEMBERED {
+            if self.recent_messages.len() >= MAX_REMEMBERED {
                 self.recent_messages.pop_front();
             }
             self.recent_messages
@@ -274,7 +274,7 @@ fn direction(from: Side) -> Direction {
     }
 }
 
-/// Returns `true` if a value has the wrong format because a part of it was redacted.
+/// Returns `true` if a value has the wrong format only because part of it was redacted.
 fn is_from_redaction(fault: &SchemaFault) -> bool {
     match &fault.kind {
         SchemaFaultKind::Type { found, .. }

@@ -1,4 +1,4 @@
-//! The log: a bounded buffer between the threads that pass messages on and the thread that records them.
+//! The log: a bounded queue from the threads that relay messages to the thread that records them.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,43 +8,43 @@ use std::time::{Duration, Instant};
 use super::format::TraceEvent;
 use acp_rules::Side;
 
-/// The capacity of the buffer, in bytes. Threads that push more wait until some of it is written.
-const ROOM: usize = 4 * 1024 * 1024;
+/// The capacity of the queue, in bytes. When it is full, threads that push wait.
+const CAPACITY: usize = 4 * 1024 * 1024;
 
-/// The limit of buffered pieces.
-const PIECES: usize = 64 * 1024;
+/// The maximum number of queued entries.
+const MAX_ENTRIES: usize = 64 * 1024;
 
-/// The maximum age of buffered pieces, in microseconds. Beyond it, threads that push more wait too. A client may kill
-/// the recorder as soon as it has its last response; what is not written by then is missing from the trace.
-const OLDEST: u64 = 10_000;
+/// The maximum age of queued entries, in microseconds. If the oldest is older, threads that push wait. A client may
+/// kill the recorder as soon as it has the last response, and what is not written by then is missing in the trace.
+const MAX_AGE_US: u64 = 10_000;
 
-/// How long pushing one piece waits for a writer that has fallen behind. It is bounded because a disk may hang.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a push waits for a writer that has fallen behind. It is limited because writing to a disk may hang.
+const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A buffered piece.
+/// An entry of the queue.
 #[derive(Debug)]
 pub(super) struct LogPiece {
     /// When it was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) kind: LogPieceKind,
-    /// How many of the batch's bytes belong to this piece.
+    /// The number of bytes in the batch that belong to it.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum LogPieceKind {
-    /// Bytes of a stream.
+    /// Bytes that this side sent, which are in the batch.
     Stream(Side),
-    /// The tap in which all further bytes of a stream are.
+    /// The tap that has all further bytes of a stream.
     Tap(Side, File),
-    /// A number of bytes of a stream, which are in its tap.
+    /// The number of bytes of a stream to read from its tap.
     TapBytes(Side, usize),
-    /// A line of the agent's standard error.
+    /// A line of the agent's stderr.
     Stderr,
     Event(TraceEvent),
 }
 
-/// Pieces in order, and their bytes one after the other.
+/// Several entries in order, with their concatenated bytes.
 #[derive(Debug, Default)]
 pub(super) struct LogBatch {
     pub(super) bytes: Vec<u8>,
@@ -53,7 +53,7 @@ pub(super) struct LogBatch {
 
 impl LogBatch {
     fn has_room(&self, length: usize) -> bool {
-        let fits = self.bytes.len() + length <= ROOM && self.pieces.len() < PIECES;
+        let fits = self.bytes.len() + length <= CAPACITY && self.pieces.len() < MAX_ENTRIES;
         // A piece that exceeds the capacity is accepted when the buffer is empty.
         fits || self.pieces.is_empty()
     }
@@ -67,18 +67,18 @@ impl LogBatch {
 #[derive(Debug, Default)]
 struct LogState {
     pending: LogBatch,
-    /// When the oldest unwritten piece was read, in microseconds since the start.
+    /// When the oldest unwritten entry was read, in microseconds since the start.
     oldest: Option<u64>,
-    /// The writer is idle and must be woken.
+    /// Whether the writer is idle and must be woken.
     idle: bool,
-    /// A thread waits for the writer.
+    /// Whether a thread is waiting for the writer.
     has_waiter: bool,
-    /// Recording has ended, because everything is recorded or because it failed.
+    /// Whether recording has ended: everything was recorded, or recording failed.
     closed: bool,
 }
 
 impl LogState {
-    /// Sets the time of the oldest unwritten piece, and wakes the threads that wait for it.
+    /// Sets the time of the oldest unwritten entry, and wakes threads that are waiting.
     fn set_oldest(&mut self, oldest: Option<u64>, emptied: &Condvar) {
         self.oldest = oldest;
         if std::mem::take(&mut self.has_waiter) {
@@ -93,7 +93,7 @@ pub(super) struct RecordLog {
     state: Mutex<LogState>,
     buffered: Condvar,
     drained: Condvar,
-    /// The number of lines recorded so far. It shows progress to those who wait for the rest.
+    /// The number of lines recorded so far, which shows progress.
     line_count: AtomicU64,
 }
 
@@ -122,22 +122,23 @@ impl RecordLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the microseconds since the start.
+    /// Returns the time since the start, in microseconds.
     fn elapsed_us(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Adds a piece. Waits for capacity, and for a writer that has fallen behind.
+    /// Adds an entry. Waits while the queue is full, and for a limited time if the writer has fallen behind.
     pub(super) fn push(&self, what: LogPieceKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
             let oldest = state.oldest.filter(|_| !state.closed);
-            let is_behind = oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > OLDEST);
+            let is_behind =
+                oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > MAX_AGE_US);
             state.has_waiter |= is_behind;
             is_behind
         };
         let (mut state, _) = self
             .drained
-            .wait_timeout_while(self.lock(), PATIENCE, is_behind)
+            .wait_timeout_while(self.lock(), PUSH_TIMEOUT, is_behind)
             .unwrap_or_else(PoisonError::into_inner);
         while !state.closed && !state.pending.has_room(bytes.len()) {
             state.has_waiter = true;
@@ -166,13 +167,13 @@ impl RecordLog {
         }
     }
 
-    /// Records that everything read before this time is written. The time is in microseconds since the start.
+    /// Records that everything read before this time has been written. The time is in microseconds since the start.
     pub(super) fn set_written(&self, before: u64) {
         self.lock().set_oldest(Some(before), &self.drained);
     }
 
-    /// Waits for pieces and moves them into `batch`, whose allocation is reused. Its previous content must be
-    /// written. Returns `false` at the end.
+    /// Waits for entries and moves all of them into `batch`, whose memory is reused. Everything in `batch` must have
+    /// been written. Returns `false` at the end.
     pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
@@ -196,13 +197,13 @@ impl RecordLog {
         true
     }
 
-    /// Accepts nothing more, and drops what is buffered.
+    /// Closes the queue and drops everything in it.
     pub(super) fn abandon(&self) {
         self.close();
         self.lock().pending = LogBatch::default();
     }
 
-    /// Accepts nothing more. What is buffered can still be taken.
+    /// Closes the queue: nothing can be added, but what is in it can still be taken.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.buffered.notify_all();

@@ -1,4 +1,4 @@
-//! The blocking streams that a relay reads from and writes to.
+//! The blocking streams that a relay uses.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -29,7 +29,7 @@ impl PipeInput {
         }
     }
 
-    /// Increases the capacity, if this is a pipe and the system allows it.
+    /// Increases the capacity if this is a pipe and the system allows it.
     pub(super) fn grow(&self, bytes: usize) {
         system::grow(&self.0, bytes);
     }
@@ -83,7 +83,7 @@ impl From<File> for PipeOutput {
     }
 }
 
-/// Takes this process's stdin and stdout. Nothing else in the process uses them from here on, so closing one really
+/// Takes over this process's stdin and stdout. No other code in the process must use them, so that closing one really
 /// closes it.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ pub fn stdio() -> io::Result<(PipeInput, PipeOutput)> {
     Ok((PipeInput(input), PipeOutput(output)))
 }
 
-/// Takes the ends of an agent's pipes.
+/// Takes over the pipes of an agent.
 ///
 /// # Errors
 /// They cannot be made blocking.
@@ -127,8 +127,8 @@ mod system {
         ))
     }
 
-    /// Waits until the file is readable or writable. The parent process may have made it non-blocking, and that flag
-    /// is shared by all who have the file open, so it is not changed here.
+    /// Waits until the file is readable or writable. It may be non-blocking; that flag is shared with other processes,
+    /// so it is not changed here.
     pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
         let flags = if write { PollFlags::OUT } else { PollFlags::IN };
         match poll(&mut [PollFd::new(file, flags)], None) {

@@ -1,4 +1,4 @@
-//! The reader of traces.
+//! Reads traces.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,53 +6,53 @@ use std::path::Path;
 
 use super::format::{LONGEST_MESSAGE, TraceHeader, TraceRecord, VERSION};
 
-/// The longest line that is read, in bytes: the longest message and the rest of its record.
-const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;
+/// The maximum length of a line, in bytes: that of a message, and some space for the rest of the record.
+const MAX_LINE_LEN: usize = LONGEST_MESSAGE + 1024 * 1024;
 
-/// The largest buffer that is kept for the next line, in bytes.
-const KEPT: usize = 1024 * 1024;
+/// The maximum size of the buffer that is kept for the next line, in bytes.
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
-/// Why a trace, or a line of one, could not be read.
+/// The error when reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceReadError {
     /// The file could not be read.
     #[error("read error: {0}")]
     Io(#[from] io::Error),
-    /// The file does not start like a trace.
+    /// The first line is not the header of a trace.
     #[error("not a trace file (invalid header)")]
     NotATrace,
-    /// A later version of this program recorded it.
+    /// The trace has a newer format than this program supports.
     #[error("unsupported trace version {version} (supported: {VERSION})")]
     Version {
-        /// The version of its format.
+        /// The version of the format.
         version: u32,
     },
-    /// A line is longer than any record. The next line can be read.
+    /// A line is too long for a record. Reading can continue.
     #[error("line {line}: line too long")]
     TooLong {
-        /// The line, counting from 1.
+        /// The line number, starting at 1.
         line: u64,
     },
-    /// A line is not a record. The next line can be read.
+    /// A line is not a record. Reading can continue.
     #[error("line {line}: invalid record: {reason}")]
     NotARecord {
-        /// The line, counting from 1.
+        /// The line number, starting at 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: serde_json::Error,
     },
 }
 
 impl TraceReadError {
-    /// Returns `true` if the error concerns one line only, and the next ones can be read.
+    /// Returns `true` if the error is about a single line, so that reading can continue.
     #[must_use]
     pub fn is_line_error(&self) -> bool {
         matches!(self, Self::TooLong { .. } | Self::NotARecord { .. })
     }
 }
 
-/// Reads records, one after the other.
+/// Reads the records of a trace in order.
 ///
 /// The file may end with an incomplete line. It is not a record, see [`has_partial_line`](Self::has_partial_line). If
 /// the file still grows, reading can continue after its end.
@@ -64,7 +64,7 @@ pub struct TraceReader<R> {
 }
 
 impl TraceReader<BufReader<File>> {
-    /// Opens a trace and reads its header.
+    /// Opens a trace file and reads its header.
     ///
     /// # Errors
     /// The file could not be opened, is not a trace, or has a newer format.
@@ -74,7 +74,7 @@ impl TraceReader<BufReader<File>> {
 }
 
 impl<R: BufRead> TraceReader<R> {
-    /// Reads the header of a trace.
+    /// Reads the header of a trace from `input`.
     ///
     /// # Errors
     /// The input could not be read, is not a trace, or has a newer format.
@@ -104,14 +104,13 @@ impl<R: BufRead> TraceReader<R> {
         })
     }
 
-    /// Returns the first line.
+    /// Returns the header of the trace.
     #[must_use]
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
-    /// Returns `true` if an incomplete line follows the last record: the recorder was killed while it wrote it, or
-    /// has not written the rest yet.
+    /// Returns `true` if the last line is incomplete: the recorder was killed while writing it, or is still writing.
     #[must_use]
     pub fn has_partial_line(&self) -> bool {
         !self.lines.buffer.is_empty() && !self.lines.is_consumed
@@ -133,24 +132,24 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads lines of bounded length.
+/// Reads lines of limited length.
 #[derive(Debug, Default)]
 struct BoundedLines {
     buffer: Vec<u8>,
-    /// The content of the buffer was returned and can go.
+    /// Whether the content of the buffer was returned and can be discarded.
     is_consumed: bool,
-    /// The current line is too long and is being skipped.
+    /// Whether the current line is too long and is being skipped.
     is_skipping: bool,
     line: u64,
 }
 
 impl BoundedLines {
-    /// Returns the next complete line, without its line end, and its number. Returns `None` at the end of the input,
-    /// which may still grow.
+    /// Returns the next complete line without its line end, and its number. Returns `None` at the end of the input, to
+    /// which lines may still be added.
     fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
-            self.buffer.shrink_to(KEPT);
+            self.buffer.shrink_to(MAX_KEPT_BUFFER);
         }
         loop {
             let there = match input.fill_buf() {
@@ -161,7 +160,7 @@ impl BoundedLines {
             };
             let end = memchr::memchr(b'\n', there);
             let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-            if self.is_skipping || self.buffer.len() + part.len() > LONGEST_LINE {
+            if self.is_skipping || self.buffer.len() + part.len() > MAX_LINE_LEN {
                 self.is_skipping = true;
                 self.buffer.clear();
             } else {

@@ -1,4 +1,4 @@
-//! The recorder: starts and finishes a trace. A separate thread writes it.
+//! The recorder: starts and finishes a trace, which a separate thread writes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use super::relay::Relay;
 use super::system::create_private;
 use acp_rules::Side;
 
-/// Settings of a recording.
+/// Settings for recording a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {
     /// The agent's command line, for the header.
     pub command: Vec<String>,
-    /// The program that records, and its version, for the header.
+    /// The name and version of the recording program, for the header.
     pub recorder: String,
-    /// How to record secrets.
+    /// Whether to redact secrets.
     pub secrets: Secrets,
-    /// Whether an existing file is overwritten.
+    /// Whether to overwrite an existing file.
     pub overwrite: bool,
 }
 
 impl RecordSettings {
-    /// Creates settings that redact secrets and overwrite no file.
+    /// Creates settings that redact secrets and do not overwrite a file.
     pub fn new(command: Vec<String>, by: impl Into<String>) -> Self {
         Self {
             command,
@@ -43,37 +43,38 @@ impl RecordSettings {
     }
 }
 
-/// Why a trace could not be started.
+/// The error when starting a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The file exists. It may be another trace.
+    /// The file already exists. It may be another trace.
     #[error("{}: file already exists", path.display())]
     Exists {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file could not be created or written.
     #[error("cannot write {}: {source}", path.display())]
     Failed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The error from the operating system.
         source: io::Error,
     },
 }
 
-/// The file can no longer be written. It has what was recorded before, and the conversation continues.
+/// The error when the trace can no longer be written. The file has everything recorded before; the conversation is not
+/// affected.
 #[derive(Debug, thiserror::Error)]
 #[error("recording stopped: cannot write {}: {source}", path.display())]
 pub struct WriteError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The error of the operating system.
+    /// The error from the operating system.
     pub source: io::Error,
 }
 
-/// Records what a client and an agent send each other.
+/// Records everything that a client and an agent send to each other.
 ///
 /// Bytes are in the file as soon as the disk takes them; no buffer has to fill up first. At most 4 MiB are buffered
 /// for the disk. Beyond that, both sides wait. While the oldest unwritten piece is more than 10 ms old, each further
@@ -86,25 +87,25 @@ pub struct TraceRecorder {
     summary_receiver: Receiver<RecordingSummary>,
 }
 
-/// Records events and lines of standard error, from any thread.
+/// Records events and lines of stderr. It can be used from any thread.
 #[derive(Debug, Clone)]
 pub struct TraceNotes(Arc<RecordLog>);
 
 impl TraceNotes {
-    /// Records a line that the agent printed to its standard error. Waits for the disk if it is too slow.
+    /// Records a line that the agent printed to stderr. Waits for the disk if it is too slow.
     pub fn stderr(&self, line: &str) {
         self.0.push(LogPieceKind::Stderr, line.as_bytes());
     }
 
-    /// Records an event.
+    /// Records an event of the agent's process or of a stream.
     pub fn event(&self, event: TraceEvent) {
         self.0.push(LogPieceKind::Event(event), &[]);
     }
 }
 
 impl TraceRecorder {
-    /// Starts a trace: creates the file, readable by its user only, and writes the header. If the file later becomes
-    /// unwritable, `failed` is called once, from another thread, and nothing more is recorded.
+    /// Starts a trace: creates the file, readable only by its owner, and writes the header. If writing fails later,
+    /// `failed` is called once, from another thread, and recording stops.
     ///
     /// # Errors
     /// The file exists, or could not be created or written.
@@ -169,19 +170,19 @@ impl TraceRecorder {
         })
     }
 
-    /// Returns a relay that records what `from` sends and passes it on to `output`.
+    /// Returns a relay that passes everything `from` sends on to `output`, and records it.
     #[must_use]
     pub fn relay(&self, from: Side, output: PipeOutput) -> Relay {
         Relay::new(from, output, self.log.clone())
     }
 
-    /// Returns a handle that records what is not part of the two streams.
+    /// Returns a handle for recording events and stderr.
     #[must_use]
     pub fn notes(&self) -> TraceNotes {
         TraceNotes(self.log.clone())
     }
 
-    /// Ends the trace once everything is written. Waits no longer than `patience` for a disk that hangs.
+    /// Finishes the trace once everything is written. Waits for at most `patience`, since writing to a disk may hang.
     #[must_use]
     pub fn finish(mut self, patience: Duration) -> RecordingSummary {
         self.notes().event(TraceEvent::End);

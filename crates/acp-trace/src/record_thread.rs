@@ -1,4 +1,4 @@
-//! The thread that splits what was passed on into lines, and writes them as records.
+//! The thread that splits relayed bytes into lines and writes them as records.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -12,17 +12,17 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// How much is collected before it is written, if there is more at once, in bytes.
-const WRITE: usize = 256 * 1024;
+/// The number of bytes to collect before writing, unless fewer are available.
+const WRITE_SIZE: usize = 256 * 1024;
 
-/// The largest buffer that is kept for the next message, in bytes.
-const KEPT: usize = 1024 * 1024;
+/// The maximum size of the buffer that is kept for the next message, in bytes.
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
-/// A line of which only a part has arrived.
+/// A line that has only partly arrived.
 #[derive(Debug, Default)]
 struct PartialLine {
     bytes: Vec<u8>,
-    /// How many bytes of it were dropped.
+    /// The number of bytes that were dropped because the line is too long.
     dropped_len: usize,
 }
 
@@ -46,7 +46,7 @@ impl PartialLine {
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT);
+        self.bytes.shrink_to(MAX_KEPT_BUFFER);
         self.dropped_len = 0;
     }
 }
@@ -56,38 +56,38 @@ impl PartialLine {
 struct SideStream {
     partial: PartialLine,
     lines: LineInspector,
-    /// The tap to read it from, if its bytes do not come with the pieces.
+    /// The tap to read from, if the bytes are not in the log.
     tap: Option<File>,
 }
 
-/// Turns pieces into records.
+/// Turns entries of the log into records.
 pub(super) struct RecordThread {
     log: Arc<RecordLog>,
     client: SideStream,
     agent: SideStream,
     records: RecordWriter,
-    /// Bytes read from a tap, at most its capacity.
+    /// The buffer for reading from a tap, at most as large as the tap's capacity.
     tap_buffer: Vec<u8>,
 }
 
 impl RecordThread {
-    /// Creates the thread's state for this log.
+    /// Creates a thread that reads from this log.
     pub(super) fn new(log: Arc<RecordLog>, redactor: Option<Redactor>) -> Self {
         Self {
             log,
             client: SideStream::default(),
             agent: SideStream::default(),
-            records: RecordWriter::new(redactor, WRITE),
+            records: RecordWriter::new(redactor, WRITE_SIZE),
             tap_buffer: Vec::new(),
         }
     }
 
-    /// Returns a summary of what was recorded so far.
+    /// Returns a summary of everything recorded so far.
     pub(super) fn summary(&self) -> RecordingSummary {
         self.records.summary
     }
 
-    /// Writes until the log is closed.
+    /// Writes records until the log is closed.
     pub(super) fn write_all(&mut self, file: &mut impl Write) -> io::Result<()> {
         let mut batch = LogBatch::default();
         while self.log.take(&mut batch) {
@@ -104,7 +104,7 @@ impl RecordThread {
                     LogPieceKind::Stderr => self.records.add_stderr(piece.time_us, own),
                     LogPieceKind::Event(event) => self.handle_event(piece.time_us, &event),
                 }
-                if self.records.out.len() >= WRITE {
+                if self.records.out.len() >= WRITE_SIZE {
                     self.flush(file)?;
                     self.log.set_written(piece.time_us);
                 }
@@ -119,11 +119,11 @@ impl RecordThread {
         let out = &mut self.records.out;
         file.write_all(out)?;
         out.clear();
-        out.shrink_to(KEPT);
+        out.shrink_to(MAX_KEPT_BUFFER);
         Ok(())
     }
 
-    /// Returns a side's stream, the writer of its records, and the log that is told their number.
+    /// Returns the stream of a side, together with the record writer and the log, which are borrowed at the same time.
     fn side_mut(&mut self, side: Side) -> (&mut SideStream, &mut RecordWriter, &RecordLog) {
         let stream = match side {
             Side::Client => &mut self.client,
@@ -132,7 +132,7 @@ impl RecordThread {
         (stream, &mut self.records, self.log.as_ref())
     }
 
-    /// Reads this many bytes from a tap and records them.
+    /// Reads `length` bytes from a tap and records them.
     fn read_tap(&mut self, at: u64, side: Side, length: usize) -> io::Result<()> {
         // All of them are in the tap already.
         let mut buffer = std::mem::take(&mut self.tap_buffer);
@@ -177,7 +177,7 @@ impl RecordThread {
         stream.partial.push(bytes);
     }
 
-    /// Records the partial line, now that it has ended or its stream has.
+    /// Records the partial line. `open` says that the stream has ended without a line end.
     fn end_partial(&mut self, at: u64, side: Side, open: bool) {
         let (stream, records, log) = self.side_mut(side);
         let line = LineSource {
@@ -214,7 +214,7 @@ impl RecordThread {
     }
 }
 
-/// Records lines. Only the last one may have no line end.
+/// Records lines. Each but the last must have a line end.
 fn record_lines(
     log: &RecordLog,
     stream: &mut SideStream,

@@ -1,4 +1,4 @@
-//! The writer of records: builds the lines of a trace in memory.
+//! Builds the lines of a trace in memory.
 
 use super::format::{self, LONGEST_MESSAGE, TraceEvent};
 use super::inspect::LineResult;
@@ -6,32 +6,32 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The longest line that is recorded whole if it is not JSON, in bytes. Of a longer line, and of a message that is
-/// too long, this much is recorded.
+/// The maximum length of a line that is not JSON to record in full, in bytes. Of a longer line, and of a message that
+/// is too long, this much is recorded.
 pub(super) const LONGEST_NOISE: usize = 64 * 1024;
 
-/// The source of a line.
+/// Where a line comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineSource {
     /// When it was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) side: Side,
-    /// The stream ended before the line did.
+    /// Whether the stream ended without a line end.
     pub(super) is_unterminated: bool,
 }
 
-/// Turns lines into records.
+/// Turns lines and events into records, in a buffer.
 pub(super) struct RecordWriter {
     redactor: Option<Redactor>,
-    /// What is not written yet.
+    /// Records that are not written yet.
     pub(super) out: Vec<u8>,
     pub(super) summary: RecordingSummary,
-    /// The number of lines of the streams that were recorded.
+    /// The number of lines recorded, of both sides.
     pub(super) line_count: u64,
 }
 
 impl RecordWriter {
-    /// Creates a writer with this capacity, in bytes.
+    /// Creates a writer whose buffer has this capacity, in bytes.
     pub(super) fn new(redactor: Option<Redactor>, room: usize) -> Self {
         Self {
             redactor,
@@ -41,7 +41,7 @@ impl RecordWriter {
         }
     }
 
-    /// Returns the redactor, if secrets are redacted.
+    /// Returns the redactor, or `None` if secrets are kept.
     pub(super) fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
@@ -53,14 +53,14 @@ impl RecordWriter {
         }
     }
 
-    /// Ends a record with a text.
+    /// Completes a record with a field that contains text.
     fn end_with_text(&mut self, name: &[u8], text: &str) {
         self.out.extend_from_slice(name);
         format::text(&mut self.out, text);
         self.out.extend_from_slice(b"}\n");
     }
 
-    /// Adds a line of one of the streams.
+    /// Adds a line that one side sent.
     pub(super) fn add_line(&mut self, from: LineSource, line: &[u8], look: LineResult) {
         self.line_count += 1;
         if look.is_json && !look.is_suspicious {
@@ -75,7 +75,7 @@ impl RecordWriter {
         }
     }
 
-    /// Ends a record with a message.
+    /// Completes a record with a message.
     fn end_with_message(&mut self, message: &[u8]) {
         self.out.extend_from_slice(b",\"msg\":");
         self.out.extend_from_slice(message);
@@ -83,7 +83,7 @@ impl RecordWriter {
         self.summary.messages += 1;
     }
 
-    /// Adds a message that may contain secrets.
+    /// Adds a message that may contain secrets, after redacting it.
     fn add_redacted(&mut self, from: LineSource, text: &str) {
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
         let shown = redacted.as_ref().map_or(text, |(text, _)| text);
@@ -115,7 +115,7 @@ impl RecordWriter {
         self.end_with_text(b",\"noise\":", redacted.as_deref().unwrap_or(text));
     }
 
-    /// Adds a line that is not UTF-8. If it may contain a secret, its readable text is recorded, redacted.
+    /// Adds a line that is not UTF-8. If it may contain a secret, only its redacted text is recorded.
     fn add_binary(&mut self, from: LineSource, line: &[u8], suspicious: bool) {
         if line.len() > LONGEST_NOISE {
             self.add_oversized(from, line, line.len());
@@ -136,7 +136,7 @@ impl RecordWriter {
         }
     }
 
-    /// Adds the start of a line that is too long, and its length.
+    /// Adds the beginning of a line that is too long, and its length.
     pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
         let beginning = line.get(..LONGEST_NOISE).unwrap_or(line);
         let text = String::from_utf8_lossy(beginning);
@@ -145,7 +145,7 @@ impl RecordWriter {
         self.end_with_text(b",\"cut\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds a line of standard error.
+    /// Adds a line of stderr.
     pub(super) fn add_stderr(&mut self, at: u64, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let redacted = self.redactor.as_mut().and_then(|r| r.redact_stderr(&text));
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds an event.
+    /// Adds an event of the agent's process or of a stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::event(&mut self.out, at, event);
     }

@@ -1,12 +1,12 @@
-//! A summary of a finished trace.
+//! The summary of a finished recording.
 
-/// A summary of a finished trace.
+/// The summary of a finished recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// The number of recorded messages, of both sides.
+    /// The number of messages recorded, from both sides.
     pub messages: u64,
-    /// The number of secrets that were replaced in them.
+    /// The number of secrets that were redacted.
     pub redacted: u64,
     /// Whether everything could be written.
     pub is_complete: bool,

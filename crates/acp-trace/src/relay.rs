@@ -1,4 +1,4 @@
-//! The relay: passes bytes on unchanged and records a copy.
+//! The relay: passes bytes on unchanged, and records them.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use super::pipes::{PipeInput, PipeOutput};
 use super::tap::PipeTap;
 use acp_rules::Side;
 
-/// The maximum number of bytes per read, which is the capacity of an enlarged pipe.
-const ROOM: usize = 256 * 1024;
+/// The maximum number of bytes to read at a time, which is the capacity of an enlarged pipe.
+const BUFFER_SIZE: usize = 256 * 1024;
 
-/// The read size from which pipes are enlarged. It is the default capacity of a pipe.
-const MUCH: usize = 64 * 1024;
+/// The number of bytes in one read from which pipes are enlarged: the default capacity of a pipe.
+const GROW_THRESHOLD: usize = 64 * 1024;
 
-/// Why a relay ended.
+/// How a relay ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RelayEnd {
@@ -24,13 +24,13 @@ pub enum RelayEnd {
     Closed,
     /// The receiver stopped reading.
     ReaderClosed,
-    /// The relay was stopped.
+    /// The relay was stopped by [`RelayHandle::close`].
     Stopped,
     /// Reading or writing failed.
     Failed(io::Error),
 }
 
-/// One direction of a relay. It blocks, so run it on its own thread, which wakes fastest.
+/// One direction of a relay. It blocks, so it needs a thread of its own, which also wakes up fastest.
 #[derive(Debug)]
 pub struct Relay {
     from: Side,
@@ -50,7 +50,7 @@ pub struct RelayHandle {
 }
 
 impl RelayHandle {
-    /// Closes the output, unless something is being written to it at this moment.
+    /// Closes the output, unless a write to it is in progress.
     pub fn close(&self) {
         if let Ok(mut output) = self.output.try_lock() {
             *output = None;
@@ -63,8 +63,8 @@ impl RelayHandle {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of bytes passed on so far, and the number of lines recorded of both directions. As long as
-    /// they grow, there is progress: the relay waits for recording that is too slow.
+    /// Returns the number of bytes passed on so far, and the number of lines recorded so far from both sides. While
+    /// these numbers grow, the relay makes progress: it may be waiting for a slow disk.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.passed_bytes.load(Ordering::Relaxed), self.log.lines())
@@ -93,7 +93,7 @@ impl Relay {
         }
     }
 
-    /// Passes bytes on until one end is closed, and then closes both. Calls `ended` before anyone can notice.
+    /// Passes bytes on until one end is closed, and then closes the other. Calls `ended` first.
     pub fn run(self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
         let end = self.copy_all(&mut input);
         let event = match (&end, self.from) {
@@ -116,21 +116,22 @@ impl Relay {
         *output = None;
     }
 
-    /// Opens a tap that gets a copy of the bytes, where the system supports it. Tells the recorder first.
+    /// Opens a tap that gets a copy of all bytes, where the system supports it. The recorder learns of it before any
+    /// bytes.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tap, reader) = PipeTap::open(input, output.as_ref()?, ROOM)?;
+        let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;
         self.log.push(LogPieceKind::Tap(self.from, reader), &[]);
         Some(tap)
     }
 
     fn copy_all(&self, input: &mut PipeInput) -> RelayEnd {
-        let mut buffer = vec![0; ROOM];
+        let mut buffer = vec![0; BUFFER_SIZE];
         let mut grown = false;
         let mut tap = self.open_tap(input);
         loop {
             let read = match &tap {
-                Some(tap) => tap.copy(input, ROOM),
+                Some(tap) => tap.copy(input, BUFFER_SIZE),
                 None => input.read(&mut buffer),
             };
             let read = match read {
@@ -154,10 +155,10 @@ impl Relay {
             let Some(output) = output.as_mut() else {
                 return RelayEnd::Stopped;
             };
-            if read >= MUCH && !grown {
+            if read >= GROW_THRESHOLD && !grown {
                 grown = true;
-                input.grow(ROOM);
-                output.grow(ROOM);
+                input.grow(BUFFER_SIZE);
+                output.grow(BUFFER_SIZE);
             }
             let passed = match &tap {
                 Some(tap) => tap.pass(input, output, read),

@@ -1,10 +1,10 @@
-//! Operating system functions for recording, except for pipes.
+//! Functions of the operating system that recording needs, except for pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Creates a file that only its user can read.
+/// Creates a file that only its owner can read.
 pub(super) fn create_private(path: &Path, overwrite: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);

@@ -1,4 +1,4 @@
-//! A tap: a second pipe that gets a copy of what passes from one pipe to another, without copying the bytes.
+//! A tap: a second pipe that gets a copy of the bytes that pass from one pipe to another, made by the kernel.
 //!
 //! Only Linux has this, and only for pipes, which nearly all programs are connected by. Everywhere else the bytes are
 //! read and written.
@@ -8,7 +8,7 @@ use std::io;
 
 use super::pipes::{PipeInput, PipeOutput};
 
-/// The end that the copy is written to.
+/// The end that the kernel copies bytes into.
 #[derive(Debug)]
 pub(super) struct PipeTap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
 
@@ -100,8 +100,8 @@ mod system {
 }
 
 impl PipeTap {
-    /// Opens a tap with this capacity in bytes. Returns it and the end to read from, or `None` if the system has no
-    /// taps.
+    /// Opens a tap with this capacity, in bytes. Returns it and the end to read from, or `None` if the system does not
+    /// support taps.
     pub(super) fn open(
         input: &PipeInput,
         output: &PipeOutput,
@@ -110,13 +110,13 @@ impl PipeTap {
         system::open(input, output, room)
     }
 
-    /// Waits for bytes and for capacity, and copies at most `most` bytes into the tap. Returns their number, which is
-    /// 0 at the end. The bytes are still to be passed on.
+    /// Waits for bytes and for capacity, and copies at most `most` bytes into the tap, without consuming them. Returns
+    /// their number, or 0 at the end.
     pub(super) fn copy(&self, input: &PipeInput, most: usize) -> io::Result<usize> {
         system::copy(&self.0, input, most)
     }
 
-    /// Passes on what was copied.
+    /// Passes on the bytes that were copied.
     pub(super) fn pass(
         &self,
         input: &PipeInput,

@@ -1,4 +1,4 @@
-//! Reads images from the desktop's clipboard. A terminal pastes text only, so a desktop program reads them.
+//! Reads images from the desktop's clipboard, through a desktop program, because terminals paste only text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 /// The time limit for the clipboard program.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum size of an image, in bytes: in base64 it still fits into a message.
-const LONGEST: u64 = 32 * 1024 * 1024;
+/// The maximum size of an image, in bytes. In base64, an image of this size still fits into a message.
+const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The signature at the start of a PNG file.
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// A program that writes the clipboard's image to stdout as PNG.
 struct ClipboardProgram {
@@ -54,7 +54,7 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
     })
 }
 
-/// Writes the clipboard's image to a new file in this directory, with a unique name.
+/// Writes the clipboard's image to a new, uniquely named file in the directory `into`.
 ///
 /// # Errors
 /// Fails if there is no image, or no program that can read it. The error is a message for the user.
@@ -64,7 +64,7 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
         "no desktop clipboard available; drop an image file on the terminal, or attach it",
     )?;
     let name = program.command.first().copied().unwrap_or_default();
-    let read = tokio::time::timeout(PATIENCE, read_image(&program));
+    let read = tokio::time::timeout(TIMEOUT, read_image(&program));
     let image = match read.await {
         Ok(Ok(image)) => image,
         Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
@@ -78,11 +78,11 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
             return Err(format!("cannot read the clipboard: {name} timed out"));
         }
     };
-    if image.len() as u64 > LONGEST {
-        let most = LONGEST / 1024 / 1024;
+    if image.len() as u64 > MAX_IMAGE_BYTES {
+        let most = MAX_IMAGE_BYTES / 1024 / 1024;
         return Err(format!("clipboard image too large (limit: {most} MiB)"));
     }
-    if !image.starts_with(PNG) {
+    if !image.starts_with(PNG_SIGNATURE) {
         return Err("no image on the clipboard".to_owned());
     }
     let keep = |image: Vec<u8>, into: PathBuf| -> io::Result<PathBuf> {
@@ -97,7 +97,7 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
-/// Reads the program's output, up to one byte more than the limit, which shows that it is too long.
+/// Reads the program's output, up to one byte more than the limit, so that an image that is too large is detected.
 async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
     let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())
@@ -109,9 +109,12 @@ async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
         .spawn()?;
     let mut image = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(LONGEST + 1).read_to_end(&mut image).await?;
+        stdout
+            .take(MAX_IMAGE_BYTES + 1)
+            .read_to_end(&mut image)
+            .await?;
     }
-    if image.len() as u64 <= LONGEST {
+    if image.len() as u64 <= MAX_IMAGE_BYTES {
         child.wait().await?;
     }
     Ok(image)

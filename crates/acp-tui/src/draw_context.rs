@@ -1,21 +1,21 @@
-//! Defines the context that all drawing code shares.
+//! The context that all drawing code shares.
 
 use std::path::Path;
 
 use crate::Theme;
 use crate::images::ImageCanvas;
 
-/// The context that all drawing code shares.
+/// The data that all drawing code needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,
-    /// The directory to which the shown file paths are relative.
+    /// The directory that file paths are shown relative to.
     pub(crate) cwd: &'a Path,
-    /// The number of animation steps so far, which selects a spinner's frame.
+    /// The number of animation steps so far. It selects the spinner's frame.
     pub(crate) frame: usize,
     /// The canvas for images, if images are shown.
     pub(crate) images: Option<ImageCanvas>,
 }
 
-/// The frames of the spinner, which shows that something is in progress.
+/// The frames of the spinner, which is shown while something is in progress.
 pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

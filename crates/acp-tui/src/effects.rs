@@ -1,12 +1,13 @@
-//! Performs effects, each in its own task, which ends with an event.
+//! Performs effects. Each effect runs in its own task and ends with an event.
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp::ThreadHandle;
+use acp::client::ClientSession;
 use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
@@ -14,36 +15,40 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::agent::{self, AgentFailure, ChatEnvironment, GRACE, RunningAgent};
-use crate::app::{App, ChatEffect, ChatEvent, TabKey};
+use crate::agent::{
+    self, AgentFailure, ChatEnvironment, ChatNotes, GRACE, QuestionQueue, RunningAgent,
+};
+use crate::app::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey};
 use crate::clipboard;
+use crate::editor::PromptDraft;
 use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The minimum time between two wake-ups for thread changes, so that a stream does not wake the chat for each chunk.
-const PACE: Duration = Duration::from_millis(16);
+/// The minimum time between two wake-ups for a thread's changes, so that a stream does not wake the chat for every
+/// chunk.
+const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The worker that performs effects.
+/// A worker that performs effects.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
     watches: HashMap<TabKey, AbortHandle>,
-    /// The directory for clipboard images, deleted when the chat ends.
+    /// The directory for clipboard images, which is deleted when the chat ends.
     paste_dir: Option<Arc<TempDir>>,
 }
 
 impl EffectWorker {
-    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, around: Arc<ChatEnvironment>) -> Self {
+    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, environment: Arc<ChatEnvironment>) -> Self {
         Self {
             events,
-            environment: around,
+            environment: environment,
             watches: HashMap::new(),
             paste_dir: None,
         }
     }
 
-    /// Starts an effect. Waits only for effects that need the terminal to themselves.
+    /// Starts performing an effect. Waits only for effects that need the terminal to themselves.
     pub(crate) async fn perform(
         &mut self,
         effect: ChatEffect,
@@ -91,7 +96,7 @@ impl EffectWorker {
         Ok(())
     }
 
-    /// Runs work in a task and sends the event that the work ends with.
+    /// Runs a future in a task and sends the event that it returns.
     fn spawn_task(&self, work: impl Future<Output = Option<ChatEvent>> + Send + 'static) {
         let events = self.events.clone();
         tokio::spawn(async move {
@@ -102,48 +107,25 @@ impl EffectWorker {
         });
     }
 
+    /// Starts an effect that does not need the terminal.
     fn start(&self, effect: ChatEffect) {
-        let around = Arc::clone(&self.environment);
         match effect {
             ChatEffect::StartAgent {
                 agent,
                 stamp,
                 spec,
-                desk,
+                questions,
                 notes,
             } => {
-                let events = self.events.clone();
-                self.spawn_task(async move {
-                    let ended = |trouble| {
-                        Some(ChatEvent::AgentEnded {
-                            agent,
-                            stamp,
-                            trouble,
-                        })
-                    };
-                    let process = match agent::spawn(&spec, &around.cwd, &notes) {
-                        Ok(process) => process,
-                        Err(trouble) => return ended(trouble),
-                    };
-                    around.wake.notify_one();
-                    let spawned = ChatEvent::AgentSpawned {
-                        agent,
-                        stamp,
-                        process: Arc::clone(&process),
-                    };
-                    events.send(spawned).await.ok()?;
-                    let link = match agent::connect(&spec, &around, process, &desk, &notes).await {
-                        Ok(link) => link,
-                        Err(trouble) => return ended(trouble),
-                    };
-                    let connected = ChatEvent::AgentConnected {
-                        agent,
-                        stamp,
-                        link: link.clone(),
-                    };
-                    events.send(connected).await.ok()?;
-                    ended(link.wait_ended().await?)
-                });
+                let run = AgentRun {
+                    agent,
+                    stamp,
+                    spec,
+                    questions,
+                    notes,
+                };
+                let environment = Arc::clone(&self.environment);
+                self.spawn_task(run.run(environment, self.events.clone()));
             }
             ChatEffect::StopAgent {
                 process,
@@ -152,83 +134,6 @@ impl EffectWorker {
             } => self.spawn_task(async move {
                 stop_agent(&process, link.as_ref(), grace).await;
                 None
-            }),
-            ChatEffect::OpenSession {
-                tab,
-                link,
-                spec,
-                how,
-                wishes,
-            } => self.spawn_task(async move {
-                let result = link.open(&spec, &around.cwd, &how, &wishes).await;
-                let name = match &how {
-                    SessionSource::Existing(id) => {
-                        let named = read_names(spec.names.clone()).await.into_iter();
-                        named
-                            .rev()
-                            .find(|(_, session)| session == id)
-                            .map(|(name, _)| name)
-                    }
-                    _ => None,
-                };
-                Some(ChatEvent::SessionOpened { tab, result, name })
-            }),
-            ChatEffect::SendPrompt {
-                tab,
-                session,
-                draft,
-            } => self.spawn_task(async move {
-                let takes = session.agent().capabilities().prompt_capabilities.clone();
-                // This reads files.
-                let content = tokio::task::spawn_blocking(move || draft.content(&takes));
-                let why = match content.await {
-                    Ok(Ok(content)) => Ok(content),
-                    Ok(Err(why)) => Err(why.to_string()),
-                    Err(e) => Err(e.to_string()),
-                };
-                let content = match why {
-                    Ok(content) => content,
-                    Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
-                };
-                let result = session.prompt(content).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
-                Some(ChatEvent::TurnEnded { tab, result })
-            }),
-            ChatEffect::CancelTurn { session } => self.spawn_task(async move {
-                // If it fails, the connection is closed, which is reported elsewhere.
-                let _ = session.cancel().await;
-                None
-            }),
-            ChatEffect::SetOption {
-                tab,
-                session,
-                id,
-                value,
-            } => self.spawn_task(async move {
-                let result = session.set_config_option(id, value).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
-                Some(ChatEvent::OptionSet { tab, result })
-            }),
-            ChatEffect::CloseSession { session } => self.spawn_task(async move {
-                // An agent that does not support closing keeps the session open.
-                let _ = session.close().await;
-                None
-            }),
-            ChatEffect::NameSession {
-                tab,
-                names,
-                id,
-                name,
-            } => self.spawn_task(async move {
-                let given = name.clone();
-                let give = tokio::task::spawn_blocking(move || {
-                    names.assign_unless_taken(&given, id.as_str())
-                });
-                let result = match give.await {
-                    Ok(given) => given.map_err(|e| e.to_string()),
-                    Err(e) => Err(e.to_string()),
-                };
-                Some(ChatEvent::SessionNamed { tab, name, result })
             }),
             ChatEffect::ListSessions {
                 agent,
@@ -273,19 +178,64 @@ impl EffectWorker {
                 let result = result.map_err(|e| AgentFailure::of(&e));
                 Some(ChatEvent::LoggedOut { agent, result })
             }),
-            ChatEffect::Export { thread, file } => self.spawn_task(async move {
-                let text = thread.read(crate::export::markdown);
-                let written = tokio::task::spawn_blocking({
-                    let file = file.clone();
-                    move || write_new(&file, &text)
+            other => self.start_in_session(other),
+        }
+    }
+
+    /// Starts an effect that concerns one session, or what is shown of it.
+    fn start_in_session(&self, effect: ChatEffect) {
+        match effect {
+            ChatEffect::OpenSession {
+                tab,
+                link,
+                spec,
+                how,
+                initial_options,
+            } => {
+                let environment = Arc::clone(&self.environment);
+                self.spawn_task(async move {
+                    let result = link
+                        .open(&spec, &environment.cwd, &how, &initial_options)
+                        .await;
+                    let name = read_name(spec.names.clone(), &how).await;
+                    Some(ChatEvent::SessionOpened { tab, result, name })
                 });
-                let file = file.display();
-                Some(ChatEvent::Note(match written.await {
-                    Ok(Ok(())) => format!("saved as {file}"),
-                    Ok(Err(e)) => format!("cannot save {file}: {e}"),
-                    Err(e) => format!("cannot save {file}: {e}"),
-                }))
+            }
+            ChatEffect::SendPrompt {
+                tab,
+                session,
+                draft,
+            } => self.spawn_task(send_prompt(tab, session, draft)),
+            ChatEffect::CancelTurn { session } => self.spawn_task(async move {
+                // If it fails, the connection is closed, which is reported elsewhere.
+                let _ = session.cancel().await;
+                None
             }),
+            ChatEffect::SetOption {
+                tab,
+                session,
+                id,
+                value,
+            } => self.spawn_task(async move {
+                let result = session.set_config_option(id, value).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::OptionSet { tab, result })
+            }),
+            ChatEffect::CloseSession { session } => self.spawn_task(async move {
+                // An agent that does not support closing keeps the session open.
+                let _ = session.close().await;
+                None
+            }),
+            ChatEffect::NameSession {
+                tab,
+                names,
+                id,
+                name,
+            } => self.spawn_task(async move {
+                let result = assign_name(names, id, name.clone()).await;
+                Some(ChatEvent::SessionNamed { tab, name, result })
+            }),
+            ChatEffect::Export { thread, file } => self.spawn_task(export(thread, file)),
             ChatEffect::OpenAddress {
                 tab,
                 question,
@@ -298,18 +248,15 @@ impl EffectWorker {
                     result,
                 })
             }),
-            ChatEffect::DecodeImage(task) => {
-                let key = task.key();
-                self.spawn_task(async move {
-                    let decoded = tokio::task::spawn_blocking(move || task.decode());
-                    Some(ChatEvent::ImageDecoded(match decoded.await {
-                        Ok(done) => done,
-                        Err(_) => DecodeTask::failure(key),
-                    }))
-                });
-            }
-            // Performed where the terminal is accessible.
-            ChatEffect::Redraw
+            ChatEffect::DecodeImage(task) => self.spawn_task(decode_image(task)),
+            // Performed above, or where the terminal is accessible.
+            ChatEffect::StartAgent { .. }
+            | ChatEffect::StopAgent { .. }
+            | ChatEffect::ListSessions { .. }
+            | ChatEffect::DeleteSession { .. }
+            | ChatEffect::LogIn { .. }
+            | ChatEffect::LogOut { .. }
+            | ChatEffect::Redraw
             | ChatEffect::Bell
             | ChatEffect::Copy(_)
             | ChatEffect::Suspend
@@ -347,7 +294,7 @@ impl EffectWorker {
             loop {
                 seen = thread.changed(seen).await;
                 wake.notify_one();
-                tokio::time::sleep(PACE).await;
+                tokio::time::sleep(MIN_WAKE_INTERVAL).await;
             }
         });
         if let Some(before) = self.watches.insert(tab, watch.abort_handle()) {
@@ -355,7 +302,7 @@ impl EffectWorker {
         }
     }
 
-    /// Stops everything that is running and waits for it to end.
+    /// Stops everything that is running and waits until it has ended.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -367,6 +314,125 @@ impl EffectWorker {
         for process in app.processes() {
             process.shutdown(GRACE).await;
         }
+    }
+}
+
+/// An agent to start, and to watch until it ends.
+struct AgentRun {
+    agent: AgentKey,
+    stamp: AgentStart,
+    spec: Arc<AgentSpec>,
+    questions: Arc<QuestionQueue>,
+    notes: Arc<ChatNotes>,
+}
+
+impl AgentRun {
+    /// Starts the agent, connects to it, and waits for its end. Returns the event that reports why it ended.
+    async fn run(
+        self,
+        environment: Arc<ChatEnvironment>,
+        events: mpsc::Sender<ChatEvent>,
+    ) -> Option<ChatEvent> {
+        let Self {
+            agent,
+            stamp,
+            spec,
+            questions,
+            notes,
+        } = self;
+        let ended = |failure| {
+            Some(ChatEvent::AgentEnded {
+                agent,
+                stamp,
+                failure,
+            })
+        };
+        let process = match agent::spawn(&spec, &environment.cwd, &notes) {
+            Ok(process) => process,
+            Err(failure) => return ended(failure),
+        };
+        environment.wake.notify_one();
+        let spawned = ChatEvent::AgentSpawned {
+            agent,
+            stamp,
+            process: Arc::clone(&process),
+        };
+        events.send(spawned).await.ok()?;
+        let link = match agent::connect(&spec, &environment, process, &questions, &notes).await {
+            Ok(link) => link,
+            Err(failure) => return ended(failure),
+        };
+        let connected = ChatEvent::AgentConnected {
+            agent,
+            stamp,
+            link: link.clone(),
+        };
+        events.send(connected).await.ok()?;
+        ended(link.wait_ended().await?)
+    }
+}
+
+/// Sends a prompt and waits for the end of its turn.
+async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) -> Option<ChatEvent> {
+    let takes = session.agent().capabilities().prompt_capabilities.clone();
+    // This reads files.
+    let content = tokio::task::spawn_blocking(move || draft.content(&takes));
+    let why = match content.await {
+        Ok(Ok(content)) => Ok(content),
+        Ok(Err(why)) => Err(why.to_string()),
+        Err(e) => Err(e.to_string()),
+    };
+    let content = match why {
+        Ok(content) => content,
+        Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
+    };
+    let result = session.prompt(content).await;
+    let result = result.map_err(|e| AgentFailure::of(&e));
+    Some(ChatEvent::TurnEnded { tab, result })
+}
+
+/// Decodes an image on a thread that may block.
+async fn decode_image(task: DecodeTask) -> Option<ChatEvent> {
+    let key = task.key();
+    let decoded = tokio::task::spawn_blocking(move || task.decode());
+    Some(ChatEvent::ImageDecoded(match decoded.await {
+        Ok(done) => done,
+        Err(_) => DecodeTask::failure(key),
+    }))
+}
+
+/// Saves a thread as a new Markdown file.
+async fn export(thread: ThreadHandle, file: PathBuf) -> Option<ChatEvent> {
+    let text = thread.read(crate::export::markdown);
+    let written = tokio::task::spawn_blocking({
+        let file = file.clone();
+        move || write_new(&file, &text)
+    });
+    let file = file.display();
+    Some(ChatEvent::Note(match written.await {
+        Ok(Ok(())) => format!("saved as {file}"),
+        Ok(Err(e)) => format!("cannot save {file}: {e}"),
+        Err(e) => format!("cannot save {file}: {e}"),
+    }))
+}
+
+/// Reads the name of a session that existed before, if it has one. If it has several, returns the last.
+async fn read_name(names: Option<SessionNames>, source: &SessionSource) -> Option<String> {
+    let SessionSource::Existing(id) = source else {
+        return None;
+    };
+    let named = read_names(names).await.into_iter();
+    let mut named = named.rev().filter(|(_, session)| session == id);
+    named.next().map(|(name, _)| name)
+}
+
+/// Gives a session a name, unless another session has it.
+async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result<(), String> {
+    let assigned =
+        tokio::task::spawn_blocking(move || names.assign_unless_taken(&name, id.as_str()));
+    match assigned.await {
+        Ok(assigned) => assigned.map_err(|e| e.to_string()),
+        Err(e) => Err(e.to_string()),
     }
 }
 
@@ -390,7 +456,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     }
 }
 
-/// Writes a new file without ever overwriting an existing one.
+/// Writes a new file. Fails if the file exists.
 fn write_new(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
@@ -425,7 +491,7 @@ async fn log_in_in_terminal(
         Ok(exit) if exit.success() => Ok(()),
         Ok(exit) => Err(AgentFailure::Rejected(format!("the agent failed ({exit})"))),
         Err(e) => Err(AgentFailure::Rejected(format!(
-            "cannot start the agent's program: {e}"
+            "cannot start the login program: {e}"
         ))),
     }
 }
@@ -437,7 +503,7 @@ const EDITORS: &[&str] = if cfg!(windows) {
     &["vi", "nano"]
 };
 
-/// Returns the command line of the configured editor, or of an installed one.
+/// Returns the command line of the configured editor, or else of an installed one.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)
@@ -452,12 +518,12 @@ fn editor_command() -> Option<String> {
     })
 }
 
-/// Edits text in the user's own editor.
+/// Lets the user edit text in their own editor.
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
-            "no editor found: set VISUAL or EDITOR ({} not found either)",
-            EDITORS.join(" or ")
+            "no editor found: set VISUAL or EDITOR (tried {})",
+            EDITORS.join(", ")
         ));
     };
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");

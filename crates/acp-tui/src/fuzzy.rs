@@ -1,4 +1,4 @@
-//! Fuzzy search: finds matching items, best first, and the letters that matched.
+//! Fuzzy search: finds the items that match a filter, best first, and the letters that matched.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -6,16 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A match.
+/// An item that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FuzzyMatch {
-    /// The item's index among all items.
+    /// The index of the item.
     pub(crate) index: usize,
-    /// The indexes of the letters (graphemes) that matched, in order.
+    /// The indices of the matched grapheme clusters, in order.
     pub(crate) letters: Vec<u32>,
 }
 
-/// Returns the items that match `filter`, best first; equal matches keep their order.
+/// Returns the items that match `filter`, best first. Equal matches keep their order.
 ///
 /// Returns all items if the filter is empty. The filter's words may match in any order.
 pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<FuzzyMatch> {
@@ -48,7 +48,7 @@ pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Splits text into spans, with the matched letters in their own style.
+/// Splits text into spans and styles the matched letters.
 ///
 /// `first` is the index of the text's first letter.
 pub(crate) fn marked(

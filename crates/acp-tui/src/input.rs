@@ -6,16 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The symbol shown for a line feed, so that everything stays on one line.
+/// The symbol that stands for a line feed, so that the text stays on one line.
 const LINE_FEED: &str = "⏎";
-/// The symbol shown for each letter of a secret.
-const SECRET: &str = "•";
+/// The symbol that stands for each letter of masked text.
+const MASK: &str = "•";
 
 /// A single-line text input.
 #[derive(Clone)]
 pub(crate) struct LineInput {
     text: String,
-    /// The byte position where the next letter is inserted, always between two graphemes.
+    /// The cursor's byte position, always on a grapheme boundary.
     cursor: usize,
     /// The maximum length of the input, in bytes.
     limit: usize,
@@ -26,13 +26,13 @@ pub(crate) struct LineInput {
 /// The effect of a key on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputOutcome {
-    /// No effect: the key is not for the line.
+    /// The line does not use this key.
     Ignored,
-    /// The cursor moved, or is already at the end that the key moves to.
+    /// The cursor moved, or was already at the end that the key moves to.
     Moved,
     /// The text has changed.
     Changed,
-    /// Only part of the inserted text fits.
+    /// Only part of the inserted text fit.
     Full,
 }
 
@@ -90,7 +90,7 @@ impl LineInput {
         edit
     }
 
-    /// Returns the end of the grapheme that contains `at`, or `at` itself if it is a boundary.
+    /// Returns `at` if it is a grapheme boundary, or else the end of the grapheme that contains it.
     fn boundary(&self, at: usize) -> usize {
         let mut ends = self.text.grapheme_indices(true).map(|(begin, _)| begin);
         ends.find(|begin| *begin >= at).unwrap_or(self.text.len())
@@ -139,7 +139,7 @@ impl LineInput {
         InputOutcome::Moved
     }
 
-    /// Handles a key as a shell does.
+    /// Handles a key, with the bindings of a shell.
     pub(crate) fn key(&mut self, key: KeyEvent) -> InputOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -177,7 +177,7 @@ impl LineInput {
         let room = width.saturating_sub(1);
         let shown = |grapheme: &str| -> String {
             match grapheme {
-                _ if self.secret => SECRET.to_owned(),
+                _ if self.secret => MASK.to_owned(),
                 "\n" | "\r\n" => LINE_FEED.to_owned(),
                 grapheme if grapheme.cell_width() == 0 => "\u{fffd}".to_owned(),
                 grapheme => grapheme.to_owned(),
@@ -211,7 +211,7 @@ impl LineInput {
     }
 }
 
-/// Omits the text, which may be secret.
+/// Omits the text from the output, because it may be secret.
 impl std::fmt::Debug for LineInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Input")

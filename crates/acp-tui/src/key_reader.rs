@@ -10,18 +10,18 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
-/// The maximum number of buffered input events.
-const WAITING: usize = 256;
+/// The capacity of the event buffer.
+const EVENT_CAPACITY: usize = 256;
 
-/// The time limit for the reader to stop. It is reached only if the terminal has been closed.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time limit for stopping the reader. It is reached only if the terminal has been closed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A source of input events that can also be polled without waiting.
+/// A reader of input events.
 pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
-    /// The sender that stops the thread when dropped.
+    /// Stops the thread when dropped.
     stop: Option<oneshot::Sender<()>>,
-    /// The receiver that resolves when the thread has stopped.
+    /// Resolves when the thread has stopped.
     stopped: oneshot::Receiver<()>,
 }
 
@@ -35,11 +35,11 @@ impl KeyReader {
         }
     }
 
-    /// Starts reading input after the earlier events in `before`, which come first.
+    /// Starts reading input. The events in `before` are returned first.
     ///
     /// If no thread can be started, the input ends at once.
     pub(crate) fn read(before: Vec<Event>) -> Self {
-        let (sender, events) = mpsc::channel(WAITING);
+        let (sender, events) = mpsc::channel(EVENT_CAPACITY);
         let (stop, stopping) = oneshot::channel::<()>();
         let (ended, stopped) = oneshot::channel();
         let reading = async move {
@@ -70,15 +70,15 @@ impl KeyReader {
         self.events.recv().await
     }
 
-    /// Returns an event that has already been read, if there is one.
+    /// Returns an event that has already been read, without waiting.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
-    /// Stops reading and waits, so that other programs can read the input.
+    /// Stops reading and waits for the thread, so that other programs can read the input.
     pub(crate) async fn stop(&mut self) {
         self.stop = None;
-        let _ = tokio::time::timeout(PATIENCE, &mut self.stopped).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.stopped).await;
     }
 }
 

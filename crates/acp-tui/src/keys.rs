@@ -69,7 +69,7 @@ impl FromStr for KeyChord {
             }
             _ => {
                 let lower = rest.to_ascii_lowercase();
-                let named = NAMED.iter().find(|(name, _)| *name == lower);
+                let named = NAMED_KEYS.iter().find(|(name, _)| *name == lower);
                 let numbered = || {
                     let n = lower.strip_prefix('f')?.parse::<u8>().ok()?;
                     (1..=12).contains(&n).then_some(KeyCode::F(n))
@@ -85,7 +85,7 @@ impl FromStr for KeyChord {
 }
 
 /// The names of keys that are not letters.
-const NAMED: &[(&str, KeyCode)] = &[
+const NAMED_KEYS: &[(&str, KeyCode)] = &[
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
     ("tab", KeyCode::Tab),
@@ -113,7 +113,7 @@ impl fmt::Display for KeyChord {
                 f.write_str(name)?;
             }
         }
-        if let Some((name, _)) = NAMED.iter().find(|(_, code)| *code == self.code) {
+        if let Some((name, _)) = NAMED_KEYS.iter().find(|(_, code)| *code == self.code) {
             return f.write_str(match *name {
                 "enter" => "Enter",
                 "esc" => "Esc",
@@ -144,7 +144,7 @@ impl fmt::Display for KeyChord {
 
 macro_rules! actions {
     ($($action:ident $name:literal $about:literal [$($key:literal),*];)*) => {
-        /// An action that a key or a command palette entry performs.
+        /// An action of the chat, bound to keys and listed in the command palette.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum KeyAction {
@@ -152,7 +152,7 @@ macro_rules! actions {
         }
 
         impl KeyAction {
-            /// All actions, in the order of the help.
+            /// All actions, in the order of the help page.
             pub const ALL: &'static [Self] = &[$(Self::$action),*];
 
             /// Returns the action's name in the configuration.
@@ -167,7 +167,7 @@ macro_rules! actions {
                 match self { $(Self::$action => $about,)* }
             }
 
-            /// Returns the names of all actions.
+            /// Returns the names of all actions, separated by commas.
             fn names() -> String {
                 let names = Self::ALL.iter().map(|action| action.name());
                 names.collect::<Vec<_>>().join(", ")
@@ -183,41 +183,41 @@ macro_rules! actions {
 actions! {
     Palette "palette" "Command palette" ["ctrl-p"];
     Help "help" "Help" ["f1"];
-    Cancel "cancel" "Cancel the turn" ["ctrl-c"];
+    Cancel "cancel" "Cancel turn" ["ctrl-c"];
     FocusThread "focus-thread" "Switch between conversation and prompt" ["tab"];
     ScrollUp "scroll-up" "Scroll up one page" ["pageup"];
     ScrollDown "scroll-down" "Scroll down one page" ["pagedown"];
-    ToTop "top" "Go to the top" ["ctrl-home"];
-    ToEnd "end" "Go to the bottom" ["ctrl-end"];
+    ToTop "top" "Go to top" ["ctrl-home"];
+    ToEnd "end" "Go to bottom" ["ctrl-end"];
     NewTab "new-tab" "New session in a new tab" ["ctrl-t"];
     NextTab "next-tab" "Next tab" ["alt-right", "ctrl-pagedown"];
     PreviousTab "previous-tab" "Previous tab" ["alt-left", "ctrl-pageup"];
     CloseTab "close-tab" "Close tab" ["alt-w"];
     Sessions "sessions" "Sessions: open, fork, delete" ["ctrl-o"];
-    Fork "fork" "Fork this session" [];
+    Fork "fork" "Fork session" [];
     Rename "rename" "Rename session" ["f2"];
     Agents "agents" "New session with another agent" ["alt-a"];
     NextMode "next-mode" "Next mode" ["shift-tab"];
     Modes "modes" "Select mode" ["alt-m"];
     Models "models" "Select model" ["alt-p"];
-    Options "options" "Session options" ["alt-o"];
+    Options "options" "Change session option" ["alt-o"];
     ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
-    DiffLayout "diff-layout" "Toggle unified and side-by-side diffs" ["alt-d"];
-    Plan "plan" "Toggle plan" ["alt-l"];
+    DiffLayout "diff-layout" "Change diff layout" ["alt-d"];
+    Plan "plan" "Show or hide plan" ["alt-l"];
     Editor "editor" "Edit prompt in $EDITOR" ["ctrl-g"];
-    Attach "attach" "Attach a file" [];
+    Attach "attach" "Attach file" [];
     PasteImage "paste-image" "Paste image from clipboard" ["ctrl-v"];
     Export "export" "Save conversation as Markdown" [];
     Login "login" "Log in" ["f6"];
     Logout "logout" "Log out" [];
     Restart "restart" "Restart agent" ["f5"];
     AgentOutput "printed" "Show agent log" ["f4"];
-    Suspend "suspend" "Suspend to the shell" ["ctrl-z"];
+    Suspend "suspend" "Suspend to shell" ["ctrl-z"];
     Redraw "redraw" "Redraw screen" ["ctrl-l"];
     Quit "quit" "Quit" ["ctrl-q"];
 }
 
-/// The actions that keys are bound to.
+/// The bindings of keys to actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBindings(Vec<(KeyChord, KeyAction)>);
 
@@ -238,7 +238,7 @@ pub enum KeyBindingsError {
     },
 }
 
-/// Suggests an action for an unknown name.
+/// Suggests the action with the most similar name.
 fn suggest_action(name: &str) -> String {
     let names: Vec<&str> = KeyAction::ALL.iter().map(|action| action.name()).collect();
     let nearest = similar::get_close_matches(name, &names, 1, 0.6);
@@ -259,7 +259,7 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// Binds an action to these keys instead of its current ones, or to none if `keys` is empty.
+    /// Binds an action to these keys instead of its current ones. If `keys` is empty, no key is bound to it.
     ///
     /// A key that was bound to another action is rebound.
     ///
@@ -280,7 +280,7 @@ impl KeyBindings {
         Ok(())
     }
 
-    /// Returns the action that a key is bound to.
+    /// Returns the action that a key is bound to, if any.
     #[must_use]
     pub fn action(&self, key: KeyEvent) -> Option<KeyAction> {
         let key = KeyChord::from(key);
@@ -288,7 +288,7 @@ impl KeyBindings {
         bound.map(|(_, action)| *action)
     }
 
-    /// Returns the first key that is bound to an action.
+    /// Returns the first key that is bound to an action, if any.
     #[must_use]
     pub fn key(&self, action: KeyAction) -> Option<KeyChord> {
         let bound = self.0.iter().find(|(_, bound)| *bound == action);

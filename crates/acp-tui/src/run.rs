@@ -1,4 +1,4 @@
-//! The main loop: receives events, updates the state, performs effects, and draws when necessary.
+//! The main loop: receives events, updates the state, performs effects, and redraws when necessary.
 
 use std::io;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::terminal::ChatTerminal;
 use crate::text::highlight;
 
 /// The capacity of the event channel. Senders wait while it is full.
-const EVENTS: usize = 256;
+const EVENT_CAPACITY: usize = 256;
 
-/// The minimum time between two frames, unless the change comes from the user's input.
-const FRAME: Duration = Duration::from_millis(16);
+/// The minimum time between two frames, except for changes caused by the user's input.
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The delay after a frame before more of a long text is laid out, which leaves as much time for everything else.
-const SLICE: Duration = Duration::from_millis(4);
+/// The delay after a frame before more of a long text is laid out, which leaves time for other work.
+const LAYOUT_DELAY: Duration = Duration::from_millis(4);
 
-/// The time between two steps of an animation.
-const TICK: Duration = Duration::from_millis(100);
+/// The interval between two animation steps.
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The maximum number of events that are handled before the changes are drawn.
-const BATCH: usize = 64;
+/// The maximum number of events handled before the screen is redrawn.
+const MAX_BATCH: usize = 64;
 
-/// The reason why a chat ended with an error.
+/// An error that ended a chat.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
@@ -41,7 +41,7 @@ pub enum ChatError {
     NoAgent,
 }
 
-/// Runs a chat until the user quits it or the terminal is closed.
+/// Runs a chat until the user quits or the terminal is closed.
 ///
 /// # Errors
 /// Fails if the terminal cannot be used or no agent is configured.
@@ -50,7 +50,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
         return Err(ChatError::NoAgent);
     }
     let wake = Arc::new(Notify::new());
-    let (sender, mut events) = mpsc::channel(EVENTS);
+    let (sender, mut events) = mpsc::channel(EVENT_CAPACITY);
     let mut screen = ChatTerminal::take(setup.mouse, setup.images, setup.theme.colors)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
     let mut resized = ResizeListener::listen()?;
@@ -63,7 +63,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     let mut drawn = Instant::now();
     // The first drawing is due at once.
     let mut due = Some(drawn);
-    let mut tick = tokio::time::interval(TICK);
+    let mut tick = tokio::time::interval(TICK_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !app.should_quit() {
         if due.is_some_and(|due| due <= Instant::now()) {
@@ -81,7 +81,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
                 app.set_canvas(screen.listen().await);
             }
             if app.is_unfinished() {
-                due = Some(drawn + SLICE);
+                due = Some(drawn + LAYOUT_DELAY);
             }
         }
         let moving = app.is_moving();
@@ -108,21 +108,14 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
             event,
             ChatEvent::Key(_) | ChatEvent::Paste(_) | ChatEvent::Mouse(_) | ChatEvent::Resized
         );
-        let soon = if typed { Instant::now() } else { drawn + FRAME };
+        let soon = if typed {
+            Instant::now()
+        } else {
+            drawn + FRAME_INTERVAL
+        };
         due = Some(due.map_or(soon, |due| due.min(soon)));
         let mut effects = app.update(event);
-        // Events that have arrived in the meantime are drawn together with this one.
-        for _ in 0..BATCH {
-            let Some(input) = screen.next_now() else {
-                break;
-            };
-            if let Some(event) = crate::run::to_chat_event(input) {
-                if matches!(event, ChatEvent::Resized) {
-                    app.set_canvas(screen.canvas());
-                }
-                effects.extend(app.update(event));
-            }
-        }
+        effects.extend(update_with_pending_input(&mut app, &mut screen));
         for effect in effects {
             worker.perform(effect, &mut screen).await?;
         }
@@ -131,6 +124,23 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     drop(screen);
     worker.end(&app).await;
     Ok(())
+}
+
+/// Handles the input that has arrived since the last event, so that both are drawn together.
+fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
+    let mut effects = Vec::new();
+    for _ in 0..MAX_BATCH {
+        let Some(input) = screen.next_now() else {
+            break;
+        };
+        if let Some(event) = to_chat_event(input) {
+            if matches!(event, ChatEvent::Resized) {
+                app.set_canvas(screen.canvas());
+            }
+            effects.extend(app.update(event));
+        }
+    }
+    effects
 }
 
 fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
@@ -147,7 +157,7 @@ fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
     })
 }
 
-/// Converts terminal input to an event, or returns `None` if the input is irrelevant.
+/// Converts terminal input to an event. Returns `None` for input that the chat does not use.
 fn to_chat_event(input: Input) -> Option<ChatEvent> {
     match input {
         Input::Key(key) => Some(ChatEvent::Key(key)),
@@ -165,7 +175,7 @@ async fn sleep_until_due(due: Option<Instant>) {
     }
 }
 
-/// A listener for changes of the terminal's size.
+/// A listener for changes in the terminal's size.
 ///
 /// The key reader reports these as well, but not if a key was pressed at the same time: it reads the key, and then
 /// waits for a signal that has already arrived.
@@ -219,7 +229,8 @@ fn listen_for_end() -> io::Result<EndListener> {
     Ok(EndListener {})
 }
 
-/// Resolves when the terminal is closed. Only processes of the terminal's session get a signal for that.
+/// Returns a receiver that resolves when the terminal is closed. Needed because only processes in the terminal's
+/// session get a signal for that.
 #[cfg(unix)]
 fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     use rustix::event::{PollFd, PollFlags, poll};

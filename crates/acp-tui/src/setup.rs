@@ -1,4 +1,4 @@
-//! The settings that a chat is started with.
+//! The settings of a chat.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub struct AgentSpec {
     pub name: String,
     /// The command that starts the agent.
     pub command: AgentCommand,
-    /// The hook that sandboxes the agent's command when the agent is started.
+    /// The hook that sandboxes the agent's command.
     pub sandbox_hook: SandboxHook,
     /// The options of the agent's connection, such as protocol versions and limits.
     pub options: acp::Options,
@@ -27,20 +27,20 @@ pub struct AgentSpec {
     pub mcp_servers: Vec<McpServer>,
     /// The mode and config options to set in the agent's new sessions.
     pub initial_options: InitialOptions,
-    /// The command that installs the agent, if known; it is shown, never run.
+    /// The command that installs the agent, if known. It is shown but never run.
     pub install: Option<String>,
-    /// The hook that returns advice about the agent's errors.
+    /// The source of advice about the agent's errors.
     pub hint: HintSource,
     /// Whether the agent is trusted to ask for permission itself.
     ///
     /// Such an agent asks about everything that its mode and the rules do not allow, and is bound by the policy.
     /// Actions that it performs through the client are then not asked about a second time.
     pub asks: bool,
-    /// The stored names of the agent's sessions in the chat's directory, if names are stored.
+    /// The stored names of the agent's sessions in this directory, or `None` if names are not stored.
     pub names: Option<SessionNames>,
 }
 
-/// A hook that returns advice about an agent's error message.
+/// A function that returns advice about an agent's error message.
 ///
 /// For example: an API key that the agent requires is set here but is not passed on to it.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ pub struct HintSource(Option<Arc<HintFn>>);
 type HintFn = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
 
 impl HintSource {
-    /// Creates a hook. `hint` receives the agent's message, and whether the agent requires a login.
+    /// Creates a source from a function, which receives the agent's message and whether the agent requires a login.
     pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hint)))
     }
@@ -65,14 +65,14 @@ impl fmt::Debug for HintSource {
     }
 }
 
-/// A hook that sandboxes an agent's command when the agent is started, and returns notes for the user.
+/// A hook that sandboxes an agent's command before the agent is started, and returns notes for the user.
 #[derive(Clone, Default)]
 pub struct SandboxHook(Option<Arc<SandboxFn>>);
 
 type SandboxFn = dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
 
 impl SandboxHook {
-    /// Creates a hook that confines commands.
+    /// Creates a hook from a function that sandboxes commands.
     ///
     /// `sandbox_hook` returns the confined command and notes for the user, or the reason why there can be no sandbox.
     /// It may read and write files.
@@ -100,7 +100,7 @@ impl fmt::Debug for SandboxHook {
 }
 
 impl AgentSpec {
-    /// Creates the specification of an agent that this command starts.
+    /// Creates the specification of an agent with this name and command.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
         Self {
             name: name.into(),
@@ -117,59 +117,59 @@ impl AgentSpec {
     }
 }
 
-/// The mode and config options to set in a session once it is open, whether new or existing.
+/// The mode and config options to set in a session when it is opened, whether new or existing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {
-    /// The id of the mode.
+    /// The mode's id.
     pub mode: Option<String>,
-    /// The ids and values of config options.
+    /// The config options to set, as pairs of id and value.
     pub config: Vec<(String, String)>,
 }
 
-/// The source of a session.
+/// Where a session comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSource {
     /// A new session.
     New,
-    /// An existing session, loaded with a replay, or resumed if the agent does not support loading.
+    /// An existing session. It is loaded with a replay, or resumed if the agent cannot load sessions.
     Existing(SessionId),
     /// A new session that starts as a copy of this one.
     Fork(SessionId),
 }
 
-/// The settings that a chat is started with.
+/// The settings of a chat.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ChatSetup {
-    /// The available agents; the first one is started.
+    /// The available agents. The first one is started immediately.
     pub agents: Vec<AgentSpec>,
     /// The agents' working directory, an absolute path.
     pub cwd: PathBuf,
-    /// The permissions of the agents.
+    /// The permissions that apply to the agents.
     pub permissions: Permissions,
-    /// The sandbox for commands that the client runs for the agents, if they are confined.
+    /// The sandbox for commands that the client runs for the agents, or `None` to run them without one.
     pub sandbox: Option<Sandbox>,
     /// The environment of these commands.
     pub environment: Environment,
-    /// The source of the session in the first tab.
+    /// The session to open in the first tab.
     pub session_source: SessionSource,
-    /// The name for this session, if the session is new.
+    /// The name to give this session if it is new.
     pub name: Option<String>,
-    /// The mode and config options for this session; they take precedence over the agent's own [`InitialOptions`].
+    /// The mode and config options for this session. They take precedence over the agent's own [`InitialOptions`].
     pub initial_options: InitialOptions,
     /// The first prompt, if any.
     pub prompt: Option<String>,
-    /// The file with the prompt history, if it is stored.
+    /// The file for the prompt history, or `None` to store none.
     pub history: Option<PathBuf>,
     /// The key bindings.
     pub keys: KeyBindings,
-    /// The theme.
+    /// The color theme.
     pub theme: Theme,
-    /// The method for showing images.
+    /// How images are displayed.
     pub images: Images,
-    /// Whether the chat uses the mouse. If so, selecting text in the terminal requires a modifier key.
+    /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
 

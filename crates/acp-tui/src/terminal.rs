@@ -17,21 +17,21 @@ use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect, is_guarded, ki
 use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
-/// Whether the terminal's state has been changed, so that a panic can restore it.
+/// Whether the terminal's state has been changed and the panic hook must restore it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static HOOK: Once = Once::new();
 
 /// The size of the output buffer, in bytes.
-const DRAWING: usize = 32 * 1024;
+const OUTPUT_BUFFER_SIZE: usize = 32 * 1024;
 
-/// The user's terminal, with ratatui's copy of its contents.
+/// The user's terminal while the chat runs, with ratatui's copy of its contents.
 pub(crate) struct ChatTerminal {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     key_reader: KeyReader,
     /// The terminal's image support, as far as it is known.
     image_support: ImageSupport,
-    /// The cell size that the terminal has reported.
+    /// The cell size that the terminal reported.
     cell_size: Option<PixelSize>,
     mouse: bool,
     title: String,
@@ -59,7 +59,7 @@ impl ChatTerminal {
             query::ask(&mut io::stdout())?;
         }
         // One large write per drawing, or a few, rather than one per kilobyte.
-        let out = BufWriter::with_capacity(DRAWING, io::stdout());
+        let out = BufWriter::with_capacity(OUTPUT_BUFFER_SIZE, io::stdout());
         let terminal = ratatui::Terminal::new(CrosstermBackend::new(out));
         match terminal {
             Ok(terminal) => Ok(Self {
@@ -97,7 +97,7 @@ impl ChatTerminal {
         self.canvas()
     }
 
-    /// Returns the canvas for images. Call it again when the terminal's size or font may have changed.
+    /// Returns the canvas for images. Call it again after the terminal's size or font may have changed.
     pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
         match self.image_support {
             ImageSupport::Known(way) => {
@@ -107,7 +107,7 @@ impl ChatTerminal {
         }
     }
 
-    /// Draws inside a synchronized update to avoid flicker.
+    /// Draws a frame inside a synchronized update, which avoids flicker.
     pub(crate) fn draw(
         &mut self,
         draw: impl FnOnce(&mut ratatui::Frame<'_>) -> io::Result<()>,
@@ -186,16 +186,16 @@ impl Drop for ChatTerminal {
     }
 }
 
-/// The sequence that saves the state of alternate scroll (mode 1007) and turns it off.
+/// The sequence that saves the state of alternate scroll (mode 1007) and turns the mode off.
 ///
 /// With it on, many terminals send arrow keys for the wheel on the alternate screen when the program does not use the
 /// mouse; the wheel would then walk through the prompt history.
-const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
+const SAVE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
-/// The sequence that turns alternate scroll on, then restores its saved state.
+/// The sequence that turns alternate scroll on and then restores its saved state.
 ///
 /// Most terminals that cannot save the state start with it on.
-const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
+const RESTORE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
@@ -207,14 +207,14 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
         out,
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
     )?;
-    out.write_all(KEEP_WHEEL)?;
+    out.write_all(SAVE_ALTERNATE_SCROLL)?;
     if mouse {
         execute!(out, EnableMouseCapture)?;
     }
     out.flush()
 }
 
-/// Restores the terminal to its original state. Does nothing if it is already restored.
+/// Restores the terminal's original state. Does nothing if it is already restored.
 fn restore_terminal() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -224,7 +224,7 @@ fn restore_terminal() {
     // Each on its own: if one fails, the others may still succeed.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
-    let _ = out.write_all(GIVE_WHEEL);
+    let _ = out.write_all(RESTORE_ALTERNATE_SCROLL);
     let _ = execute!(
         out,
         DisableBracketedPaste,
@@ -234,7 +234,7 @@ fn restore_terminal() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Returns the size of a cell, if the system knows it.
+/// Returns the size of a cell in pixels, if the system knows it.
 fn cell_size() -> Option<PixelSize> {
     let size = terminal::window_size().ok()?;
     let pixels = |all: u16, cells: u16| all.checked_div(cells).filter(|pixels| *pixels > 0);

@@ -1,4 +1,4 @@
-//! The theme: styles for the elements of the screen, by meaning.
+//! The theme, which assigns a style to each kind of element on the screen.
 
 pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};
@@ -6,8 +6,8 @@ use ratatui::style::{Color, Modifier, Style};
 /// The number of colors that the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Colors {
-    /// No colors, because the terminal has none or the user wants none (`NO_COLOR`): bold, dim, underlined and reversed
-    /// text only.
+    /// No colors, only bold, dim, underlined and reversed text. Used if the terminal has no colors or `NO_COLOR` is
+    /// set.
     None,
     /// The 16 colors of the user's own palette.
     #[default]
@@ -16,11 +16,11 @@ pub enum Colors {
     Full,
 }
 
-/// A style for each element of the screen. Nothing else chooses colors.
+/// The styles of all elements on the screen. Nothing else chooses colors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
-    /// The background behind the text.
+    /// The terminal's background, dark or light.
     pub background: Background,
     /// The number of available colors.
     pub colors: Colors,
@@ -30,11 +30,11 @@ pub struct Theme {
     pub dim: Style,
     /// Emphasized text.
     pub strong: Style,
-    /// Elements to be found at a glance: the active tab, keys that can be pressed.
+    /// Elements that users look for: the active tab, keys that can be pressed.
     pub accent: Style,
-    /// Success.
+    /// Successful results.
     pub good: Style,
-    /// Failure.
+    /// Failures.
     pub bad: Style,
     /// Warnings.
     pub warn: Style,
@@ -44,11 +44,11 @@ pub struct Theme {
     pub thought: Style,
     /// Borders and separators.
     pub border: Style,
-    /// The border of whatever has the focus.
+    /// The border of the focused element.
     pub focus: Style,
     /// The selected entry of a list.
     pub selected: Style,
-    /// The letters that matched a filter.
+    /// Letters that matched a filter.
     pub matched: Style,
     /// Headings.
     pub heading: Style,
@@ -58,13 +58,13 @@ pub struct Theme {
     pub link: Style,
     /// Quotations.
     pub quote: Style,
-    /// A line that a diff adds.
+    /// A line added by a diff.
     pub added: Style,
-    /// A line that a diff removes.
+    /// A line removed by a diff.
     pub removed: Style,
-    /// A word that has changed in an added line.
+    /// A changed word in an added line.
     pub added_word: Style,
-    /// A word that has changed in a removed line.
+    /// A changed word in a removed line.
     pub removed_word: Style,
 }
 

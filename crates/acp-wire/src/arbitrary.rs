@@ -1,10 +1,10 @@
-//! Values that `arbitrary` cannot derive.
+//! Functions that generate field values for which `Arbitrary` cannot be derived.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;
 
-/// Returns any JSON value that every reader keeps unchanged: numbers are whole, and there is no `null`, which stands
-/// for absent.
+/// Returns a random JSON value that survives a round trip through every reader: its numbers are whole, and it contains
+/// no `null`, which readers take for an absent value.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let kinds = if depth == 0 { 2 } else { 4 };
     Ok(match u.int_in_range(0..=kinds)? {
@@ -50,7 +50,7 @@ pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<c
     })
 }
 
-/// Like [`option_value`], but also returns `null`, for fields where it is a value.
+/// Like [`option_value`], but also returns `null`, for fields in which `null` has a meaning.
 pub(crate) fn clearable_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
     Ok(if u.ratio(1, 8)? {
         Some(Value::Null)
@@ -71,7 +71,7 @@ pub(crate) fn option_not_negative(u: &mut Unstructured<'_>) -> Result<Option<i64
     option(u, |u| u.int_in_range(0..=i64::MAX))
 }
 
-/// Returns a non-empty list.
+/// Returns a list of at least one random item.
 pub(crate) fn non_empty_list<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
     let mut items: Vec<T> = u.arbitrary()?;
     if items.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn option_non_empty_list<'a, T: Arbitrary<'a>>(
     option(u, non_empty_list)
 }
 
-/// Returns a non-empty text.
+/// Returns a random string that is not empty.
 pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
     let text = String::arbitrary(u)?;
     Ok(if text.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
     })
 }
 
-/// Returns a finite number, because JSON has no others.
+/// Returns a random finite number. JSON has no infinity and no NaN.
 pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
     // Quarters are exact in binary, so that all readers agree on the last digit.
     Ok(f64::from(i32::arbitrary(u)?) / 4.0)
@@ -106,7 +106,7 @@ pub(crate) fn option_finite(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
     option(u, finite)
 }
 
-/// Returns a number from 0 to 1, or `None`.
+/// Returns a random number from 0 to 1, or `None`.
 pub(crate) fn option_share(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
     option(u, |u| Ok(f64::from(u8::arbitrary(u)? / 4) / 64.0))
 }

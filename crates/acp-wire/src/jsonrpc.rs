@@ -12,16 +12,16 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// The id of a request, chosen by the sender.
+/// The id of a request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum RequestId {
     /// `null`: the id of a response to a message that could not be read.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Null,
-    /// A number.
+    /// A numeric id.
     Number(i64),
-    /// A string.
+    /// A string id.
     String(String),
 }
 
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for RequestId {
     }
 }
 
-/// An id as received, which may be invalid.
+/// A received id, which may be invalid.
 enum Id {
     Valid(RequestId),
     Invalid,
@@ -113,15 +113,15 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// The error of a response: the specification's page Overview, "Error Handling".
+/// The error of a response. See the specification's page "Overview", "Error Handling".
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Error {
-    /// The error code, for programs; see the constants.
+    /// The error code, for programs. See the constants of this type.
     pub code: i32,
     /// The error message, for users.
     pub message: String,
-    /// Additional data.
+    /// Additional data about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -133,27 +133,27 @@ impl crate::lenient::Lenient for Error {
 }
 
 impl Error {
-    /// The agent supports no version as old as the requested one; newer than the schema of August 2026.
-    /// `data.supported` lists the supported versions.
+    /// The agent supports neither the requested protocol version nor an older one. `data.supported` lists the versions
+    /// that it supports. Newer than the schema of August 2026.
     pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
     /// The input is not JSON.
     pub const PARSE_ERROR: i32 = -32700;
-    /// The input is JSON but not a request.
+    /// The input is JSON, but not a valid request.
     pub const INVALID_REQUEST: i32 = -32600;
     /// The method does not exist.
     pub const METHOD_NOT_FOUND: i32 = -32601;
     /// The params do not match the method.
     pub const INVALID_PARAMS: i32 = -32602;
-    /// An internal error.
+    /// The receiver failed to process the request.
     pub const INTERNAL_ERROR: i32 = -32603;
     /// The request was cancelled.
     pub const REQUEST_CANCELLED: i32 = -32800;
-    /// Authentication is required first.
+    /// The client must authenticate first.
     pub const AUTH_REQUIRED: i32 = -32000;
     /// A file or other resource does not exist.
     pub const RESOURCE_NOT_FOUND: i32 = -32002;
 
-    /// Creates an error.
+    /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -162,7 +162,7 @@ impl Error {
         }
     }
 
-    /// Sets `data`.
+    /// Sets the additional data.
     #[must_use]
     pub fn data(mut self, data: impl Into<serde_json::Value>) -> Self {
         self.data = Some(data.into());
@@ -174,7 +174,7 @@ impl Error {
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             Self::METHOD_NOT_FOUND,
-            format!("Method not found: {}", excerpt(method)),
+            format!("Method not found: {}", truncate(method)),
         )
     }
 
@@ -209,13 +209,13 @@ impl Error {
     }
 }
 
-/// Returns the start of a text for an error message, so that a peer's input is not sent back to it in full.
-fn excerpt(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 1024;
-    if text.len() <= LONGEST {
+/// Returns `text`, truncated to 1024 bytes: an error message must not send a peer's input back in full.
+fn truncate(text: &str) -> Cow<'_, str> {
+    const MAX_LEN: usize = 1024;
+    if text.len() <= MAX_LEN {
         return Cow::Borrowed(text);
     }
-    let mut end = LONGEST;
+    let mut end = MAX_LEN;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -226,7 +226,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
     ))
 }
 
-/// Writes the message and the details in `data`, for people. The code is for programs: see [`Error::code`].
+/// Writes the message and the details in `data`, for users. The code is for programs: see [`Error::code`].
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.message.trim().is_empty() {
@@ -234,7 +234,7 @@ impl fmt::Display for Error {
         } else {
             f.write_str(&self.message)?;
         }
-        // Agents put the useful part into `data`, as text or under one of these names.
+        // Agents put the useful part into `data`, as a string or in one of these fields.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]
                 .iter()
@@ -256,7 +256,7 @@ impl From<crate::ReadError> for Error {
             crate::ReadError::UnknownMethod(method) => Self::method_not_found(&method),
             crate::ReadError::Invalid { .. } => {
                 let error = error.to_string();
-                Self::invalid_params(format!("Invalid params: {}", excerpt(&error)))
+                Self::invalid_params(format!("Invalid params: {}", truncate(&error)))
             }
         }
     }
@@ -283,34 +283,34 @@ impl<'de> Deserialize<'de> for Error {
             code: code
                 .and_then(|code| i32::try_from(code).ok())
                 .unwrap_or(Self::INTERNAL_ERROR),
-            message: message.unwrap_or_else(|| "an error without a message".to_owned()),
+            message: message.unwrap_or_else(|| "error without a message".to_owned()),
             data,
         })
     }
 }
 
-/// A message that was received.
+/// A received message.
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// A request, which expects a response.
     Request {
-        /// The id, to be repeated in the response.
+        /// The id that the response must repeat.
         id: RequestId,
-        /// The method.
+        /// The name of the method.
         method: Cow<'a, str>,
-        /// Its `params`, if there are any.
+        /// The parameters as JSON text, if present.
         params: Option<&'a RawValue>,
     },
     /// A notification, which expects no response.
     Notification {
-        /// The method.
+        /// The name of the method.
         method: Cow<'a, str>,
-        /// Its `params`, if there are any.
+        /// The parameters as JSON text, if present.
         params: Option<&'a RawValue>,
     },
     /// A response to a request.
     Response {
-        /// The request's id.
+        /// The id of the request.
         id: RequestId,
         /// The result or the error.
         result: Result<&'a RawValue, Error>,
@@ -320,21 +320,21 @@ pub enum Incoming<'a> {
 /// The reason why a line is not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// It is not JSON (code -32700).
+    /// The line is not JSON (code -32700).
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// It is JSON, but not a message (code -32600).
+    /// The line is JSON, but not a message (code -32600).
     #[error("not a JSON-RPC message: {reason}")]
     NotAMessage {
         /// The id to use in the response.
         id: RequestId,
-        /// What is wrong with it.
+        /// Why it is not a message.
         reason: &'static str,
     },
 }
 
 impl ParseError {
-    /// Returns the error response that JSON-RPC requires: an id and an error.
+    /// Returns the id and the error of the response that JSON-RPC requires.
     #[must_use]
     pub fn to_response(self) -> (RequestId, Error) {
         match self {
@@ -342,7 +342,7 @@ impl ParseError {
                 RequestId::Null,
                 Error::new(
                     Error::PARSE_ERROR,
-                    format!("Parse error: {}", excerpt(&e.to_string())),
+                    format!("Parse error: {}", truncate(&e.to_string())),
                 ),
             ),
             Self::NotAMessage { id, reason } => (
@@ -368,7 +368,7 @@ enum MethodMember<'a> {
     NotAString,
 }
 
-/// The name of a member.
+/// A member of a message, by its name.
 enum Member {
     Id,
     Method,
@@ -397,7 +397,7 @@ impl<'de> Deserialize<'de> for Member {
                 })
             }
         }
-        // As bytes, because a name with a lone surrogate is to be ignored like other unknown names.
+        // As bytes, so that a name with a lone surrogate is ignored like any other unknown name.
         d.deserialize_bytes(MemberVisitor)
     }
 }
@@ -422,7 +422,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageMembers<'a> {
                         }
                         Member::Method => {
                             let raw = map.next_value::<&'de RawValue>()?;
-                            members.method = Some(method_name(raw));
+                            members.method = Some(read_method_name(raw));
                         }
                         Member::Params => members.params = Some(map.next_value()?),
                         Member::Result => members.result = Some(map.next_value()?),
@@ -439,7 +439,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageMembers<'a> {
     }
 }
 
-fn method_name(raw: &RawValue) -> MethodMember<'_> {
+fn read_method_name(raw: &RawValue) -> MethodMember<'_> {
     let text = raw.get();
     match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         Some(name) if !name.contains('\\') => MethodMember::Name(Cow::Borrowed(name)),
@@ -450,12 +450,12 @@ fn method_name(raw: &RawValue) -> MethodMember<'_> {
     }
 }
 
-/// Reads one message.
+/// Parses a line as one message.
 ///
 /// # Errors
-/// [`ParseError`], which also has the response to send.
+/// The line is not a message. The [`ParseError`] contains the response to send.
 pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
-    // Checking the whole line once is cheaper than checking each part, and lets each part be text.
+    // Validating the whole line as UTF-8 once is cheaper than validating each part.
     let text =
         std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
     let invalid = |id, reason| ParseError::NotAMessage { id, reason };
@@ -522,7 +522,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     }
 }
 
-/// Reads a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method and
+/// Parses a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method and
 /// the unchecked text of its `params`. Returns `None` for everything else, which [`parse`] handles.
 ///
 /// If the text is a JSON value, the line was a message with these `params`: anything after them would be part of the
@@ -541,17 +541,20 @@ pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     Some((method, rest.strip_suffix('}')?))
 }
 
-/// Strips these tokens and the spaces after each.
+/// Strips these tokens, and the whitespace after each, from the start of `text`.
 fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
     let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
     tokens.iter().try_fold(text, strip)
 }
 
-/// Reads the start of a response whose `result` starts with a text: `{"jsonrpc":"2.0","id":1,"result":{"content":"`.
-/// Returns the response's id and the position of the text, after its quote. Returns `None` for everything else, and if
-/// `beginning` is too short.
-#[must_use]
-pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
+/// Parses the start of a response whose `result` starts with a string, such as
+/// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. `field` returns the name of the string's field in the response with
+/// this id. Returns the response's id and the position after the string's opening quote. Returns `None` for everything
+/// else, and if `beginning` is too short.
+pub fn text_response<'f>(
+    beginning: &[u8],
+    field: impl FnOnce(i64) -> Option<&'f str>,
+) -> Option<(i64, usize)> {
     // The input may end within a character.
     let whole = beginning.utf8_chunks().next()?.valid();
     let rest = strip_tokens(
@@ -564,9 +567,10 @@ pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
         rest.trim_ascii_start(),
         &[",", "\"result\"", ":", "{", "\""],
     )?;
-    let rest = strip_tokens(rest.strip_prefix(member)?, &["\"", ":"])?;
+    let id = id.parse().ok()?;
+    let rest = strip_tokens(rest.strip_prefix(field(id)?)?, &["\"", ":"])?;
     let text = rest.strip_prefix('"')?;
-    Some((id.parse().ok()?, whole.len() - text.len()))
+    Some((id, whole.len() - text.len()))
 }
 
 /// Appends a request to `out`.
@@ -667,7 +671,7 @@ fn write_message(
 record! {
     /// `$/cancel_request`: cancels a request, in either direction.
     pub struct CancelRequestNotification {
-        /// The request's id.
+        /// The id of the request to cancel.
         required request_id: RequestId,
     }
 }

@@ -1,4 +1,4 @@
-//! Lenient reading: a malformed part does not affect the rest.
+//! Lenient reading: a malformed part of a message does not affect the rest.
 //!
 //! The schema marks fields with `x-deserialize-default-on-error` (a malformed value is read as missing) and lists
 //! with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects are first read as raw text, because a
@@ -23,25 +23,25 @@ pub(crate) trait Lenient: Sized {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error>;
 }
 
-/// `deserialize_with` of optional fields.
+/// The `deserialize_with` of optional fields.
 pub(crate) fn option<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Option<T>, D::Error> {
     T::lenient(d)
 }
 
-/// `deserialize_with` of fields with a default.
+/// The `deserialize_with` of fields with a default.
 pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
     d: D,
 ) -> Result<T, D::Error> {
     Ok(T::lenient(d)?.unwrap_or_default())
 }
 
-/// `deserialize_with` of required fields that are read leniently.
+/// The `deserialize_with` of required fields that are read leniently.
 pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T, D::Error> {
     T::lenient(d)?
         .ok_or_else(|| D::Error::custom(format_args!("not a valid {}", std::any::type_name::<T>())))
 }
 
-/// `deserialize_with` of fields of an update that `null` clears.
+/// The `deserialize_with` of an update's fields that `null` clears.
 pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -52,19 +52,20 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(from_text::<T>(raw.get()).map(Some))
 }
 
-/// `deserialize_with` of JSON values that `null` clears: here it is a value.
+/// The `deserialize_with` of an update's fields that hold any JSON value. `null` is read as a value, because it clears
+/// the field.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     via_raw(d)
 }
 
-/// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty list.
+/// The `deserialize_with` of lists. Invalid items are skipped, and anything but a list is read as an empty list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())
 }
 
-/// `deserialize_with` of lists for which "missing" and "empty" differ.
+/// The `deserialize_with` of lists in which "missing" and "empty" mean different things.
 pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
@@ -137,7 +138,7 @@ fn drain_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     Ok(())
 }
 
-/// Implements [`Lenient::lenient`] for everything that is not a scalar.
+/// Implements [`Lenient::lenient`] for types that are not scalars.
 pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
@@ -145,13 +146,13 @@ pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(read_lossy(raw.get(), |text| serde_json::from_str(text)).ok())
 }
 
-/// Reads a value from its raw text, so that errors affect only this value.
+/// Reads a value from JSON text of its own, so that an error affects only this value.
 pub(crate) fn from_text<T: Lenient>(text: &str) -> Option<T> {
     let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
     read_lossy(text, read).ok().flatten()
 }
 
-/// A scalar; `Other` is `null`, a list or an object, which is skipped.
+/// A scalar. `Other` stands for `null`, a list or an object, whose contents are skipped.
 enum Scalar<'a> {
     Bool(bool),
     Unsigned(u64),
@@ -202,7 +203,7 @@ where
     }
 }
 
-/// Reads a string in place. Returns `None` for anything else.
+/// Passes a string to `f` without allocating. Returns `None` for any other value.
 pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
@@ -213,7 +214,7 @@ pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
     }))
 }
 
-/// Reads a string in place. Returns an error for anything else.
+/// Passes a string to `f` without allocating. Returns an error for any other value.
 pub(crate) fn str_with<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
@@ -244,10 +245,10 @@ macro_rules! lenient_scalar {
 lenient_scalar! {
     bool: s => match s { Scalar::Bool(b) => Some(b), _ => None };
     String: s => match s { Scalar::Str(s) => Some(s.into_owned()), _ => None };
-    u64: s => unsigned(&s);
-    u32: s => unsigned(&s).and_then(|n| u32::try_from(n).ok());
-    u16: s => unsigned(&s).and_then(|n| u16::try_from(n).ok());
-    i64: s => signed(&s);
+    u64: s => as_u64(&s);
+    u32: s => as_u64(&s).and_then(|n| u32::try_from(n).ok());
+    u16: s => as_u64(&s).and_then(|n| u16::try_from(n).ok());
+    i64: s => as_i64(&s);
     f64: s => match s {
         Scalar::Float(n) => Some(n),
         // A float has no more precision beyond 2^53.
@@ -259,8 +260,8 @@ lenient_scalar! {
     };
 }
 
-/// Returns a whole number. Some writers have only floating-point numbers and write `3.0` for 3.
-fn signed(scalar: &Scalar<'_>) -> Option<i64> {
+/// Returns a scalar as a whole number. `3.0` counts as 3, because some languages have only floating-point numbers.
+fn as_i64(scalar: &Scalar<'_>) -> Option<i64> {
     match *scalar {
         Scalar::Signed(n) => Some(n),
         Scalar::Unsigned(n) => i64::try_from(n).ok(),
@@ -273,14 +274,14 @@ fn signed(scalar: &Scalar<'_>) -> Option<i64> {
     }
 }
 
-fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
+fn as_u64(scalar: &Scalar<'_>) -> Option<u64> {
     match *scalar {
         Scalar::Unsigned(n) => Some(n),
-        ref other => signed(other).and_then(|n| u64::try_from(n).ok()),
+        ref other => as_i64(other).and_then(|n| u64::try_from(n).ok()),
     }
 }
 
-/// Maps: as with lists, a malformed entry does not affect the others.
+/// Implements [`Lenient`] for maps: as in lists, a malformed entry does not affect the others.
 macro_rules! lenient_map {
     ($($map:ident)+) => { $(
         impl<T: Lenient> Lenient for $map<String, T> {
@@ -301,7 +302,8 @@ macro_rules! lenient_map {
 lenient_map! { BTreeMap IndexMap }
 
 impl Lenient for serde_json::Value {
-    /// Read as text first, because a `Value` cannot hold all JSON: deep nesting, numbers outside the range of floats.
+    /// Reads the value as text first, because `Value` cannot represent all JSON, such as deep nesting and numbers
+    /// outside the range of floats.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
         Ok(via_raw(d)?.filter(|value: &Self| !value.is_null()))
     }
@@ -313,7 +315,7 @@ impl Lenient for crate::Meta {
     }
 }
 
-/// A string that borrows from the input if possible.
+/// A string that borrows from the input where possible.
 pub(crate) struct CowStr<'a>(Cow<'a, str>);
 
 impl CowStr<'_> {
@@ -358,35 +360,35 @@ mod tests {
     record! {
         /// A record with one field of each kind.
         pub struct FieldKinds {
-            /// .
+            /// A field of the kind `required`.
             required required: String,
-            /// .
+            /// A field of the kind `tolerant`.
             tolerant tolerant: u32,
-            /// .
+            /// A field of the kind `optional`.
             optional optional: String,
-            /// .
+            /// A field of the kind `defaulted`.
             defaulted defaulted: bool,
-            /// .
+            /// A field of the kind `list`.
             list list: u32,
-            /// .
+            /// A field of the kind `written_list`.
             written_list written_list: u32,
-            /// .
+            /// A field of the kind `required_list`.
             required_list required_list: u32,
-            /// .
+            /// A field of the kind `optional_list`.
             optional_list optional_list: u32,
-            /// .
+            /// A field of the kind `clearable`.
             clearable clearable: String,
-            /// .
+            /// A field of the kind `clearable_list`.
             clearable_list clearable_list: u32,
-            /// .
+            /// A field of the kind `any`.
             any any,
-            /// .
+            /// A field of the kind `clearable_any`.
             clearable_any clearable_any,
         }
     }
 
-    /// Creates a record with one field set to this value.
-    fn with(field: &str, value: &Value) -> FieldKinds {
+    /// Reads a record in which one field has this value.
+    fn read_with(field: &str, value: &Value) -> FieldKinds {
         serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
     }
 
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_the_default_and_only_some_of_it_is_written() {
+    fn absent_fields_get_the_default_and_only_some_are_written() {
         let nothing: FieldKinds = serde_json::from_str(r#"{"required":"r"}"#).unwrap();
         assert_eq!(nothing, FieldKinds::new("r", 0_u32, []));
         assert_eq!(
@@ -410,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_or_malformed_is_the_default_too() {
+    fn null_and_malformed_fields_get_the_default() {
         let nothing = FieldKinds::new("r", 0_u32, []);
         let fields = [
             "tolerant",
@@ -427,29 +429,29 @@ mod tests {
                 if field == "_meta" && wrong.is_object() {
                     continue;
                 }
-                assert_eq!(with(field, &wrong), nothing, "{field}: {wrong}");
+                assert_eq!(read_with(field, &wrong), nothing, "{field}: {wrong}");
             }
         }
-        assert_eq!(with("clearable", &json!(-1.5)), nothing);
-        assert_eq!(with("clearableList", &json!({"a": [1]})), nothing);
-        assert_eq!(with("any", &json!(null)), nothing);
+        assert_eq!(read_with("clearable", &json!(-1.5)), nothing);
+        assert_eq!(read_with("clearableList", &json!({"a": [1]})), nothing);
+        assert_eq!(read_with("any", &json!(null)), nothing);
     }
 
     #[test]
-    fn null_clears_what_can_be_cleared() {
-        let cleared = with("clearable", &json!(null));
+    fn null_clears_clearable_fields() {
+        let cleared = read_with("clearable", &json!(null));
         assert_eq!(cleared.clearable, Some(None));
         assert_eq!(
             serde_json::to_value(&cleared).unwrap()["clearable"],
             Value::Null
         );
         assert_eq!(
-            with("clearable", &json!("x")),
+            read_with("clearable", &json!("x")),
             FieldKinds::new("r", 0_u32, []).clearable("x")
         );
-        let cleared = with("clearableList", &json!(null));
+        let cleared = read_with("clearableList", &json!(null));
         assert_eq!(cleared.clearable_list, Some(None));
-        let cleared = with("clearableAny", &json!(null));
+        let cleared = read_with("clearableAny", &json!(null));
         assert_eq!(cleared.clearable_any, Some(Value::Null));
         assert_eq!(
             serde_json::to_value(&cleared).unwrap()["clearableAny"],
@@ -458,31 +460,31 @@ mod tests {
     }
 
     #[test]
-    fn lists_skip_what_is_no_item() {
+    fn lists_skip_invalid_items() {
         let items = json!([1, null, "2", 3.0, -4, [5], {"a": 6}, 7.5, 8]);
-        assert_eq!(with("list", &items).list, [1, 3, 8]);
-        assert_eq!(with("writtenList", &items).written_list, [1, 3, 8]);
-        assert_eq!(with("requiredList", &items).required_list, [1, 3, 8]);
+        assert_eq!(read_with("list", &items).list, [1, 3, 8]);
+        assert_eq!(read_with("writtenList", &items).written_list, [1, 3, 8]);
+        assert_eq!(read_with("requiredList", &items).required_list, [1, 3, 8]);
         assert_eq!(
-            with("optionalList", &items).optional_list,
+            read_with("optionalList", &items).optional_list,
             Some(vec![1, 3, 8])
         );
         assert_eq!(
-            with("clearableList", &items).clearable_list,
+            read_with("clearableList", &items).clearable_list,
             Some(Some(vec![1, 3, 8]))
         );
     }
 
     #[test]
-    fn an_optional_list_tells_empty_from_absent() {
-        let empty = with("optionalList", &json!([]));
+    fn an_empty_optional_list_differs_from_an_absent_one() {
+        let empty = read_with("optionalList", &json!([]));
         assert_eq!(empty.optional_list, Some(vec![]));
         assert_eq!(
             serde_json::to_value(&empty).unwrap()["optionalList"],
             json!([])
         );
         assert_eq!(
-            serde_json::to_value(with("list", &json!([])))
+            serde_json::to_value(read_with("list", &json!([])))
                 .unwrap()
                 .get("list"),
             None
@@ -490,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_are_what_they_say() {
+    fn scalars_are_not_converted() {
         assert_eq!(read::<bool>("true"), Some(true));
         assert_eq!(read::<bool>("1"), None);
         assert_eq!(read::<String>(r#""a\n""#), Some("a\n".to_owned()));
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_end_where_their_types_do() {
+    fn whole_numbers_out_of_range_are_none() {
         assert_eq!(read::<u16>("65535"), Some(u16::MAX));
         assert_eq!(read::<u16>("65536"), None);
         assert_eq!(read::<u32>("4294967296"), None);
@@ -523,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_skip_what_is_no_entry() {
+    fn maps_skip_invalid_entries() {
         let map =
             read::<BTreeMap<String, u32>>(r#"{"a":1,"b":"x","c":null,"d":[1],"e":2.0,"f":1e999}"#);
         assert_eq!(map, Some([("a".to_owned(), 1), ("e".to_owned(), 2)].into()));
@@ -531,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_malformed_value_the_reader_is_at_its_end() {
+    fn a_malformed_value_is_consumed_completely() {
         // `read` checks the end of the text; this checks that the rest of the object is still read.
         for wrong in ["{\"a\":[1,{}]}", "[[],[{}]]", "\"\\\"\"", "true", "-0.5"] {
             let json = format!(r#"{{"list":{wrong},"tolerant":{wrong},"required":"r","any":5}}"#);

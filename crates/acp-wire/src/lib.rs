@@ -39,10 +39,16 @@ pub mod v1;
 pub mod v2;
 
 pub use method::{
-    Capability, MessageHandler, Method, MethodKind, Notification, ReadError, Request, Sender,
-    read_params, read_result,
+    Capability, MessageHandler, Method, MethodKind, MethodOffer, Notification, ReadError, Request,
+    Sender, TextResponse, read_params, read_result,
 };
+pub use methods::extensions;
 pub use raw_object::RawObject;
 
-/// The value of a `_meta` field: the specification's page "Extensibility", "The `_meta` Field".
+/// The value of a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

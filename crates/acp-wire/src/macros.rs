@@ -1,5 +1,5 @@
-//! The four forms of protocol types. Each form is defined once, here, so that all its types are read and written by the
-//! same rules.
+//! The four kinds of protocol types. Each kind is defined once, here, so that all types of one kind are read and
+//! written by the same rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |
 //! |--------------|----------------------------------------|----------------------------------------|
@@ -8,7 +8,7 @@
 //! | `open_enum!` | one of several strings                 | preserved as `Unknown(String)`         |
 //! | `string_id!` | a string that is an id                 | –                                      |
 
-/// A JSON object. Each field starts with its *kind*, the rule that the schema gives it:
+/// Defines a JSON object. Each field starts with its *kind*, the rule that the schema sets for it:
 ///
 /// - `required x: T`: must be present; an argument of `new`.
 /// - `tolerant x: T`: an argument of `new` and always written; absent, `null` or malformed is read as the default,
@@ -199,7 +199,7 @@ macro_rules! record {
     (@emit [struct [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Custom data: the specification's page "Extensibility", "The `_meta` Field".
+                /// Custom data. See the specification's page "Extensibility", "The `_meta` Field".
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
                 Option<crate::Meta>
@@ -210,8 +210,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes of the custom data. A field sets a value, or removes it if it is `null`. `null` for the
-                /// whole removes all custom data.
+                /// Changes to the custom data. Each field sets a value, or removes it if it is `null`. `null` instead
+                /// of an object removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>
@@ -233,7 +233,7 @@ macro_rules! record {
         }
         record! { @read $read $n { $($f)* $(#[$ma])* pub meta: $mt, } }
         impl $n {
-            /// Creates the record with its required fields. All other fields are absent.
+            /// Creates a value from its required fields. All other fields are absent.
             #[must_use]
             #[allow(clippy::new_without_default)]
             pub fn new($($x: impl Into<$t>),*) -> Self {
@@ -277,7 +277,7 @@ macro_rules! record {
     };
 }
 
-/// One of several strings. Other strings are preserved in `Unknown`.
+/// Defines an enum for a field that is one of several strings. Other strings are preserved in `Unknown`.
 macro_rules! open_enum {
     (
         $(#[$a:meta])*
@@ -289,15 +289,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* $var, )+
-            /// An unknown value, as received.
+            /// A value that is not in the specification, as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             Unknown(String),
         }
         impl $name {
-            /// All values in the specification, in its order.
+            /// All values in the specification, in the specification's order.
             pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
 
-            /// Returns the value as written in messages.
+            /// Returns the value as it is written in messages.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
@@ -327,7 +327,7 @@ macro_rules! open_enum {
     };
 }
 
-/// A string id. Cloning it is cheap, because ids are copied into every update.
+/// Defines an id that is a string. It is cheap to clone, because ids are copied into every update.
 macro_rules! string_id {
     ($( $(#[$a:meta])* pub struct $name:ident; )+) => { $(
         $(#[$a])*
@@ -335,7 +335,7 @@ macro_rules! string_id {
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         pub struct $name(pub std::sync::Arc<str>);
         impl $name {
-            /// Returns the id as text.
+            /// Returns the id as a string.
             #[must_use]
             pub fn as_str(&self) -> &str { &self.0 }
         }
@@ -365,7 +365,7 @@ macro_rules! string_id {
     )+ };
 }
 
-/// An object whose type is in one of its fields, the tag.
+/// Defines an enum for an object that has its type in one of its fields, the tag.
 ///
 /// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as
 ///   `Unknown`, with all its fields as received.
@@ -394,13 +394,13 @@ macro_rules! tagged {
         pub enum $name {
             $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+
             $( $(#[$ua])* #[serde(untagged)] $uvar($uty), )?
-            /// An unknown type, with all its fields as received.
+            /// A type that is not in the specification, with all its fields as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             #[serde(untagged)]
             Unknown(crate::RawObject),
         }
         impl $name {
-            /// The tags in the specification, in its order.
+            /// The tags in the specification, in the specification's order.
             pub const TAGS: &'static [&'static str] = &[$($lit),+];
         }
         impl<'de> serde::Deserialize<'de> for $name {

@@ -1,19 +1,20 @@
-//! Methods, and the macro that generates the table of them.
+//! Protocol methods, and the macro that generates the method tables.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// The side that sends a message.
+/// The side of a connection that sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// The client, to the agent.
+    /// The client sends it to the agent.
     Client,
-    /// The agent, to the client.
+    /// The agent sends it to the client.
     Agent,
-    /// Either side.
+    /// Either side sends it.
     Either,
 }
 
@@ -29,9 +30,9 @@ pub enum MethodKind {
 /// A capability that the receiver of a method must support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
-    /// Its path in the capabilities of that side, such as `sessionCapabilities.delete`.
+    /// The path of the capability in the receiver's capabilities, such as `sessionCapabilities.delete`.
     pub path: &'static str,
-    /// Whether it is a boolean. Otherwise it is an object.
+    /// Whether the capability is a boolean. Otherwise it is an object.
     pub is_flag: bool,
 }
 
@@ -39,19 +40,21 @@ pub struct Capability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Method {
-    /// The name on the wire, such as `session/prompt`.
+    /// The name in messages, such as `session/prompt`.
     pub name: &'static str,
-    /// The side that sends it.
+    /// The side that sends the message.
     pub sender: Sender,
-    /// Whether it expects a response.
+    /// Whether the message expects a response.
     pub kind: MethodKind,
-    /// The type of its `params`.
+    /// The name of the type of its `params`.
     pub params: &'static str,
-    /// The type of its `result`; `None` for a notification.
+    /// The name of the type of its `result`. `None` for a notification.
     pub result: Option<&'static str>,
-    /// The capability that it requires. `None` if it may always be sent, or if no single capability decides.
+    /// The capability that the receiver must support. `None` if the method may always be sent, or if no single
+    /// capability decides.
     pub capability: Option<Capability>,
-    /// Why the method is in the table although the stable schema of its version does not have it; `None` if it does.
+    /// Why the table has a method that the stable schema of its version does not have. `None` if the stable schema has
+    /// the method.
     pub unstable: Option<&'static str>,
 }
 
@@ -89,7 +92,7 @@ impl Method {
         }
     }
 
-    // The notes that may follow a row of the table.
+    // The notes that may follow a row of the table, as builder methods.
 
     pub(crate) const fn shared(self) -> Self {
         self
@@ -122,9 +125,9 @@ impl Method {
         }
     }
 
-    /// Returns `true` if the receiver supports this method. `capabilities` are the receiver's own, from `initialize`.
+    /// Returns `true` if a receiver with these capabilities, taken from `initialize`, supports this method.
     #[must_use]
-    pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
+    pub fn is_offered(&self, capabilities: &Value) -> bool {
         let Some(needed) = self.capability else {
             return true;
         };
@@ -135,53 +138,73 @@ impl Method {
                 None => return false,
             }
         }
-        !matches!(
-            capability,
-            serde_json::Value::Null | serde_json::Value::Bool(false)
-        )
+        match capability {
+            Value::Bool(supported) => *supported,
+            Value::Null => false,
+            _ => !needed.is_flag,
+        }
     }
 }
 
-/// A handler of messages of a type, with a result of type `O`:
-/// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass a message to the
+/// A handler of one type of message, with a result of type `O`.
+/// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass each message to the
 /// implementation for its type. A message without a handler is a compile error.
 pub trait MessageHandler<M, O> {
     /// Handles the message.
     fn handle(self, message: M) -> O;
 }
 
+/// A side that may offer the method whose params have type `M`. Every method that requires a capability needs this
+/// from the side that announces its capabilities:
+/// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile without
+/// it.
+pub trait MethodOffer<M> {
+    /// Returns `true` if the side offers the method.
+    fn is_offered(&self) -> bool;
+}
+
 /// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
-    /// The method's name.
+    /// The name of the method.
     const METHOD: &'static str;
     /// The type of the response's `result`.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 }
 
+/// A response with one text that may be large, such as the content of a file. The text is the first field that is
+/// written, so that it can be decoded while the rest of the response has not arrived yet.
+pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
+    /// The name of the text's field in JSON.
+    const TEXT_FIELD: &'static str;
+
+    /// Returns the text.
+    fn text_mut(&mut self) -> &mut String;
+}
+
 /// The `params` of a notification, with its method.
 pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
-    /// The method's name.
+    /// The name of the method.
     const METHOD: &'static str;
 }
 
 /// The reason why a message could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The method does not exist in this direction.
+    /// The method does not exist, or is not sent in this direction.
     #[error("method not found: {0}")]
     UnknownMethod(String),
-    /// The method is known, but its params or result do not match.
+    /// The method exists, but its params or result do not match it.
     #[error("{method}: {source}")]
     Invalid {
-        /// The method.
+        /// The name of the method.
         method: String,
-        /// What is wrong, and where.
+        /// What is invalid, and where.
         source: serde_json::Error,
     },
 }
 
-/// Reads `params`. Missing params and `null` are read as an empty object, which is what peers mean by them. A lone
-/// surrogate escape in a string is read as U+FFFD.
+/// Reads the `params` of a message. Missing params and `null` are read as an empty object, which is what peers mean by
+/// them. A lone surrogate escape in a string is read as U+FFFD.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -199,8 +222,8 @@ pub fn read_params<T: DeserializeOwned>(
     })
 }
 
-/// Reads a `result`. `null` is read as an empty object: several empty results are documented as `null` in one place
-/// and as an object in another.
+/// Reads the `result` of a response. `null` is read as an empty object, because the specification documents several
+/// empty results as `null` in one place and as an object in another.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -208,12 +231,12 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
     read_params(method, Some(result))
 }
 
-/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. There is no
-/// other list of methods. Notes follow a row's types:
+/// Generates the method table of one version, or of the extensions: `METHODS`, and an enum of the messages in each
+/// direction. Methods are listed nowhere else. Notes follow a row's types:
 ///
-/// - `shared`, which comes first: the types are those of version 1, which already have the method's name.
-/// - `needs "path"`, `needs_flag "path"`: the capability that it requires, an object or a boolean.
-/// - `unstable "…"`: the stable schema does not have it, and why it is here.
+/// - `shared`, which comes first: the types are those of version 1, which already name the method.
+/// - `needs "path"`, `needs_flag "path"`: the capability that the receiver must support, an object or a boolean.
+/// - `unstable "reason"`: why the table has a method that the stable schema does not have.
 macro_rules! method_table {
     (
         requests { $(
@@ -225,9 +248,9 @@ macro_rules! method_table {
             $(#[$na:meta])* $nenum:ident from $nsender:ident {
                 $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ident $(, $nnote:ident $($ntext:literal)?)*; )+
             }
-        )+ }
+        )* }
     ) => {
-        /// Every method of this version of the protocol.
+        /// All methods of this table.
         pub const METHODS: &[crate::Method] = &[
             $($(
                 crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result))
@@ -236,10 +259,10 @@ macro_rules! method_table {
             $($(
                 crate::Method::notification($nname, crate::Sender::$nsender, stringify!($nparams))
                     $( .$nnote($($ntext)?) )*,
-            )+)+
+            )+)*
         ];
 
-        /// Returns the method with this name.
+        /// Returns the method with this name, if there is one.
         #[must_use]
         pub fn method(name: &str) -> Option<&'static crate::Method> {
             METHODS.iter().find(|method| method.name == name)
@@ -249,11 +272,12 @@ macro_rules! method_table {
             $( method_table!(@request [$($note)*] $name, $params => $result); )+
             method_table!(@enum [$(#[$ea])*] $enum { $( [$(#[$va])*] $var = $name, $params; )+ });
             method_table!(@responses $enum $renum { $( $var = $name, $result; )+ });
+            method_table!(@offers $enum [] $( [$($note)*] $params; )+);
         )+
         $(
             $( method_table!(@notification [$($nnote)*] $nname, $nparams); )+
             method_table!(@enum [$(#[$na])*] $nenum { $( [$(#[$nva])*] $nvar = $nname, $nparams; )+ });
-        )+
+        )*
     };
     (@request [shared $($rest:ident)*] $name:literal, $params:ident => $result:ident) => {
         pub use crate::v1::{$params, $result};
@@ -270,6 +294,37 @@ macro_rules! method_table {
     (@notification [$($rest:ident)*] $name:literal, $params:ident) => {
         impl crate::Notification for $params { const METHOD: &'static str = $name; }
     };
+    // Goes through the rows, and collects those that require a capability.
+    (@offers $enum:ident [$($gated:ident)*] [shared $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] [$($notes)*] $params; $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs_flag $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [$($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*]) => {
+        impl $enum {
+            /// Returns those methods that require a capability and that `side` offers.
+            #[must_use]
+            pub fn offered_by<S>(side: &S) -> Vec<&'static crate::Method>
+            where
+                $( S: crate::MethodOffer<$gated>, )*
+            {
+                let mut offered = Vec::new();
+                $(
+                    if crate::MethodOffer::<$gated>::is_offered(side) {
+                        offered.extend(method(<$gated as crate::Request>::METHOD));
+                    }
+                )*
+                offered
+            }
+        }
+    };
     (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ident; )+ }) => {
         $($ea)*
         #[derive(Debug, Clone, serde::Serialize)]
@@ -278,11 +333,11 @@ macro_rules! method_table {
         #[non_exhaustive]
         pub enum $enum {
             $( $($va)* $var($params), )+
-            /// A method of an extension, whose name starts with `_`.
+            /// A message of an extension, whose method starts with `_`.
             Extension(crate::v1::Extension),
         }
         impl $enum {
-            /// Reads the message with this `method` and `params`.
+            /// Reads a message from its `method` and `params`.
             ///
             /// # Errors
             /// The method does not exist in this direction, or `params` do not match it.
@@ -293,7 +348,7 @@ macro_rules! method_table {
                     _ => Err(crate::ReadError::UnknownMethod(method.to_owned())),
                 }
             }
-            /// Returns the method's name.
+            /// Returns the name of the method.
             #[must_use]
             pub fn method(&self) -> &str {
                 match self { $( Self::$var(_) => $name, )+ Self::Extension(ext) => &ext.method }

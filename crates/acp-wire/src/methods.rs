@@ -1,5 +1,6 @@
-//! The methods of both versions. A row contains everything that depends on the method: its name, sender, types, and the
-//! capability it requires. Reading, dispatch, capability checks and conformance checks are derived from it.
+//! The methods of both protocol versions. A row has everything that depends on the method: its name, its sender, its
+//! types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks are derived
+//! from the rows.
 
 /// The methods of version 1.
 pub(crate) mod v1 {
@@ -17,16 +18,16 @@ pub(crate) mod v1 {
             Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
             /// Logs out.
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
-            /// Returns whether authentication is required.
+            /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; announced by `auth.status`";
-            /// Lists the providers of models.
+            /// Lists the model providers.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
-            /// Configures a provider.
+            /// Configures a model provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
-            /// Disables a provider.
+            /// Disables a model provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Session setup: opens a new session.
@@ -41,7 +42,7 @@ pub(crate) mod v1 {
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "sessionCapabilities.resume";
             /// Frees the resources of a session.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, needs "sessionCapabilities.close";
-            /// Session modes: sets the mode.
+            /// Session modes: switches the mode.
             SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
@@ -54,15 +55,15 @@ pub(crate) mod v1 {
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
                 unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.archive`";
-            /// Session list: returns whether a session is open.
+            /// Session list: asks whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "sessionCapabilities.status",
                 unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
-                unstable "agents in use have it; announced by `sessionCapabilities.fork`";
-            /// Sets the model.
+                unstable "not in any schema, but several agents support it; announced by `sessionCapabilities.fork`";
+            /// Switches the session's model.
             SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
-                unstable "agents in use have it instead of a config option; announced by `models` in session setup";
+                unstable "not in any schema, but several agents have it instead of a config option; announced by `models` in session setup";
             /// Prompt turn: sends the user's message.
             Prompt = "session/prompt", PromptRequest => PromptResponse;
         }
@@ -76,7 +77,7 @@ pub(crate) mod v1 {
             ReadTextFile = "fs/read_text_file", ReadTextFileRequest => ReadTextFileResponse, needs_flag "fs.readTextFile";
             /// Terminals: starts a command.
             CreateTerminal = "terminal/create", CreateTerminalRequest => CreateTerminalResponse, needs_flag "terminal";
-            /// Terminals: returns the output so far.
+            /// Terminals: asks for the output so far.
             TerminalOutput = "terminal/output", TerminalOutputRequest => TerminalOutputResponse, needs_flag "terminal";
             /// Terminals: kills the command and frees the terminal.
             ReleaseTerminal = "terminal/release", ReleaseTerminalRequest => ReleaseTerminalResponse, needs_flag "terminal";
@@ -98,7 +99,7 @@ pub(crate) mod v1 {
         AgentNotification from Agent {
             /// Prompt turn: reports what happens in a session.
             SessionUpdate = "session/update", SessionNotification;
-            /// Elicitation: a URL elicitation has been completed.
+            /// Elicitation: reports that the user has finished on a web page.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification,
@@ -128,16 +129,16 @@ pub(crate) mod v2 {
             Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
             /// Logs out.
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
-            /// Returns whether authentication is required.
+            /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; announced by `auth.status`";
-            /// Lists the providers of models.
+            /// Lists the model providers.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
-            /// Configures a provider.
+            /// Configures a model provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
-            /// Disables a provider.
+            /// Disables a model provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Session setup: opens a new session.
@@ -159,12 +160,12 @@ pub(crate) mod v2 {
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
                 unstable "part of the unstable schema of November 2026; announced by `session.archive`";
-            /// Session list: returns whether a session is open.
+            /// Session list: asks whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "session.status",
                 unstable "part of the unstable schema of November 2026; announced by `session.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
-                unstable "agents in use have it; announced by `session.fork`";
+                unstable "not in any schema, but several agents support it; announced by `session.fork`";
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse, needs "session";
             /// Prompt lifecycle: sends the user's message. The response confirms that it was accepted.
@@ -194,7 +195,7 @@ pub(crate) mod v2 {
         AgentNotification from Agent {
             /// Prompt lifecycle: reports what happens in a session.
             SessionUpdate = "session/update", UpdateSessionNotification;
-            /// Elicitation: a URL elicitation has been completed.
+            /// Elicitation: reports that the user has finished on a web page.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification, shared,
@@ -206,5 +207,22 @@ pub(crate) mod v2 {
             CancelRequest = "$/cancel_request", CancelRequestNotification, shared;
         }
         }
+    }
+}
+
+/// The extensions that the library supports, in both versions. The names of their methods start with `_`. A side
+/// announces them in `_meta` of `initialize`, so that is where the paths of their capabilities start.
+pub mod extensions {
+    use crate::v1::{SteerRequest, SteerResponse};
+
+    method_table! {
+        requests {
+        /// An extension request that a client sends to an agent.
+        ClientExtensionRequest from Client answered by AgentExtensionResponse {
+            /// Prompt turn: adds a message to the running turn.
+            Steer = "_session/steering", SteerRequest => SteerResponse, needs_flag "steering.supported";
+        }
+        }
+        notifications {}
     }
 }

@@ -8,14 +8,14 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Reads a type that derives `Deserialize` from an object, and from nothing else.
+/// Reads a type that derives `Deserialize` from an object, and rejects any other JSON.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     d: D,
 ) -> Result<T, D::Error> {
     T::deserialize(ObjectOnly(d))
 }
 
-/// A deserializer that reads structs from objects only. It costs nothing: the wrapper is inlined away.
+/// A deserializer that reads structs from objects only. It is inlined away, so it costs nothing at run time.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
@@ -48,7 +48,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     }
 }
 
-/// The visitor of a struct that accepts objects only.
+/// A visitor that accepts objects only.
 struct ObjectVisitor<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {

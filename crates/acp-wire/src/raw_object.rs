@@ -1,4 +1,4 @@
-//! A JSON object that is stored as received.
+//! A JSON object that is kept exactly as it was received.
 
 use std::fmt;
 
@@ -10,21 +10,22 @@ use serde_json::value::RawValue;
 use crate::lenient::{Lenient, from_text};
 use crate::surrogate::read_lossy;
 
-/// A JSON object whose values are stored as text, in the order received. Unknown content is written back exactly as it
+/// A JSON object whose fields are kept as text, in the order received. So unknown content is written back exactly as it
 /// was read, including numbers of any size.
 #[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
-/// The fields that contain a type. The longest known type has 25 bytes.
-const KINDS: [&str; 2] = ["type", "sessionUpdate"];
-const LONGEST_KIND: usize = 64;
+/// The fields that hold a type.
+const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
+/// The length up to which a type is shown. The longest known type has 25 bytes.
+const MAX_TYPE_LEN: usize = 64;
 
-/// Shows only the names of the fields and the type, because an unknown value may be secret.
+/// Writes the names of all fields, but only the value of the type, because the value of an unknown field may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for (name, value) in &self.0 {
-            let is_kind = KINDS.contains(&&**name) && value.get().len() <= LONGEST_KIND;
+            let is_kind = TYPE_FIELDS.contains(&&**name) && value.get().len() <= MAX_TYPE_LEN;
             let shown = if is_kind { value.get() } else { ".." };
             map.entry(name, &format_args!("{shown}"));
         }
@@ -42,7 +43,7 @@ impl RawObject {
     /// Returns the value of a field as JSON text.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
-        // The last one wins, as in other JSON readers.
+        // If a field occurs more than once, the last one counts, as in other JSON readers.
         self.0
             .iter()
             .rev()
@@ -50,7 +51,8 @@ impl RawObject {
             .map(|(_, v)| v.as_ref())
     }
 
-    /// Returns `true` if the object has this field and it is not `null`. Some writers send `null` for an absent field.
+    /// Returns `true` if the object has this field and its value is not `null`. Some programs write `null` for an
+    /// absent field.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|raw| raw.get() != "null")
@@ -67,12 +69,12 @@ impl RawObject {
         self.0.iter().map(|(k, v)| (k.as_str(), v.as_ref()))
     }
 
-    /// Adds a field at the end.
+    /// Appends a field.
     pub fn push(&mut self, key: String, value: Box<RawValue>) {
         self.0.push((key, value));
     }
 
-    /// Reads the value of a required field as a `T`.
+    /// Reads the value of a required field as a `T`, or returns an error that names the field.
     pub(crate) fn required<T: DeserializeOwned, E: serde::de::Error>(
         &self,
         key: &'static str,
@@ -81,12 +83,12 @@ impl RawObject {
         from_raw(raw).map_err(|e| E::custom(format_args!("{key}: {e}")))
     }
 
-    /// Reads the items of a list. Items that are not a `T` are skipped.
+    /// Reads a field as a list. Items that are not a `T` are skipped.
     pub(crate) fn list<T: Lenient>(&self, key: &str) -> Option<Vec<T>> {
         from_text(self.get(key)?.get())
     }
 
-    /// Renames a field, and removes any other field with the new name.
+    /// Renames a field, and removes any field that already has the new name.
     #[must_use]
     pub fn renamed(mut self, from: &str, to: &str) -> Self {
         if from != to && self.has(from) {
@@ -98,7 +100,7 @@ impl RawObject {
         self
     }
 
-    /// Sets a field, in place if it exists, or else at the end.
+    /// Sets a field: replaces its value if the field exists, and appends it otherwise.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         match self.0.iter_mut().rev().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,
@@ -106,7 +108,7 @@ impl RawObject {
         }
     }
 
-    /// Removes a field, and returns its value: the last one if the field occurs more than once.
+    /// Removes a field and returns its value. If the field occurs more than once, returns the last value.
     pub fn take(&mut self, key: &str) -> Option<Box<RawValue>> {
         let mut taken = None;
         self.0.retain_mut(|(k, value)| {
@@ -119,7 +121,7 @@ impl RawObject {
         taken
     }
 
-    /// Retains only the fields for which `keep` returns `true`.
+    /// Keeps only the fields for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &RawValue) -> bool) {
         self.0.retain(|(key, value)| keep(key, value));
     }
@@ -131,7 +133,7 @@ impl RawObject {
         self
     }
 
-    /// Reads the whole object as a `T`.
+    /// Deserializes the whole object as a `T`.
     ///
     /// # Errors
     /// The object is not a valid `T`.

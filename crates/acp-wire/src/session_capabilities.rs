@@ -1,12 +1,12 @@
-//! The session capabilities of an agent, in both versions. Each field is a method or a parameter that not every agent
-//! supports.
+//! The session capabilities of an agent, in both versions. Each field stands for a method or a parameter that not every
+//! agent supports.
 
 /// The session capabilities of version 1.
 pub(crate) mod v1 {
     use crate::v1::SessionSystemPromptCapabilities;
 
     record! {
-        /// An agent's support for further `session/*` methods.
+        /// The optional `session/*` methods and parameters that an agent supports.
         pub struct SessionCapabilities {
             /// Support for `session/list`.
             optional list: SessionListCapabilities,
@@ -33,7 +33,7 @@ pub(crate) mod v1 {
 
     record! {
         /// An empty object that marks support for `session/archive`, `session/unarchive` and the filter of
-        /// `session/list`. The agent also reports for each listed session whether it is archived.
+        /// `session/list`. An agent with this capability also reports, for each listed session, whether it is archived.
         pub struct SessionArchiveCapabilities {}
     }
 
@@ -93,12 +93,12 @@ pub(crate) mod v2 {
     use crate::v2::*;
 
     record! {
-        /// An agent's support for methods and parameters of sessions besides new, list, resume, close, prompt, cancel
-        /// and update.
+        /// The methods and parameters that an agent supports besides those that every agent with sessions has: new,
+        /// list, resume, close, prompt, cancel and update.
         pub struct SessionCapabilities {
             /// The content that the agent accepts in prompts, besides text and resource links.
             optional prompt: PromptCapabilities,
-            /// The transports to MCP servers that the agent supports.
+            /// The MCP transports that the agent supports.
             optional mcp: McpCapabilities,
             /// Support for `session/delete`.
             optional delete: SessionDeleteCapabilities,

@@ -1,37 +1,37 @@
-//! Lone surrogates: text that contains half of a character.
+//! Lone surrogates: escapes that stand for only half of a character.
 //!
 //! In JavaScript, a string may be cut in the middle of an emoji, and `JSON.stringify` writes the half as a separate
 //! escape, `"\ud83d"`. That is valid JSON by its grammar, but not Unicode, and `serde_json` does not read it into a
-//! string. One such escape must not lose the whole message. So a text that cannot be read is read again with U+FFFD in
-//! place of each lone surrogate. Texts that can be read cost nothing extra.
+//! string. One such escape must not make the whole message unreadable. So text that cannot be read is read again with
+//! U+FFFD in place of each lone surrogate. Text without errors is read only once.
 
 use crate::text::code_unit;
 
-/// Reads `text`. If that fails and `text` has lone surrogates, reads it again without them.
+/// Reads `text`. If that fails and `text` contains lone surrogates, replaces them and reads it again.
 pub(crate) fn read_lossy<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
     read(text).or_else(|error| match replace_lone_surrogates(text) {
-        Some(mended) => read(&mended),
+        Some(repaired) => read(&repaired),
         None => Err(error),
     })
 }
 
-/// Replaces each escape of a lone surrogate with `\ufffd`. Returns `None` if there is none.
+/// Replaces each escaped lone surrogate with `\ufffd`. Returns `None` if there is none.
 ///
 /// All positions stay the same, so the positions in error messages remain correct.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
-    let mut mended: Option<Vec<u8>> = None;
+    let mut repaired: Option<Vec<u8>> = None;
     let bytes = text.as_bytes();
     let mut at = 0;
     // Backslashes occur only in strings, and each starts an escape.
     while let Some(found) = memchr::memchr(b'\\', bytes.get(at..)?) {
         at += found;
         at += match (
-            escaped_code_unit(bytes, at),
-            escaped_code_unit(bytes, at + 6),
+            parse_code_unit_escape(bytes, at),
+            parse_code_unit_escape(bytes, at + 6),
         ) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
-                mended
+                repaired
                     .get_or_insert_with(|| bytes.to_vec())
                     .get_mut(at..at + 6)?
                     .copy_from_slice(b"\\ufffd");
@@ -41,11 +41,11 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
             (None, _) => 2,
         };
     }
-    String::from_utf8(mended?).ok()
+    String::from_utf8(repaired?).ok()
 }
 
-/// Returns the code unit of the escape at a position, if it has the form `\uXXXX`.
-fn escaped_code_unit(bytes: &[u8], at: usize) -> Option<u16> {
+/// Returns the code unit of the escape at this position, or `None` if it does not have the form `\uXXXX`.
+fn parse_code_unit_escape(bytes: &[u8], at: usize) -> Option<u16> {
     code_unit(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_replaced() {
+    fn lone_surrogates_are_replaced() {
         for (text, expected) in [
             (r#""\ud83d""#, r#""\ufffd""#),
             (r#""\uDE00!""#, r#""\ufffd!""#),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         for text in [
             "",
             "{}",
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_tried_once_when_it_succeeds_and_at_most_twice() {
+    fn reads_once_on_success_and_at_most_twice() {
         let tries = std::cell::Cell::new(0);
         let read = |text: &str| {
             tries.set(tries.get() + 1);

@@ -1,4 +1,4 @@
-//! Reading of tagged objects, whose type is in one of their fields; used by `tagged!`.
+//! Reads tagged objects, which have their type in one of their fields. Used by `tagged!`.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use crate::RawObject;
 use crate::lenient::CowStr;
 
-/// The tags of a union.
+/// The known tags of a tagged enum.
 pub(crate) trait Tags: Copy {
-    /// The field that holds the tag.
+    /// The name of the field that holds the tag.
     const FIELD: &'static str;
     /// Returns the variant for a tag, or `None` if the tag is unknown.
     fn of(tag: &str) -> Option<Self>;
@@ -19,19 +19,19 @@ pub(crate) trait Tags: Copy {
 
 /// An object whose tag has been read.
 pub(crate) enum TaggedObject<K, A> {
-    /// A known tag, and the remaining fields.
+    /// A known tag, with the remaining fields.
     Tagged(K, UntaggedFields<A>),
-    /// An unknown tag, and the whole object including the tag.
+    /// An unknown tag, with the whole object including the tag.
     Unknown(String, RawObject),
-    /// The whole object, without a tag.
+    /// No tag, with the whole object.
     Untagged(RawObject),
 }
 
-/// The fields besides the tag.
+/// The fields of an object besides its tag.
 pub(crate) enum UntaggedFields<A> {
-    /// The tag came first: the other fields are still unread.
+    /// The tag came first, so the other fields are still unread.
     Streamed(A),
-    /// Other fields came before the tag, so all of them were stored.
+    /// Other fields came before the tag, so all fields were stored.
     Buffered(RawObject),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(
     Ok(TaggedObject::Untagged(object))
 }
 
-/// Reads the tag without an allocation if it is known. Returns `None` for `null`.
+/// Reads a tag, without an allocation if it is a known one. Returns `None` for `null`.
 struct TagSeed<K>(std::marker::PhantomData<K>);
 
 impl<'de, K: Tags> DeserializeSeed<'de> for TagSeed<K> {
@@ -135,44 +135,42 @@ mod tests {
 
     type Fields = BTreeMap<String, u32>;
 
-    /// The result of [`open`].
+    /// The result of [`open`], with its contents read.
     #[derive(Debug, PartialEq)]
-    enum OpenedColor {
+    enum ReadColor {
         Streamed(Color, Fields),
-        Kept(Color, Fields),
+        Buffered(Color, Fields),
         Unknown(String, String),
         Untagged(String),
     }
 
-    impl<'de> Deserialize<'de> for OpenedColor {
+    impl<'de> Deserialize<'de> for ReadColor {
         fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-            struct SeenVisitor;
-            impl<'de> Visitor<'de> for SeenVisitor {
-                type Value = OpenedColor;
+            struct ReadColorVisitor;
+            impl<'de> Visitor<'de> for ReadColorVisitor {
+                type Value = ReadColor;
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str("an object")
                 }
-                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenedColor, A::Error> {
+                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReadColor, A::Error> {
                     let text = |object| serde_json::to_string(&object).unwrap();
                     Ok(match open::<Color, A>(map)? {
                         TaggedObject::Tagged(color, rest @ UntaggedFields::Streamed(_)) => {
-                            OpenedColor::Streamed(color, rest.read()?)
+                            ReadColor::Streamed(color, rest.read()?)
                         }
                         TaggedObject::Tagged(color, rest @ UntaggedFields::Buffered(_)) => {
-                            OpenedColor::Kept(color, rest.read()?)
+                            ReadColor::Buffered(color, rest.read()?)
                         }
-                        TaggedObject::Unknown(tag, object) => {
-                            OpenedColor::Unknown(tag, text(object))
-                        }
-                        TaggedObject::Untagged(object) => OpenedColor::Untagged(text(object)),
+                        TaggedObject::Unknown(tag, object) => ReadColor::Unknown(tag, text(object)),
+                        TaggedObject::Untagged(object) => ReadColor::Untagged(text(object)),
                     })
                 }
             }
-            d.deserialize_map(SeenVisitor)
+            d.deserialize_map(ReadColorVisitor)
         }
     }
 
-    fn see(json: &str) -> Result<OpenedColor, serde_json::Error> {
+    fn read_color(json: &str) -> Result<ReadColor, serde_json::Error> {
         serde_json::from_str(json)
     }
 
@@ -181,52 +179,55 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_comes_first_leaves_the_rest_unread() {
-        let seen = see(r#"{"color":"red","a":1,"b":2}"#).unwrap();
+    fn fields_after_a_leading_tag_are_streamed() {
+        let color = read_color(r#"{"color":"red","a":1,"b":2}"#).unwrap();
         assert_eq!(
-            seen,
-            OpenedColor::Streamed(Color::Red, fields([("a", 1), ("b", 2)]))
+            color,
+            ReadColor::Streamed(Color::Red, fields([("a", 1), ("b", 2)]))
         );
-        let seen = see(r#"{ "col\u006fr" : "r\u0065d" }"#).unwrap();
-        assert_eq!(seen, OpenedColor::Streamed(Color::Red, fields([])));
+        let color = read_color(r#"{ "col\u006fr" : "r\u0065d" }"#).unwrap();
+        assert_eq!(color, ReadColor::Streamed(Color::Red, fields([])));
         assert_eq!(
-            see(r#"{"color":"rouge"}"#).unwrap(),
-            OpenedColor::Streamed(Color::Red, fields([]))
+            read_color(r#"{"color":"rouge"}"#).unwrap(),
+            ReadColor::Streamed(Color::Red, fields([]))
         );
     }
 
     #[test]
-    fn a_tag_that_does_not_come_first_keeps_the_fields_on_both_sides() {
-        let seen = see(r#"{"a":1,"color":"blue","b":2}"#).unwrap();
+    fn fields_around_a_later_tag_are_buffered() {
+        let color = read_color(r#"{"a":1,"color":"blue","b":2}"#).unwrap();
         assert_eq!(
-            seen,
-            OpenedColor::Kept(Color::Blue, fields([("a", 1), ("b", 2)]))
+            color,
+            ReadColor::Buffered(Color::Blue, fields([("a", 1), ("b", 2)]))
         );
-        let seen = see(r#"{"a":1,"color":"blue"}"#).unwrap();
-        assert_eq!(seen, OpenedColor::Kept(Color::Blue, fields([("a", 1)])));
+        let color = read_color(r#"{"a":1,"color":"blue"}"#).unwrap();
+        assert_eq!(color, ReadColor::Buffered(Color::Blue, fields([("a", 1)])));
     }
 
     #[test]
-    fn an_unknown_tag_keeps_everything_in_its_order() {
+    fn an_object_with_an_unknown_tag_is_preserved_in_order() {
         for json in [
             r#"{"color":"mauve","b":1.50,"a":[ 1 ]}"#,
             r#"{"b":1.50,"color":"mauve","a":[ 1 ]}"#,
             r#"{"b":1.50,"a":[ 1 ],"color":"mauve"}"#,
         ] {
             assert_eq!(
-                see(json).unwrap(),
-                OpenedColor::Unknown("mauve".to_owned(), json.to_owned())
+                read_color(json).unwrap(),
+                ReadColor::Unknown("mauve".to_owned(), json.to_owned())
             );
         }
     }
 
     #[test]
-    fn no_tag_keeps_everything() {
+    fn an_object_without_a_tag_is_preserved() {
         for json in ["{}", r#"{"b":1,"a":2}"#] {
-            assert_eq!(see(json).unwrap(), OpenedColor::Untagged(json.to_owned()));
+            assert_eq!(
+                read_color(json).unwrap(),
+                ReadColor::Untagged(json.to_owned())
+            );
         }
-        let seen = see(r#"{"b":1,"color":null,"a":2}"#).unwrap();
-        assert_eq!(seen, OpenedColor::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
+        let color = read_color(r#"{"b":1,"color":null,"a":2}"#).unwrap();
+        assert_eq!(color, ReadColor::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
             r#"{"a":1,"color":["red"]}"#,
             r#"{"color":true}"#,
         ] {
-            let error = see(json).unwrap_err();
+            let error = read_color(json).unwrap_err();
             assert!(
                 error.to_string().contains(r#"a string in "color""#),
                 "{error}"
@@ -245,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_rest_is_said() {
+    fn errors_in_other_fields_are_reported() {
         for json in [r#"{"color":"red","a":"x"}"#, r#"{"a":"x","color":"red"}"#] {
-            let error = see(json).unwrap_err();
+            let error = read_color(json).unwrap_err();
             assert!(
                 error.to_string().contains("invalid type: string \"x\""),
                 "{error}"
@@ -255,14 +256,14 @@ mod tests {
         }
     }
 
-    // The macro that uses it.
+    // The macro that uses `Tags`.
     tagged! {
-        /// With a variant that has no tag, an alias and a fallback.
+        /// An enum that has an alias, a variant without a tag, and a fallback.
         pub enum ColorUnion by "color" {
-            /// One.
+            /// A variant with two tags.
             Red(crate::v1::TextContent) = "red" | "rouge",
             ;
-            /// Another.
+            /// The variant without a tag.
             Plain(crate::v1::HttpHeader) without tag
         }
         fallback = crimson;
@@ -273,16 +274,16 @@ mod tests {
     }
 
     #[test]
-    fn the_macro_writes_todays_tag_whatever_it_read() {
+    fn the_macro_writes_the_current_tag_for_aliases() {
         for tag in ["red", "rouge", "crimson"] {
             for json in [
                 format!(r#"{{"color":"{tag}","text":"t"}}"#),
                 format!(r#"{{"text":"t","color":"{tag}"}}"#),
             ] {
-                let paint: ColorUnion = serde_json::from_str(&json).unwrap();
-                assert_eq!(paint, ColorUnion::Red(crate::v1::TextContent::new("t")));
+                let color: ColorUnion = serde_json::from_str(&json).unwrap();
+                assert_eq!(color, ColorUnion::Red(crate::v1::TextContent::new("t")));
                 assert_eq!(
-                    serde_json::to_string(&paint).unwrap(),
+                    serde_json::to_string(&color).unwrap(),
                     r#"{"color":"red","text":"t"}"#
                 );
             }
@@ -291,20 +292,20 @@ mod tests {
     }
 
     #[test]
-    fn the_macro_offers_an_unknown_tag_to_the_fallback_only() {
+    fn the_macro_passes_unknown_tags_to_the_fallback() {
         // The fallback accepts the tag, but cannot read the object.
         let json = r#"{"color":"crimson","name":"n","value":"v"}"#;
-        let paint: ColorUnion = serde_json::from_str(json).unwrap();
-        assert!(matches!(paint, ColorUnion::Unknown(_)), "{paint:?}");
-        assert_eq!(serde_json::to_string(&paint).unwrap(), json);
+        let color: ColorUnion = serde_json::from_str(json).unwrap();
+        assert!(matches!(color, ColorUnion::Unknown(_)), "{color:?}");
+        assert_eq!(serde_json::to_string(&color).unwrap(), json);
 
-        let paint: ColorUnion = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
+        let color: ColorUnion = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
         assert_eq!(
-            paint,
+            color,
             ColorUnion::Plain(crate::v1::HttpHeader::new("n", "v"))
         );
         assert_eq!(
-            serde_json::to_string(&paint).unwrap(),
+            serde_json::to_string(&color).unwrap(),
             r#"{"name":"n","value":"v"}"#
         );
         assert!(serde_json::from_str::<ColorUnion>(r#"{"name":"n"}"#).is_err());

@@ -1,24 +1,24 @@
-//! Reads and writes the text of a JSON string in pieces.
+//! Reads and writes the contents of a JSON string in pieces.
 //!
 //! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
 //! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
-/// How far a piece of a string has been read.
+/// How far a piece of a JSON string has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
-    /// Up to the end of the piece, except for the last few bytes, which may be the start of a character or an escape.
+    /// To the end of the piece, except for the last few bytes, which may be the start of a character or of an escape.
     Incomplete,
-    /// Up to the quote that ends the string.
+    /// To the quote that ends the string.
     Complete,
-    /// Up to something that is invalid in a JSON string.
+    /// To something that is not valid in a JSON string.
     Invalid,
 }
 
 /// The length of the longest escape, a surrogate pair: `\ud83d\ude00`.
-const LONGEST_ESCAPE: usize = 12;
+const MAX_ESCAPE_LEN: usize = 12;
 
-/// Appends the text of this piece of a JSON string to `text`. Escapes are resolved; a lone surrogate is read as U+FFFD.
-/// Returns how many bytes of the piece were read, and why reading stopped.
+/// Decodes a piece of a JSON string and appends the result to `text`. Resolves escapes, and reads a lone surrogate as
+/// U+FFFD. Returns how many bytes of the piece were read, and why reading stopped.
 pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     let (valid, mut end) = match std::str::from_utf8(piece) {
         Ok(valid) => (valid, StringProgress::Incomplete),
@@ -50,7 +50,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
         }
         // An unfinished escape may continue in the next piece. A control character is invalid in JSON.
         let cut = from.starts_with('\\')
-            && from.len() < LONGEST_ESCAPE
+            && from.len() < MAX_ESCAPE_LEN
             && end == StringProgress::Incomplete;
         end = if cut {
             StringProgress::Incomplete
@@ -62,7 +62,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     (valid.len() - rest.len(), end)
 }
 
-/// Returns the number of bytes before the first one that is special in a JSON string.
+/// Returns the number of bytes before the first one that JSON strings must escape.
 fn plain_len(bytes: &[u8]) -> usize {
     const WORD: usize = size_of::<u64>();
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -83,8 +83,8 @@ fn plain_len(bytes: &[u8]) -> usize {
     from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// Reads an escape. Returns its character and the rest of the text, or `None` if the escape is invalid or may be
-/// incomplete.
+/// Reads the escape at the start of a string. Returns its character and the rest of the string, or `None` if the escape
+/// is invalid or may be incomplete.
 fn read_escape(from: &str) -> Option<(char, &str)> {
     let mut chars = from.strip_prefix('\\')?.chars();
     let character = match chars.next()? {
@@ -122,7 +122,7 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
     }
 }
 
-/// Appends a text as it is written between the quotes of a JSON string.
+/// Appends a string, escaped as between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
@@ -151,13 +151,13 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Reads four hexadecimal digits. Returns their value and the rest of the text.
+/// Reads four hexadecimal digits. Returns their value and the rest of the string.
 fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     Some((code_unit(digits.as_bytes())?, rest))
 }
 
-/// Returns the value of hexadecimal digits.
+/// Parses hexadecimal digits. Returns `None` if there is anything else among them.
 pub(crate) fn code_unit(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_are_replaced() {
+    fn lone_surrogates_are_replaced() {
         for (inner, text) in [
             (r"\ud83d\ude00!", "😀!"),
             (r"\ud83d!", "\u{fffd}!"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_of_a_string_is_none() {
+    fn invalid_strings_are_none() {
         for inner in [r#"a"b"#, r"\x", r"\u12", r"\u+123", "\\"] {
             assert_eq!(unescaped(inner), None, "{inner}");
         }
@@ -206,7 +206,7 @@ mod tests {
             waiting.extend_from_slice(piece);
             let (used, end) = unescape(&waiting, &mut text);
             waiting.drain(..used);
-            assert!(waiting.len() < LONGEST_ESCAPE || end != StringProgress::Incomplete);
+            assert!(waiting.len() < MAX_ESCAPE_LEN || end != StringProgress::Incomplete);
             if end != StringProgress::Incomplete {
                 return (text, end);
             }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_and_bytes_that_are_no_text_are_wrong() {
+    fn control_characters_and_invalid_utf8_are_invalid() {
         for bytes in [
             &b"a\x01b\""[..],
             b"a\xffb\"",
@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_arrives_it_is_the_same(
+        fn splitting_the_input_does_not_change_the_result(
             parts: Vec<(String, proptest::sample::Index)>,
             size in 1..40_usize,
         ) {
@@ -255,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_of_a_text_are_written_as_the_whole(text: String, at: proptest::sample::Index) {
+        fn escaping_in_pieces_equals_escaping_the_whole(text: String, at: proptest::sample::Index) {
             let mut cut = at.index(text.len() + 1);
             while !text.is_char_boundary(cut) {
                 cut -= 1;
@@ -269,14 +269,14 @@ mod tests {
         }
 
         #[test]
-        fn it_is_what_serde_json_reads(text: String) {
+        fn unescape_agrees_with_serde_json(text: String) {
             let json = serde_json::to_string(&text).unwrap();
             let inner = json.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
             prop_assert_eq!(unescaped(inner), Some(text));
         }
 
         #[test]
-        fn nothing_makes_it_panic(inner: String) {
+        fn no_input_causes_a_panic(inner: String) {
             let json = format!("\"{inner}\"");
             // If both accept the string, they read the same text.
             if let (Some(text), Ok(read)) = (unescaped(&inner), serde_json::from_str::<String>(&json)) {

@@ -29,7 +29,7 @@ impl Agent for BothVersionsAgent {
     }
 }
 
-/// Prints updates as they are on the wire. A client that only shows what the user sees renders the thread instead.
+/// A client that prints updates as they are sent. A client that shows what the user sees renders the thread instead.
 struct WirePrinter(ProtocolVersion);
 
 impl Client for WirePrinter {
@@ -37,11 +37,11 @@ impl Client for WirePrinter {
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         let update = update.clone();
-        let words = match self.0 {
+        let json = match self.0 {
             ProtocolVersion::V2 => serde_json::to_string(&update.into_v2()),
             _ => serde_json::to_string(&update.into_v1()),
         };
-        println!("  {}", words.unwrap_or_default());
+        println!("  {}", json.unwrap_or_default());
     }
 }
 
@@ -51,14 +51,15 @@ async fn main() -> acp::Result<()> {
     let (old, new) = (Options::new(), Options::new().draft_version_2());
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
         let version = agents.latest().min(clients.latest());
-        let (ours, theirs) = transport::memory();
-        let (_, driver) = acp::agent::start(theirs, BothVersionsAgent, agents.clone());
+        let (client_transport, agent_transport) = transport::memory();
+        let (_, driver) = acp::agent::start(agent_transport, BothVersionsAgent, agents.clone());
         tokio::spawn(driver);
-        let (handshake, driver) = connect_with(ours, WirePrinter(version), clients.clone());
+        let (handshake, driver) =
+            connect_with(client_transport, WirePrinter(version), clients.clone());
         tokio::spawn(driver);
         let agent = handshake.await?;
         println!(
-            "the agent speaks up to version {}, the client up to version {}: version {}",
+            "the agent supports up to version {}, the client up to version {}; negotiated: version {}",
             agents.latest(),
             clients.latest(),
             agent.version(),
@@ -66,7 +67,7 @@ async fn main() -> acp::Result<()> {
         let session = agent.new_session("/").await?;
         let stopped = session.prompt("Work.").await?;
         let items = session.thread().read(|thread| thread.items().len());
-        println!("  {stopped}, and the thread has {items} items");
+        println!("  {stopped}; items in the thread: {items}");
     }
     Ok(())
 }

@@ -36,25 +36,25 @@ impl Agent for ElicitingAgent {
             requested_schema: form,
         };
         // If the client does not support forms, this returns `Error::Unsupported` and nothing is sent.
-        match turn.elicit("Who is there?", form, None).await? {
+        match turn.elicit("What is your name?", form, None).await? {
             ElicitationAction::Accept(accepted) => {
                 let fields = accepted.content.unwrap_or_default();
                 let Some(ElicitationContentValue::String(name)) = fields.get("name") else {
-                    return Err(acp::Error::invalid_params("the form has no name"));
+                    return Err(acp::Error::invalid_params("the name is missing"));
                 };
                 turn.message(format!("Hello, {name}!")).await?;
             }
-            ElicitationAction::Decline(_) => turn.message("As you like.").await?,
+            ElicitationAction::Decline(_) => turn.message("No problem.").await?,
             _ => return Ok(StopReason::Cancelled),
         }
         Ok(StopReason::EndTurn)
     }
 }
 
-/// The user at the client, whose name is always Ada.
-struct ScriptedPerson;
+/// A user whose name is always Ada.
+struct ScriptedUser;
 
-impl Elicitation<()> for ScriptedPerson {
+impl Elicitation<()> for ScriptedUser {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
@@ -66,7 +66,9 @@ impl Elicitation<()> for ScriptedPerson {
     ) -> acp::Result<CreateElicitationResponse> {
         println!("{}", request.message);
         let ElicitationMode::Form { requested_schema } = &request.mode else {
-            return Err(acp::Error::invalid_params("this client shows forms only"));
+            return Err(acp::Error::invalid_params(
+                "this client supports only forms",
+            ));
         };
         let fields = requested_schema.properties.keys();
         let ada = || ElicitationContentValue::String("Ada".to_owned());
@@ -78,14 +80,14 @@ impl Elicitation<()> for ScriptedPerson {
 }
 
 struct ElicitationClient {
-    person: ScriptedPerson,
+    user: ScriptedUser,
 }
 
 impl Client for ElicitationClient {
     type State = ();
 
     fn elicitation(&self) -> Option<&impl Elicitation<()>> {
-        Some(&self.person)
+        Some(&self.user)
     }
 
     async fn update(&self, (): &(), _: &acp::client::UpdateContext, update: &acp::Update) {
@@ -95,15 +97,10 @@ impl Client for ElicitationClient {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
-    let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, ElicitingAgent, acp::Options::new());
+    let (client_transport, agent_transport) = transport::memory();
+    let (_, driver) = acp::agent::start(agent_transport, ElicitingAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(
-        ours,
-        ElicitationClient {
-            person: ScriptedPerson,
-        },
-    );
+    let (handshake, driver) = connect(client_transport, ElicitationClient { user: ScriptedUser });
     tokio::spawn(driver);
     let agent = handshake.await?;
     agent.new_session("/").await?.prompt("Hello.").await?;

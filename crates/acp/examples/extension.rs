@@ -65,7 +65,7 @@ impl Agent for ExtensionAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let selection = turn.connection().request(&GetSelection {}).await?;
-        println!("the agent sees {selection:?}");
+        println!("the selection is {selection:?}");
         Ok(StopReason::EndTurn)
     }
 
@@ -83,8 +83,8 @@ impl Agent for ExtensionAgent {
 
     async fn extension_notification(&self, _: &Connection, notification: ExtensionNotification) {
         match notification.read::<HintNotification>() {
-            Ok(Some(hint)) => println!("the agent is told: {}", hint.text),
-            Ok(None) => println!("the agent does not know {}", notification.method()),
+            Ok(Some(hint)) => println!("the agent received a hint: {}", hint.text),
+            Ok(None) => println!("unknown notification: {}", notification.method()),
             Err(error) => println!("{error}"),
         }
     }
@@ -111,10 +111,10 @@ impl Client for ExtensionClient {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, ExtensionAgent, acp::Options::new());
+    let (client_transport, agent_transport) = transport::memory();
+    let (_, driver) = acp::agent::start(agent_transport, ExtensionAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, ExtensionClient);
+    let (handshake, driver) = connect(client_transport, ExtensionClient);
     tokio::spawn(driver);
     let agent = handshake.await?;
     let conn = agent.connection();
@@ -128,7 +128,7 @@ async fn main() -> Result<()> {
     // A request without a type for it.
     let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(
-        "and then: {}",
+        "an unknown method: {}",
         unknown.map_or_else(|e| e.to_string(), |v| v.to_string())
     );
     agent.new_session("/").await?.prompt("Look.").await?;

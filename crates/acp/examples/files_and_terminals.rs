@@ -35,10 +35,12 @@ impl Agent for FilesAndTerminalsAgent {
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<v1::StopReason> {
         let path = format!("{}/Cargo.toml", turn.cwd());
         let first = turn.read_text_file(&path, Some(1), Some(1)).await?;
-        turn.message(format!("It begins with {first:?}.")).await?;
+        turn.message(format!("The first line is {first:?}."))
+            .await?;
         let version = TerminalCommand::new("cargo", ["--version"]);
         let terminal = turn.create_terminal(version).await?;
-        let call = v1::ToolCall::new("call_1", "Look for cargo").kind(v1::ToolKind::Execute);
+        let call =
+            v1::ToolCall::new("call_1", "Find the version of cargo").kind(v1::ToolKind::Execute);
         // In the client, the terminal is part of the tool call, which shows its output.
         let call = turn
             .tool_call(call.content([terminal.as_content()]))
@@ -54,17 +56,17 @@ impl Agent for FilesAndTerminalsAgent {
     }
 }
 
-/// How many bytes of a command's output are read.
-const KEPT: u64 = 64 * 1024;
+/// The maximum number of bytes of a command's output that are read.
+const MAX_OUTPUT_LEN: u64 = 64 * 1024;
 
-/// The files of this machine, and terminals whose commands this process runs.
+/// A host that lends local files, and terminals whose commands it runs itself.
 #[derive(Default)]
 struct LocalHost {
     commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,
     next: AtomicU64,
 }
 
-/// A running command: its outcome, once it has one, and the task that waits for it.
+/// A running command, with its outcome once it has exited, and the task that waits for that.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,
@@ -123,7 +125,7 @@ impl Terminals<()> for LocalHost {
         let task = tokio::spawn(async move {
             let mut printed = Vec::new();
             if let Some(stdout) = child.stdout.take() {
-                let _ = stdout.take(KEPT).read_to_end(&mut printed).await;
+                let _ = stdout.take(MAX_OUTPUT_LEN).read_to_end(&mut printed).await;
             }
             let status = child.wait().await.ok();
             let code = status.and_then(|status| status.code());
@@ -204,13 +206,14 @@ impl Client for FilesAndTerminalsClient {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, FilesAndTerminalsAgent, acp::Options::new());
+    let (client_transport, agent_transport) = transport::memory();
+    let (_, driver) =
+        acp::agent::start(agent_transport, FilesAndTerminalsAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, FilesAndTerminalsClient::default());
+    let (handshake, driver) = connect(client_transport, FilesAndTerminalsClient::default());
     tokio::spawn(driver);
     let agent = handshake.await?;
     let session = agent.new_session(env!("CARGO_MANIFEST_DIR")).await?;
-    println!("({})", session.prompt("Have a look.").await?);
+    println!("({})", session.prompt("Look at this project.").await?);
     Ok(())
 }

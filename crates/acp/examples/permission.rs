@@ -51,7 +51,7 @@ impl Client for PermissionClient {
         (): &(),
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
-        println!("May it {:?}?", request.title);
+        println!("Allow {:?}?", request.title);
         // A real client asks the user, who chooses one of `request.options`.
         Ok(match request.kind() {
             ToolKind::Read | ToolKind::Search => request.allow(),
@@ -62,10 +62,10 @@ impl Client for PermissionClient {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
-    let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, PermissionAgent, acp::Options::new());
+    let (client_transport, agent_transport) = transport::memory();
+    let (_, driver) = acp::agent::start(agent_transport, PermissionAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, PermissionClient);
+    let (handshake, driver) = connect(client_transport, PermissionClient);
     tokio::spawn(driver);
     let session = handshake.await?.new_session("/").await?;
     let stopped = session.prompt("Tidy up.").await?;

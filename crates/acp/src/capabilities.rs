@@ -1,33 +1,22 @@
 //! Capability checks for both sides. Unsupported methods are neither sent nor accepted.
 
-use acp_wire::v1::{
-    self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
-};
-use acp_wire::{Capability, Sender};
+use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
+use acp_wire::{Capability, Method};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report: those required by the offered version 1 methods that `sender`, the other side,
-/// may call.
-pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
-    sender: Sender,
-    is_offered: impl Fn(&str) -> bool,
-) -> T {
+/// Returns the capabilities to report in `initialize`: those that these methods require.
+pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
-    let methods = v1::METHODS.iter().filter(|method| method.sender == sender);
-    for method in methods {
-        if let Some(capability) = method.capability
-            && is_offered(method.name)
-        {
-            insert_capability(&mut all, capability);
-        }
+    for capability in offered.iter().filter_map(|method| method.capability) {
+        insert_capability(&mut all, capability);
     }
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability and the objects that contain it.
+/// Adds a capability, and the objects around it that do not exist yet.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -42,8 +31,25 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks: Prompt turn,
-/// "User Message".
+/// Checks that the other side, which has these capabilities, supports a method. A method that is in no table needs no
+/// capability.
+///
+/// # Errors
+/// Returns the name of the missing capability.
+pub(crate) fn check_offered(
+    capabilities: &Value,
+    method: Option<&'static Method>,
+) -> Result<(), &'static str> {
+    match method {
+        Some(method) if !method.is_offered(capabilities) => Err(method
+            .capability
+            .map_or(method.name, |capability| capability.path)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks, if any. See the
+/// specification's page "Prompt Turn", "User Message".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -56,8 +62,8 @@ pub(crate) fn missing_prompt_capability(
     })
 }
 
-/// Returns the MCP capability that a server requires and the agent lacks: Session setup, "MCP Servers". In version 1,
-/// every agent supports `stdio`.
+/// Returns the MCP capability that this server requires and the agent lacks, if any. In version 1, every agent supports
+/// `stdio`. See the specification's page "Session Setup", "MCP Servers".
 pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
     stdio: bool,
@@ -71,12 +77,13 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Returns this library's name and version. Version 2 requires both, so they are reported if the program sets none.
+/// Returns the name and version of this library. They are reported for programs that do not set their own, because
+/// version 2 requires both.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the error for a capability that the agent does not support.
+/// Creates the error for a capability that the agent does not support.
 pub(crate) fn agent_capability_error(what: impl Into<String>) -> Error {
     Error::Unsupported {
         peer: "agent",

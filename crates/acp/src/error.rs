@@ -7,8 +7,8 @@ use acp_wire::jsonrpc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) explains what causes each one and how to
-/// handle it.
+/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) explains the cause of each variant and
+/// what to do about it.
 ///
 /// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns an error to fail a request.
 /// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other as an internal error
@@ -16,10 +16,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A JSON-RPC error that the peer sent or a handler returned. Overview, "Error Handling".
+    /// A JSON-RPC error that the peer sent or a handler returned. See the specification's page "Overview", "Error
+    /// Handling".
     #[error("{0}")]
     Rpc(jsonrpc::Error),
-    /// The connection has ended. Pending requests get no response, and nothing can be sent.
+    /// The connection has ended. Pending requests get no response, and nothing more can be sent.
     #[error("connection closed: {0}")]
     Closed(CloseReason),
     /// The peer's response does not match the method's schema, or is larger than
@@ -28,30 +29,32 @@ pub enum Error {
     Unreadable {
         /// The method that was called.
         method: String,
-        /// What is wrong with the response.
+        /// Why the response is invalid.
         reason: String,
     },
-    /// The message cannot be written as JSON and was not sent. This only happens with params that this side supplies
-    /// itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
+    /// A message cannot be serialized as JSON and was not sent. This can only happen with params that this side
+    /// supplies itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
     #[error("cannot serialize {method}: {reason}")]
     Unwritable {
         /// The method of the message.
         method: String,
-        /// Why it cannot be written.
+        /// Why the message cannot be serialized.
         reason: String,
     },
-    /// The peer does not support a capability, so the message was not sent: Initialization, "Capabilities".
+    /// The peer does not support a capability, so the message was not sent. See the specification's page
+    /// "Initialization", "Capabilities".
     #[error("the {peer} does not support {what}")]
     Unsupported {
-        /// The peer: `agent` or `client`.
+        /// The side that lacks the capability: `agent` or `client`.
         peer: &'static str,
-        /// The capability, as the specification names it.
+        /// The name of the capability, as in the specification.
         what: String,
     },
-    /// The request is invalid and was not sent. The text says why.
+    /// A request of this side is invalid and was not sent, for the reason given.
     #[error("{0}")]
     Invalid(String),
-    /// The agent uses another version of the protocol: Initialization, "Protocol version".
+    /// The agent uses another version of the protocol. See the specification's page "Initialization", "Protocol
+    /// version".
     #[error(
         "protocol version mismatch: the agent speaks version {theirs}, this client speaks version {ours}"
     )]
@@ -64,19 +67,19 @@ pub enum Error {
     /// The turn or the request was cancelled on this side.
     #[error("cancelled")]
     Cancelled,
-    /// The agent's [`Recorder`](crate::agent::Recorder) could not store the update, so it was not sent.
+    /// The agent's [`Recorder`](crate::agent::Recorder) failed to store an update, which was therefore not sent.
     #[error("update not sent because it could not be recorded: {reason}")]
     RecordFailed {
-        /// Why it could not be stored.
+        /// Why the update could not be stored.
         reason: String,
     },
-    /// A request was sent from inside an update handler, and its response is queued behind more unprocessed updates
-    /// than [`Limits::backlog`](crate::Limits::backlog) allows.
+    /// An update handler sent a request whose response is behind more unprocessed updates than
+    /// [`Limits::backlog`](crate::Limits::backlog) allows.
     #[error(
         "the response is queued behind {held} bytes of updates that the update handler has not processed"
     )]
     Backlog {
-        /// The size of the queued updates in bytes.
+        /// The size of the unprocessed updates, in bytes.
         held: usize,
     },
 }
@@ -90,7 +93,7 @@ impl Error {
         }
     }
 
-    /// Returns the JSON-RPC error, if this is one. This includes errors that a handler creates for the peer, such as
+    /// Returns the JSON-RPC error, if there is one. This includes errors that a handler creates for the peer, such as
     /// [`Error::internal`].
     #[must_use]
     pub fn peer_error(&self) -> Option<&jsonrpc::Error> {
@@ -100,7 +103,7 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the peer requires authentication first.
+    /// Returns `true` if the client must authenticate first.
     #[must_use]
     pub fn is_auth_required(&self) -> bool {
         self.peer_code() == Some(jsonrpc::Error::AUTH_REQUIRED)
@@ -126,13 +129,13 @@ impl Error {
         matches!(self, Self::Closed(CloseReason::Transport(_)))
     }
 
-    /// Returns `true` if the peer violates the protocol or uses another version of it.
+    /// Returns `true` if the peer has violated the protocol or uses another version of it.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::Version { .. })
     }
 
-    /// Returns the code of the JSON-RPC error, if this is one.
+    /// Returns the code of the JSON-RPC error, if there is one.
     fn peer_code(&self) -> Option<i32> {
         self.peer_error().map(|e| e.code)
     }
@@ -147,8 +150,8 @@ impl Error {
         Self::Rpc(jsonrpc::Error::invalid_params(message))
     }
 
-    /// Converts this error to the JSON-RPC error of a response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] as
-    /// -32800, any other as -32603 with its text.
+    /// Converts this error to the JSON-RPC error of a response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] with the
+    /// code -32800, and any other with the code -32603 and its text.
     #[must_use]
     pub fn into_rpc(self) -> jsonrpc::Error {
         match self {
@@ -178,10 +181,10 @@ pub enum CloseReason {
     /// This side closed the connection.
     #[error("closed by this side")]
     Local,
-    /// The peer closed the connection: the input has ended.
+    /// The peer closed the connection, so the input has ended.
     #[error("closed by the peer")]
     Peer,
-    /// Reading or writing failed. This includes a broken pipe, when the peer no longer reads.
+    /// Reading or writing failed. This includes a broken pipe, if the peer no longer reads.
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_apart_by_who_caused_them() {
+    fn predicates_classify_errors_by_cause() {
         let rpc = |code| Error::Rpc(jsonrpc::Error::new(code, "why"));
         let broken = CloseReason::Transport(Arc::new(std::io::ErrorKind::BrokenPipe.into()));
         let (yes, no) = (true, false);

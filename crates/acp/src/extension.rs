@@ -1,4 +1,4 @@
-//! Requests and notifications of extensions: the specification's page Extensibility.
+//! The requests and notifications of extensions. See the specification's page "Extensibility".
 
 use acp_wire::v1::Extension;
 use acp_wire::{Notification, Request, jsonrpc, read_params};
@@ -6,7 +6,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// A request of an extension. Its method starts with `_`. Extensibility, "Custom Requests".
+/// A request of an extension, whose method starts with `_`. See the specification's page "Extensibility", "Custom
+/// Requests".
 ///
 /// [`answer`](Self::answer) parses it as a type of your own that implements [`Request`]:
 ///
@@ -48,26 +49,26 @@ impl ExtensionRequest {
         Self(extension)
     }
 
-    /// Returns the method's name, including the underscore.
+    /// Returns the name of the method, including the underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
-    /// Returns the `params` as received.
+    /// Returns the params as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()
     }
 
-    /// Converts the request into its `params` as received.
+    /// Returns the params as received, without copying them.
     #[must_use]
     pub fn into_params(self) -> Option<Box<RawValue>> {
         self.0.params
     }
 
-    /// Parses the params as `R`, runs `work` and serializes its result. The caller must check that the method is
-    /// `R::METHOD`. Missing params are parsed as an empty object.
+    /// Parses the params as an `R`, passes them to `work`, and serializes the result. The caller must check that the
+    /// method is `R::METHOD`. Missing params are parsed as an empty object.
     ///
     /// # Errors
     /// Returns -32602 if the params do not match `R`, or the error that `work` returns.
@@ -83,14 +84,15 @@ impl ExtensionRequest {
         })
     }
 
-    /// Returns the error for an unknown method, -32601.
+    /// Returns the error for an unknown method (-32601).
     #[must_use]
     pub fn not_found(&self) -> Error {
         Error::Rpc(jsonrpc::Error::method_not_found(self.method()))
     }
 }
 
-/// A notification of an extension. Its method starts with `_`. Extensibility, "Custom Notifications".
+/// A notification of an extension, whose method starts with `_`. See the specification's page "Extensibility", "Custom
+/// Notifications".
 #[derive(Debug, Clone)]
 pub struct ExtensionNotification(Extension);
 
@@ -99,19 +101,19 @@ impl ExtensionNotification {
         Self(extension)
     }
 
-    /// Returns the method's name, including the underscore.
+    /// Returns the name of the method, including the underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
-    /// Returns the `params` as received.
+    /// Returns the params as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()
     }
 
-    /// Parses the notification as `N`. Returns `None` if it has another method.
+    /// Parses the params as an `N`. Returns `None` if the notification has another method.
     ///
     /// # Errors
     /// Fails if the params do not match `N`.

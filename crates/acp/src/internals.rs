@@ -1,10 +1,11 @@
-//! Internals that are exposed to this project's fuzzers (`fuzz/checks`) and tests.
+//! Internals that this project's fuzzers (`fuzz/checks`) and tests need.
 //!
 //! Requires the cargo feature `__internals`. Not covered by semantic versioning.
 
 use acp_wire::jsonrpc::RequestId;
 
-use crate::connection::{frame, memory, outline};
+use crate::connection::{frame, outline};
+use crate::memory::parsed_memory;
 
 /// How many bytes are kept from the start of an oversized line.
 pub const HEAD: usize = frame::HEAD;
@@ -12,10 +13,10 @@ pub const HEAD: usize = frame::HEAD;
 /// How many bytes are kept from the end of an oversized line.
 pub const TAIL: usize = frame::TAIL;
 
-/// Estimates the memory that a message takes once it has been parsed, in bytes.
+/// Returns an estimate of how much memory a message takes once it has been parsed, in bytes.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
-    memory::memory_of(message)
+    parsed_memory(message)
 }
 
 /// The type and id of a message, read from its first and last bytes.
@@ -44,7 +45,7 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose text was extracted. This never occurs here.
+    /// A response whose text was extracted, which does not occur here.
     LargeText,
     /// A line over the limit.
     Oversized {

@@ -37,7 +37,7 @@
         dead_code,
         unreachable_pub,
         unused_imports,
-        reason = "code for the features is compiled but unused without them"
+        reason = "without these features, some of the code is unused"
     )
 )]
 
@@ -59,6 +59,7 @@ mod error;
 mod extension;
 pub mod guide;
 mod lru_map;
+mod memory;
 mod options;
 mod pending_request;
 mod session_setup;
@@ -82,7 +83,8 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// Runs the examples of the README as tests.
+/// Runs the examples of the repository's README as tests, and those of the package's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The maximum length of an id that is used unchanged as a key, in bytes.
-const LONGEST: usize = 4096;
+/// The maximum length of an id that is used as a key unchanged, in bytes.
+const MAX_KEY_LEN: usize = 4096;
 
-/// Returns the key for an id: the id itself or, if it is too long, its beginning and a hash.
+/// Returns the key for an id: the id itself, or its start and a hash if it is too long.
 pub(crate) fn key(id: &str) -> Cow<'_, str> {
-    if id.len() <= LONGEST {
+    if id.len() <= MAX_KEY_LEN {
         return Cow::Borrowed(id);
     }
     let mut hasher = DefaultHasher::new();
@@ -18,7 +18,7 @@ pub(crate) fn key(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
 }
 
-/// A map from ids to at most `N` values. When it is full, it drops the least recently used one.
+/// A map from ids to at most `N` values. When it is full, the least recently used entry is dropped.
 #[derive(Debug)]
 pub(crate) struct LruMap<T, const N: usize> {
     entries: HashMap<String, (u64, T)>,
@@ -40,7 +40,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.get(&*key(id)).map(|(_, thing)| thing)
     }
 
-    /// Returns the value for an id, inserting it if necessary, and marks it as used.
+    /// Returns the value for an id, after inserting a default value if there is none, and marks it as used.
     pub(crate) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
@@ -52,7 +52,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         &mut entry.1
     }
 
-    /// Removes the least recently used entry other than `but`. Returns `true` if there was one.
+    /// Removes the least recently used entry, except for that of `but`. Returns `true` if there was one.
     pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
         let but = key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);
@@ -63,7 +63,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         }
     }
 
-    /// Removes an entry.
+    /// Removes the entry for an id.
     pub(crate) fn forget(&mut self, id: &str) {
         self.entries.remove(&*key(id));
     }
@@ -82,7 +82,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// Returns the value for an id for changing it, without marking it as used.
+    /// Returns a mutable reference to the value for an id, without marking it as used.
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
         self.entries.get_mut(&*key(id)).map(|(_, thing)| thing)
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recent_things_are_few() {
+    fn keeps_the_most_recently_used_entries() {
         let mut things = LruMap::<u8, 2>::default();
         for id in ["a", "b", "a", "c"] {
             *things.touch(id) += 1;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_remembered_by_a_short_one() {
+    fn long_ids_are_shortened_to_a_hash() {
         let mut things = LruMap::<u8, 2>::default();
         let [one, other] = ["1", "2"].map(|end| "x".repeat(100_000) + end);
         *things.touch(&one) += 1;

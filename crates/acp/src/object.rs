@@ -1,4 +1,4 @@
-//! JSON objects with raw values, which preserve unknown fields and numbers of any size.
+//! Helpers for JSON objects with raw values, which preserve unknown fields and numbers of any size.
 
 use acp_wire::RawObject;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Returns the value as an object, or an empty object if it is not one.
+/// Returns the object in a value, or an empty object if the value is not one.
 pub(crate) fn object(value: Option<&RawValue>) -> RawObject {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())

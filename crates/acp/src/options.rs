@@ -8,11 +8,11 @@ use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::{Limits, SpawnFn};
 
-/// Options of a connection, for either side. [`Limits`] can be passed instead if nothing else is set.
+/// The options of a connection, for either side. If only limits are set, [`Limits`] can be passed instead.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The connection's limits.
+    /// The limits of the connection.
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<NoiseHandler>,
@@ -55,7 +55,7 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the connection's limits.
+    /// Sets the limits of the connection.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -80,9 +80,8 @@ impl Options {
         self
     }
 
-    /// Runs turns, other requests and the writer as tasks of your executor instead of inside the
-    /// [`Driver`](crate::Driver). Use this if turns need much CPU time, or to use several threads. Otherwise the task
-    /// that polls the driver does all the work.
+    /// Runs turns, other requests and the writer as tasks on your executor. Use this if turns need much CPU time, or to
+    /// use several threads. Otherwise the task that polls the [`Driver`](crate::Driver) does all the work.
     ///
     /// For requests other than prompts, the driver still runs the work up to the first `await` that is not ready, so
     /// that requests take effect in the order in which they arrive.

@@ -1,4 +1,4 @@
-//! Received requests that need a response.
+//! Requests that were received and need a response.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use acp_wire::jsonrpc;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A received request and the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) of each type of
-/// request is in `agent/methods/` and `client/methods/`.
+/// A received request, with the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) of each type of
+/// request is in `agent/methods/` or `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
     pub(crate) responder: Responder,
 }
 
 impl<S> PendingRequest<S> {
-    /// Creates a request that `side` handles.
+    /// Creates a pending request for `side` to handle.
     pub(crate) fn new(side: &Arc<S>, responder: Responder) -> Self {
         let side = Arc::clone(side);
         Self { side, responder }
@@ -27,10 +27,10 @@ impl<S> PendingRequest<S> {
     }
 }
 
-/// The handler type of a method that a side does not support. It has no values.
+/// The handler type for methods that a side does not support. It has no values.
 pub(crate) enum UnsupportedMethod {}
 
-/// Returns the handler that a side offers for this method.
+/// Returns the handler for this method, or the error -32601 if the side has none.
 ///
 /// # Errors
 /// Fails if the side does not support the method.

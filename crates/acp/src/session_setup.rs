@@ -1,4 +1,4 @@
-//! The parameters for opening a session, for both sides.
+//! The parameters for opening a session, as used on both sides.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use acp_wire::v1::{
     ContentBlock, McpServer, SessionSystemPromptCapabilities, SystemPrompt, SystemPromptMode,
 };
 
-/// The maximum length of a session id, in bytes. Ids are stored for each session and sent with every update.
+/// The maximum length of a session id, in bytes. Ids are stored with each session and sent with every update.
 pub(crate) const LONGEST_ID: usize = 4096;
 
 /// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
-const LONGEST_PATHS: usize = 256 * 1024;
+const MAX_PATHS_LEN: usize = 256 * 1024;
 
-/// The parameters for opening a session: Session setup.
+/// The parameters for opening a session. See the specification's page "Session Setup".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionSetup {
-    /// The working directory, an absolute path.
+    /// The working directory, as an absolute path.
     pub cwd: String,
-    /// Additional roots, as absolute paths. All paths of a session together may take at most 256 KiB.
+    /// Additional roots, as absolute paths. All paths of a session together may have up to 256 KiB.
     pub additional_directories: Vec<String>,
-    /// MCP servers for the agent to connect to.
+    /// The MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
-    /// The client's own instructions for the model. Unstable.
+    /// Instructions for the model that come from the client. Unstable.
     pub system_prompt: Option<SystemPrompt>,
     /// Custom data.
     pub meta: Option<Meta>,
@@ -42,7 +42,7 @@ impl SessionSetup {
         }
     }
 
-    /// Sets the MCP servers: Session setup, "MCP Servers".
+    /// Sets the MCP servers. See the specification's page "Session Setup", "MCP Servers".
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.mcp_servers = servers;
@@ -56,8 +56,8 @@ impl SessionSetup {
         self
     }
 
-    /// Sets the client's own instructions for the model. The agent must support `systemPrompt`. It may not store them,
-    /// so set the same instructions when you open the session again.
+    /// Sets the client's instructions for the model. The agent must support `systemPrompt`. It may not store the
+    /// instructions, so set them each time you open the session.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
         self.system_prompt = Some(prompt);
@@ -73,16 +73,17 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// Checks that all paths are absolute and not too long in total. The error names a path that is not absolute.
+    /// Checks that all paths are absolute, and not too long in total. The error names the first path that is not
+    /// absolute.
     pub(crate) fn check_paths_absolute(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
             .clone()
             .map(|path| path.len() + size_of::<String>())
             .sum();
-        if bytes > LONGEST_PATHS {
+        if bytes > MAX_PATHS_LEN {
             return Err(format!(
-                "session paths too long: {bytes} bytes (limit: {LONGEST_PATHS} bytes)"
+                "session paths too long: {bytes} bytes (limit: {MAX_PATHS_LEN} bytes)"
             ));
         }
         match paths.find(|path| !is_absolute(path)) {
@@ -94,14 +95,14 @@ impl SessionSetup {
 
 /// The reason why a system prompt cannot be applied.
 pub(crate) enum SystemPromptError {
-    /// The agent lacks this capability, by its version 1 name.
+    /// The agent lacks the capability with this version 1 name.
     Unsupported(&'static str),
-    /// The prompt itself is invalid.
+    /// The prompt is invalid for this reason.
     Invalid(String),
 }
 
 impl SessionSetup {
-    /// Checks that an agent with these capabilities can apply the system prompt.
+    /// Checks that an agent with these capabilities can use the system prompt.
     pub(crate) fn check_system_prompt(
         &self,
         offered: Option<&SessionSystemPromptCapabilities>,
@@ -145,7 +146,7 @@ impl SessionSetup {
     }
 }
 
-/// Returns `true` if a path is absolute on any operating system. The peer may run on another one.
+/// Returns `true` if a path is absolute on any operating system, because the peer may run on another one.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

@@ -14,7 +14,7 @@ use acp_wire::{Meta, RawObject};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A change to a session, independent of the protocol version.
+/// A change in a session, independent of the protocol version.
 ///
 /// The variants mostly follow version 2, which has more of them. They also cover what only version 1 has: messages
 /// without an id, new tool calls, the text of a diff, modes.
@@ -28,65 +28,65 @@ use serde_json::Value;
 pub enum Update {
     /// A chunk of a user message.
     UserMessageChunk(MessageChunk),
-    /// A whole user message. Replaces the chunks sent so far. Version 2.
+    /// A whole user message, which replaces the chunks sent so far. Version 2.
     UserMessage(Message),
     /// A chunk of an agent message.
     AgentMessageChunk(MessageChunk),
-    /// A whole agent message. Replaces the chunks sent so far. Version 2.
+    /// A whole agent message, which replaces the chunks sent so far. Version 2.
     AgentMessage(Message),
     /// A chunk of the agent's thoughts.
     AgentThoughtChunk(MessageChunk),
-    /// A whole thought of the agent. Replaces the chunks sent so far. Version 2.
+    /// A whole thought, which replaces the chunks sent so far. Version 2.
     AgentThought(Message),
-    /// The agent's state: working, idle or waiting for the user. Version 2.
+    /// What the agent is doing: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
-    /// A new or changed tool call.
+    /// A new tool call, or a change to one.
     ToolCallUpdate(Box<ToolCallPatch>),
     /// A chunk of a tool call's content. Version 2.
     ToolCallContentChunk(ToolCallContentChunk),
-    /// A new or changed display terminal. Version 2.
+    /// A new display terminal, or a change to one. Version 2.
     TerminalUpdate(Box<TerminalUpdate>),
-    /// Output of a display terminal. Version 2.
+    /// A chunk of a display terminal's output. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A whole plan. The only plan of a version 1 agent has the id [`PLAN`](crate::thread::PLAN).
+    /// A plan in full. The only plan of a version 1 agent has the id [`PLAN`](crate::thread::PLAN).
     PlanUpdate(PlanUpdate),
     /// The removal of a plan.
     PlanRemoved(PlanRemoved),
-    /// The list of all slash commands.
+    /// All slash commands, which replace the previous ones.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
-    /// A change of mode. Version 1; in version 2 the mode is a config option.
+    /// The current mode. Version 1; in version 2, the mode is a config option.
     CurrentModeUpdate(CurrentModeUpdate),
-    /// The list of all config options.
+    /// All config options, which replace the previous ones.
     ConfigOptionUpdate(ConfigOptionUpdate),
     /// The session's title and the time of its last change.
     SessionInfoUpdate(Box<SessionInfoUpdate>),
-    /// The context usage and the cost of the session.
+    /// The use of the context window, and the cost of the session.
     UsageUpdate(Box<UsageUpdate>),
-    /// A message for the user that is not part of the conversation.
+    /// Information for the user that is not part of the conversation.
     Notice(Box<Notice>),
-    /// A new or changed compaction.
+    /// A new compaction, or a change to one.
     CompactionUpdate(Box<CompactionUpdate>),
     /// A chunk of a compaction's summary.
     CompactionSummaryChunk(CompactionSummaryChunk),
-    /// A new or changed subagent. Unstable.
+    /// A new subagent, or a change to one. Unstable.
     SubagentUpdate(Box<SubagentUpdate>),
     /// A message from one session to another. Unstable.
     SessionMessage(Box<SessionMessage>),
-    /// A chunk of a message between sessions. Unstable.
+    /// A chunk of a message from one session to another. Unstable.
     SessionMessageChunk(SessionMessageChunk),
     /// An update of an unknown type, as received.
     Unknown(RawObject),
 }
 
 impl Update {
-    /// Returns the text, if this is a chunk of an agent message. Version 2 agents may also send whole messages, which
-    /// replace the chunks: the [`Thread`](crate::Thread) has the current text.
+    /// Returns the text, if this is a chunk of an agent message with text. Version 2 agents may also send whole
+    /// messages, which replace the chunks. The [`Thread`](crate::Thread) always has the current text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
     }
 
-    /// Returns the text, if this is a chunk of the agent's thoughts.
+    /// Returns the text, if this is a chunk of the agent's thoughts with text.
     #[must_use]
     pub fn thought_text(&self) -> Option<&str> {
         match self {
@@ -109,10 +109,10 @@ impl Update {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageChunk {
-    /// The message's id. Version 1 agents need not send one.
+    /// The id of the message, which version 1 agents may omit.
     pub message_id: Option<MessageId>,
-    /// Whether the chunk belongs to the message with this id, wherever that is in the thread, as in version 2. In
-    /// version 1 it belongs to the last message, unless that has another role or another id.
+    /// Whether the chunk belongs to the message with this id, wherever that message is in the thread, as in version 2.
+    /// In version 1, it belongs to the last message, unless that message has another role or another id.
     pub by_id: bool,
     /// The content of the chunk.
     pub content: ContentBlock,
@@ -121,12 +121,12 @@ pub struct MessageChunk {
 }
 
 impl MessageChunk {
-    /// Creates a chunk of the last message.
+    /// Creates a chunk that continues the last message.
     pub fn new(content: impl Into<ContentBlock>) -> Self {
         v1::ContentChunk::new(content).into()
     }
 
-    /// Sets the message's id.
+    /// Sets the id of the message.
     #[must_use]
     pub fn message_id(mut self, id: impl Into<MessageId>) -> Self {
         self.message_id = Some(id.into());
@@ -134,44 +134,44 @@ impl MessageChunk {
     }
 }
 
-/// A new or changed tool call. `None` leaves a field unchanged, and `Some(None)` clears it.
+/// A new tool call, or a change to one. A field that is `None` is unchanged, and `Some(None)` clears it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallPatch {
-    /// The tool call's id.
+    /// The id of the tool call.
     pub tool_call_id: ToolCallId,
     /// Whether this creates the call, as `tool_call` does in version 1. Missing fields then have their defaults. If an
     /// earlier call with this id has ended, the id now refers to the new one.
     pub is_new: bool,
-    /// The tool's programmatic name.
+    /// The name of the tool, for programs.
     pub name: Option<Option<String>>,
-    /// The title that is shown to the user.
+    /// The title to show to the user.
     pub title: Option<Option<String>>,
-    /// The tool's kind.
+    /// What kind of tool it is.
     pub kind: Option<Option<ToolKind>>,
-    /// The tool call's status.
+    /// The status of the tool call.
     pub status: Option<Option<ToolCallStatus>>,
-    /// All content that the call has produced.
+    /// The content that the tool call has produced so far, which replaces the previous content.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
-    /// The files that the call works on.
+    /// The files that the tool call works on, which replace the previous ones.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
-    /// The tool's input; `null` clears it.
+    /// The input that was passed to the tool. `null` clears it.
     pub raw_input: Option<Value>,
-    /// The tool's output; `null` clears it.
+    /// The output that the tool returned. `null` clears it.
     pub raw_output: Option<Value>,
-    /// What a client may do with the call. Version 2.
+    /// What a client may do with the tool call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
     /// Custom data.
     pub meta: Option<Option<Meta>>,
 }
 
 impl ToolCallPatch {
-    /// Creates an update without changes.
+    /// Creates an update that changes nothing.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         v2::ToolCallUpdate::new(id).into()
     }
 
-    /// Applies a later update of the same call to this one.
+    /// Merges a later update of the same call into this one.
     pub fn merge(&mut self, later: Self) {
         fn take<T>(known: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
@@ -191,18 +191,18 @@ impl ToolCallPatch {
     }
 }
 
-/// Content that a tool call has produced, as sent by the agent.
+/// A part of a tool call's content, as the agent sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum ToolCallOutput {
     /// A content block.
     Content(v1::Content),
-    /// The text of a file before and after a change. Version 1.
+    /// A change to a file, as its text before and after. Version 1.
     TextDiff(v1::Diff),
     /// Changes to files. Version 2.
     Diff(v2::Diff),
-    /// A terminal.
+    /// A terminal, whose output is shown live.
     Terminal(Terminal),
     /// Content of an unknown type, as received.
     Unknown(RawObject),

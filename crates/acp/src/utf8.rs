@@ -1,14 +1,14 @@
-//! Decodes UTF-8 that arrives in pieces, which may end in the middle of a character.
+//! A decoder for UTF-8 that arrives in pieces, which may end in the middle of a character.
 
 /// A decoder for UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Utf8Pieces {
-    /// The bytes of an incomplete character, at most three.
+    /// The bytes of an incomplete character at the end, at most three.
     partial: Vec<u8>,
 }
 
 impl Utf8Pieces {
-    /// Adds bytes and returns the text up to the last complete character.
+    /// Decodes more bytes, and returns the text up to the last complete character.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);
@@ -24,7 +24,7 @@ impl Utf8Pieces {
     }
 }
 
-/// Returns the number of bytes at the end that form an incomplete character.
+/// Returns how many bytes at the end belong to an incomplete character.
 fn incomplete_len(bytes: &[u8]) -> usize {
     for (n, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {

@@ -1,4 +1,5 @@
-//! The library on an executor that is not tokio's. A program of its own: there is no tokio runtime in its process.
+//! The library on an executor other than tokio's. This is a program of its own, so that there is no tokio runtime in
+//! its process.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -16,7 +17,7 @@ use acp::v1::{
 };
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
-/// Both ends of a socket, as smol has them.
+/// Returns transports for both ends of a socket, with the streams of smol.
 fn sockets() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
     (transport(a), transport(b))
@@ -32,7 +33,7 @@ fn assert_no_tokio() {
     assert!(runtime.is_err(), "this runs in a tokio runtime");
 }
 
-/// Reads a file, asks whether it may write it in capitals, and does.
+/// An agent that reads a file, requests permission to write it in capitals, and writes it.
 struct ShoutingAgent;
 
 impl Agent for ShoutingAgent {
@@ -72,7 +73,7 @@ impl Client for ExecutorClient {
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         assert_no_tokio();
-        // As a person would, after a while.
+        // As a user would, after a while.
         smol::Timer::after(Duration::from_millis(1)).await;
         Ok(RequestPermissionOutcome::selected(
             &request.options[0].option_id,
@@ -130,7 +131,7 @@ fn a_turn_runs_on_another_executor() {
             StopReason::EndTurn
         );
         assert_it_was_shouted(&session, &editor);
-        // The last handle closes the connection, and both drivers end.
+        // Dropping the last handle closes the connection, and both drivers end.
         drop(session);
         assert!(matches!(driver.await, CloseReason::Local));
         assert!(matches!(serving.await, CloseReason::Peer));
@@ -138,10 +139,10 @@ fn a_turn_runs_on_another_executor() {
 }
 
 #[test]
-fn nothing_needs_to_be_spawned() {
+fn nothing_has_to_be_spawned() {
     let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     let (ours, theirs) = sockets();
-    // Without any executor: each side has a thread.
+    // Without any executor: each side has its own thread.
     let agent =
         std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, ShoutingAgent)));
     let (handshake, driver) = acp::client::connect(ours, editor.clone());
@@ -155,7 +156,7 @@ fn nothing_needs_to_be_spawned() {
     agent.join().unwrap().unwrap();
 }
 
-/// Says more than a peer that does not read takes.
+/// An agent that sends more than a peer that does not read can buffer.
 struct FloodingAgent;
 
 impl Agent for FloodingAgent {
@@ -177,7 +178,7 @@ impl Agent for FloodingAgent {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_waited_for_two_seconds_without_tokio_s_clock() {
+fn closing_waits_two_seconds_without_tokios_clock() {
     use std::io::Write as _;
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     for line in [
@@ -197,7 +198,7 @@ fn a_peer_that_does_not_read_is_waited_for_two_seconds_without_tokio_s_clock() {
             "sessionId": opened["result"]["sessionId"], "prompt": [{"type": "text", "text": "Talk"}],
         }});
         writeln!(theirs, "{prompt}").unwrap();
-        // Something arrives, so it talks.
+        // Something has arrived, so the agent is sending.
         let mut byte = [0];
         let mut reading = theirs.try_clone().unwrap();
         smol::unblock(move || std::io::Read::read_exact(&mut reading, &mut byte).unwrap()).await;

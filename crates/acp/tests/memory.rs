@@ -1,8 +1,8 @@
-//! What a peer can make this side take in memory is within what `docs/memory.md` says, whatever it sends.
+//! The memory that a peer can make this side use stays within the limits in `docs/memory.md`, whatever the peer sends.
 //!
-//! All that is allocated is counted, so there is one test here, and what the others are about is in functions.
+//! All allocations of the process are counted, so there is only one test here, which calls a function for each subject.
 
-// Clippy takes only what is in a test function for a test.
+// Clippy allows `unwrap` and the like only inside test functions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "it/common/mod.rs"]
@@ -22,10 +22,10 @@ use common::{NoopClient, PIPE, TestPeer, limits, prompt, settle};
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// The least that is looked at: what tests and their pipes take beside what they measure.
+/// The memory that tests and their pipes use in addition to what they measure. Smaller amounts are not checked.
 const BESIDE: usize = 1024 * 1024;
 
-/// What is there now, from which is counted.
+/// The memory in use at the start of a measurement.
 struct MemoryBaseline(usize);
 
 impl MemoryBaseline {
@@ -34,7 +34,7 @@ impl MemoryBaseline {
         Self(ALLOCATED.current_usage())
     }
 
-    /// The most that has been there since.
+    /// Returns the peak memory since the start.
     #[track_caller]
     fn peak_within(&self, what: &str, bound: usize) {
         let peak = ALLOCATED.peak_usage().saturating_sub(self.0);
@@ -44,7 +44,7 @@ impl MemoryBaseline {
         );
     }
 
-    /// What is there now.
+    /// Returns the memory in use now.
     #[track_caller]
     fn kept_within(&self, what: &str, bound: usize) {
         let kept = ALLOCATED.current_usage().saturating_sub(self.0);
@@ -67,7 +67,7 @@ fn small() -> Limits {
 }
 
 #[test]
-fn memory_is_within_what_is_documented() {
+fn memory_stays_within_the_documented_limits() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -75,7 +75,7 @@ fn memory_is_within_what_is_documented() {
             .build()
             .unwrap()
     };
-    // Each has a runtime of its own, of which nothing is left to the next.
+    // Each has its own runtime, which leaves nothing behind.
     runtime().block_on(each_message_takes_what_it_may());
     runtime().block_on(a_thread_keeps_what_it_may());
     runtime().block_on(sessions_of_nobody_take_what_one_session_may());
@@ -84,7 +84,7 @@ fn memory_is_within_what_is_documented() {
     runtime().block_on(answers_that_never_come_take_nothing_in_the_end());
 }
 
-/// JSON that is small as text and large in memory, of about this many bytes.
+/// Returns JSON of about this many bytes that needs much more memory than its length.
 fn dense(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(
@@ -165,7 +165,7 @@ async fn each_message_takes_what_it_may() {
                 settle().await;
                 let shape = line.get(..160).unwrap_or(&line);
                 let what = format!("{name} of {bytes} bytes in {shape}");
-                // The message that is delivered, and what of it is kept.
+                // The message that is delivered, and what the thread stores of it.
                 let estimate = acp::__internals::memory(line.as_bytes());
                 before.peak_within(&what, 3 * line.len() + 2 * estimate);
                 drop((session, peer));
@@ -175,10 +175,10 @@ async fn each_message_takes_what_it_may() {
     }
 }
 
-/// An update, as a function of its number.
+/// A function that returns the update with a number.
 type NumberedUpdate = fn(usize) -> serde_json::Value;
 
-/// Updates that make a thread grow, each in a way of its own.
+/// Returns updates that make a thread grow, each in another way.
 fn growing() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (
@@ -244,7 +244,7 @@ async fn a_thread_keeps_what_it_may() {
         before.peak_within(name, small().max_client_memory(1));
         before.kept_within(name, small().thread * 5 / 2);
         let dropped = session.thread().read(acp::Thread::truncation);
-        // The output of one terminal has a bound of its own.
+        // The output of one terminal has its own limit.
         assert!(!dropped.is_empty() || name == "a terminal", "{name}");
         drop((session, peer));
         settle().await;
@@ -261,11 +261,11 @@ async fn sessions_of_nobody_take_what_one_session_may() {
     peer.says(&"x".repeat(100_000), "a long name").await;
     peer.alive().await;
     before.kept_within("sessions of nobody", 2 * small().thread * 5 / 2);
-    // Those that were not taken are counted.
+    // Rejected updates are counted.
     assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
 
-/// Works on each prompt until the end.
+/// An agent whose turns never end.
 struct EndlessAgent;
 
 impl Agent for EndlessAgent {
@@ -317,7 +317,7 @@ async fn requests_take_what_they_may() {
     }
 }
 
-/// Lets each permission request wait.
+/// A client that never responds to permission requests.
 struct HangingClient;
 
 impl Client for HangingClient {
@@ -335,7 +335,7 @@ impl Client for HangingClient {
 async fn permission_requests_take_what_they_may() {
     let before = MemoryBaseline::now();
     let (session, mut peer) = TestPeer::with_session_and(HangingClient, small(), json!({})).await;
-    // Each is given the call as it is, with all that it has.
+    // Each request has the whole tool call.
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "rawOutput": "x".repeat(300_000)});
     peer.update("s", call).await;
     for id in 0..500 {
@@ -354,7 +354,7 @@ async fn permission_requests_take_what_they_may() {
     drop(session);
 }
 
-/// Starts terminals, and leaves them.
+/// An agent that starts terminals without releasing them.
 struct TerminalLeakAgent(Arc<tokio::sync::Semaphore>);
 
 impl Agent for TerminalLeakAgent {
@@ -392,7 +392,7 @@ async fn answers_that_never_come_take_nothing_in_the_end() {
     for _ in 0..10_000 {
         let (id, _) = peer.request("terminal/create").await;
         peer.answer(&id, json!({"terminalId": "t"})).await;
-        // That it is released is read, and not answered.
+        // The release is read, but gets no response.
         peer.request("terminal/release").await;
     }
     peer.result("p").await;

@@ -1,10 +1,10 @@
-//! A thousand sessions and a million updates on one connection, and peers that stall: what they take in memory
-//! at most is printed, and must be within what `docs/memory.md` says.
+//! A thousand sessions and a million updates on one connection, and peers that stall. Prints the peak memory, which
+//! must be within the limits in `docs/memory.md`.
 //!
-//! Agent and client are processes of their own, so that each has a peak of its own: this program starts itself
-//! again. So it has no test harness, which would print to stdout.
+//! The agent and the client are separate processes, so that each has its own peak: this program starts itself again.
+//! It has no test harness, because that would print to stdout.
 
-// Clippy takes only what is in a test function for a test.
+// Clippy allows `unwrap` and the like only inside test functions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,10 +24,10 @@ mod stalled;
 use acp::Limits;
 
 const SESSIONS: usize = 1_000;
-/// How many in each session.
+/// The number of updates in each session.
 const UPDATES: usize = 1_000;
 
-/// What both sides keep: little, so that it is reached.
+/// Returns the limits of both sides, which are low so that they are reached.
 fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.message = 1024 * 1024;
@@ -39,7 +39,7 @@ fn limits() -> Limits {
     limits
 }
 
-/// Itself, in another role.
+/// Returns a command that starts this program again in another role.
 fn again(role: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
     command
@@ -60,7 +60,7 @@ fn main() {
         match role.as_str() {
             agent::ROLE => agent::run().await,
             stalled::CLIENT => stalled::client().await,
-            // Arguments of a test harness, such as a filter that names another test.
+            // Arguments of a test harness, such as a filter for another test.
             filter
                 if !filter.is_empty() && !filter.starts_with('-') && !"soak".contains(filter) => {}
             "--list" => {}

@@ -1,9 +1,8 @@
-//! stdin and stdout belong to the protocol alone, whatever they are.
+//! stdin and stdout are reserved for the protocol, whatever they are.
 //!
-//! It starts itself as an agent that prints what it should not, so it has no test harness, which
-//! would print something, too.
+//! The program starts itself as an agent that prints to stdout. It has no test harness, because that would print, too.
 
-// Clippy takes only what is in a test function for a test.
+// Clippy allows `unwrap` and the like only inside test functions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -48,7 +47,7 @@ mod unix {
 
     pub(crate) const AGENT: &str = "--as-the-agent";
 
-    /// Prints to stdout by itself and through a child, which also looks for something on stdin.
+    /// Prints to stdout, also from a child process, which tries to read stdin as well.
     fn stray(when: &str) -> usize {
         println!("stray {when}");
         print!("without an end {when}");
@@ -99,7 +98,7 @@ mod unix {
         type State = ();
     }
 
-    /// Starts the agent with these for stdin and stdout.
+    /// Starts the agent with this stdin and stdout.
     fn start(stdin: Stdio, stdout: Stdio) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -111,10 +110,10 @@ mod unix {
         command.spawn().unwrap()
     }
 
-    /// Has a turn with the agent, closes, and sees it end.
+    /// Runs a turn with the agent, closes the connection, and waits for the agent to exit.
     async fn talk(agent: AgentConnection, child: Child) {
         let session = agent.new_session("/").await.unwrap();
-        // More than a pipe holds, both ways.
+        // More than a pipe can hold, in both directions.
         let long = "0123456789".repeat(50_000);
         assert_eq!(
             session.prompt(long.clone()).await.unwrap(),
@@ -143,7 +142,7 @@ mod unix {
         ended(child).await;
     }
 
-    /// The agent ends by itself, and has printed to stderr what was printed to stdout.
+    /// Expects that the agent exits by itself, and that what was printed to stdout is on stderr.
     async fn ended(mut child: Child) {
         let mut printed = String::new();
         child
@@ -185,7 +184,7 @@ mod unix {
         )
     }
 
-    /// As editors built on libuv do.
+    /// Uses two sockets, as editors built on libuv do.
     async fn two_sockets() {
         let ((writer, stdin), (reader, stdout)) = (socket(), socket());
         let child = start(stdin, stdout);
@@ -223,7 +222,7 @@ mod unix {
         .await;
     }
 
-    /// A recorded input, and an output to look at later.
+    /// Uses a file as input, and another as output.
     async fn files() {
         let file = || -> File {
             let path = std::env::temp_dir().join(format!("acp-stdio-{}", uuid::Uuid::new_v4()));

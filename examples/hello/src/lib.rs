@@ -1,11 +1,11 @@
-//! A tiny project for trying out an agent: one test passes, one fails.
+//! A tiny project to try an agent on: one test passes, the other fails.
 
-/// Greets someone.
+/// Returns a greeting.
 pub fn hello(name: &str) -> String {
     format!("Hello, {name}!")
 }
 
-/// Says goodbye, and forgets the comma: the test below finds out.
+/// Returns a farewell. The comma is missing, so the test below fails.
 pub fn goodbye(name: &str) -> String {
     format!("Goodbye {name}!")
 }

@@ -1,4 +1,4 @@
-//! A whole connection with a peer that says and does anything.
+//! Connects a side to a peer that sends anything.
 //!
 //! Time is paused: it passes only when everything waits, so that what waits for ever is known at once.
 
@@ -15,13 +15,13 @@ use tokio::sync::watch;
 use crate::framer::frames;
 use crate::sides::{agent, client};
 
-/// How much a peer sends, in bytes. What is repeated counts.
+/// The maximum number of bytes that a peer sends, including repetitions.
 const MOST: usize = 512 * 1024;
 
-/// How long anything may take that has an end. Nothing waits for it: time is paused.
+/// The time limit for everything that must end. It costs no real time, because time is paused.
 const PATIENCE: Duration = Duration::from_secs(100_000);
 
-/// How a connection is set up, told by one byte.
+/// How a connection is set up, encoded in one byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup(u8);
 
@@ -29,7 +29,7 @@ impl Setup {
     fn has(self, bit: u8) -> bool {
         self.0 >> bit & 1 == 1
     }
-    /// What is tried is the client's side, not the agent's.
+    /// Returns whether the client's side is tested, not the agent's.
     fn client(self) -> bool {
         self.has(0)
     }
@@ -39,11 +39,11 @@ impl Setup {
     fn small_limits(self) -> bool {
         self.has(2)
     }
-    /// The peer begins as is due, before it does anything.
+    /// Returns whether the peer first completes a valid handshake.
     fn prelude(self) -> bool {
         self.has(3)
     }
-    /// Handlers take their time.
+    /// Returns whether handlers are slow.
     pub(crate) fn slow(self) -> bool {
         self.has(4)
     }
@@ -83,7 +83,7 @@ impl Setup {
         }
     }
 
-    /// What the peer begins with, if it does as is due.
+    /// Returns the lines of a valid handshake.
     fn prelude_lines(self) -> &'static str {
         match (self.client(), self.v2()) {
             (false, false) => AS_CLIENT_V1,
@@ -119,8 +119,9 @@ const AS_AGENT_V2: &str = concat!(
     "\n"
 );
 
-/// One of the two sides is connected to a peer that does what the bytes say. It must not panic, answer each
-/// request that has an id once, keep its output within bounds, end when its input ends, and leave no task.
+/// Connects one of the two sides to a peer that follows a script in the bytes. The side must not panic, must send
+/// exactly one response to each request with an id, keep its output within bounds, end when its input ends, and leave
+/// no task.
 ///
 /// The first byte is the setup. The rest is written as it is, but for ESC and the byte behind it:
 ///
@@ -195,16 +196,16 @@ async fn run(setup: Setup, script: &[u8]) {
     check(&peer, &heard);
 }
 
-/// Whether a peer reads what the other side writes.
+/// Whether a peer reads the other side's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reads {
     All,
     Nothing,
-    /// And never will.
+    /// The peer reads nothing, and never will again.
     NoMore,
 }
 
-/// Reads what the other side writes, while it is to.
+/// Reads the other side's output while the peer is supposed to read.
 async fn listen(mut input: DuplexStream, reads: &watch::Sender<Reads>, heard: &mut Vec<u8>) {
     let mut told = reads.subscribe();
     loop {
@@ -227,9 +228,9 @@ struct Peer<'a> {
     setup: Setup,
     output: Option<DuplexStream>,
     reads: &'a watch::Sender<Reads>,
-    /// All that was taken.
+    /// All bytes that the other side accepted.
     sent: Vec<u8>,
-    /// It has not been there to the end.
+    /// Whether the connection was closed before the end of the script.
     gone: bool,
 }
 
@@ -291,7 +292,7 @@ impl Peer<'_> {
         }
     }
 
-    /// Writes as much as is taken.
+    /// Writes as many bytes as the other side accepts.
     async fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -320,7 +321,7 @@ impl Peer<'_> {
     }
 }
 
-/// Whether the answers are those that are due.
+/// Checks that each request has exactly one response.
 fn check(peer: &Peer<'_>, heard: &[u8]) {
     let limits = peer.setup.limits();
     let mut lines: Vec<&[u8]> = peer.sent.split(|byte| *byte == b'\n').collect();
@@ -382,7 +383,7 @@ fn check(peer: &Peer<'_>, heard: &[u8]) {
     }
 }
 
-/// The id of the answer that a line is due, if it is due one.
+/// Returns the id of the response that a line requires, if it requires one.
 fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
@@ -404,7 +405,7 @@ fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     }
 }
 
-/// How much a thread keeps.
+/// The memory limit of a thread.
 pub(crate) fn thread_limit(setup: Setup) -> usize {
     setup.limits().thread
 }

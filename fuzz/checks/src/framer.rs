@@ -1,8 +1,8 @@
-//! The framer against a reading of the whole.
+//! Compares the framer with a reader that has the whole input.
 
 use acp::__internals::{Frame, Framer, HEAD, TAIL, outline};
 
-/// Limits on both sides of what is kept of an oversized line.
+/// The limits for the two ends of an oversized line.
 const LIMITS: [usize; 16] = [
     0,
     1,
@@ -22,7 +22,7 @@ const LIMITS: [usize; 16] = [
     4000,
 ];
 
-/// What comes out does not depend on how the bytes arrive, and no more is kept than the limit says.
+/// Checks that the output does not depend on how the bytes arrive, and that no more is buffered than the limit allows.
 ///
 /// The first byte chooses the limit, the second the sizes of the pieces; the rest is what arrives.
 pub fn framer(data: &[u8]) {
@@ -48,8 +48,7 @@ pub fn framer(data: &[u8]) {
     assert_eq!(read(input, max, |left| left), whole, "limit {max}, at once");
 }
 
-/// All frames of `input`, one text each, when it arrives in pieces; `piece` gives the size of the next one
-/// of what is left.
+/// Returns all frames of `input`, one string each, if it arrives in pieces. `piece` returns the size of the next piece.
 fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<String> {
     let mut framer = Framer::new(max);
     let mut out = Vec::new();
@@ -71,7 +70,7 @@ fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<
     out
 }
 
-/// What a line by line reading of the whole gives.
+/// Returns the frames according to a line-by-line reading of the whole input.
 fn naive(input: &[u8], max: usize) -> Vec<String> {
     let mut lines: Vec<&[u8]> = input.split(|b| *b == b'\n').collect();
     // Behind the last line end is what was left, or nothing.
@@ -86,7 +85,7 @@ fn naive(input: &[u8], max: usize) -> Vec<String> {
     out
 }
 
-/// What each line is, those left out that are blank.
+/// Classifies each line that is not blank.
 pub(crate) fn frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<Item = Frame<'a>> {
     lines.iter().filter_map(move |line| {
         if line.len() > max {

@@ -1,4 +1,4 @@
-//! What must hold whatever a peer sends, as functions of arbitrary bytes.
+//! Properties that must hold whatever a peer sends, as functions of arbitrary bytes.
 //!
 //! They are called by the targets in `fuzz/`, with bytes that a fuzzer makes up, and by `tests/it/corpus.rs`, with the
 //! bytes in `fuzz/corpus/` and `fuzz/regressions/`. Each returns if all is as it must be, and panics if it is not.

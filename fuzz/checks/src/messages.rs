@@ -1,4 +1,5 @@
-//! Reading messages: nothing panics, and what was read is written so that it reads the same again.
+//! Checks that reading messages never panics, and that a message that was read is written in a form that reads the same
+//! again.
 
 use std::fmt::Debug;
 
@@ -8,7 +9,7 @@ use acp::{v1, v2};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// An enum of a method table.
+/// An enum from a method table.
 trait Message: Serialize + Debug + Sized {
     fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
 }
@@ -41,8 +42,8 @@ messages! { v2:
     AgentResponse, ClientResponse
 }
 
-/// A line as a message of either version: its envelope, and what it carries as the params of every method, or
-/// as the result of every request, in both directions.
+/// Reads a line as a message of either version: its envelope, and its content as the params of every method and as the
+/// result of every request, in both directions.
 macro_rules! line {
     ($name:ident, $version:ident) => {
         pub fn $name(line: &[u8]) {
@@ -80,7 +81,7 @@ macro_rules! line {
 line!(messages_v1, v1);
 line!(messages_v2, v2);
 
-/// What was read is written, and reads the same again.
+/// Checks that a written value reads the same again.
 fn again<M: Message>(method: &str, raw: &RawValue) {
     let first = match M::read(method, raw) {
         Ok(first) => first,
@@ -105,7 +106,7 @@ fn again<M: Message>(method: &str, raw: &RawValue) {
     assert_eq!(written.get(), rewritten.get(), "{method}");
 }
 
-/// The envelope by itself: what is written is one line, and the same message.
+/// Checks the envelope by itself: it is written as one line, and as the same message.
 fn envelope(line: &[u8]) {
     let mut out = Vec::new();
     match jsonrpc::parse(line) {
@@ -171,7 +172,7 @@ fn refused(id: &RequestId, error: &jsonrpc::Error) {
     }
 }
 
-/// What has been written is one line, and a message.
+/// Checks that the output is one line, and a message.
 fn parsed(written: &[u8]) -> Incoming<'_> {
     let [line @ .., b'\n'] = written else {
         panic!("no line end: {}", String::from_utf8_lossy(written));

@@ -1,4 +1,4 @@
-//! The two sides that a random peer is connected to: they offer everything, and use everything.
+//! The two sides that a random peer is connected to. They offer everything and use everything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,10 +35,10 @@ use serde_json::value::RawValue;
 
 use crate::connection::Setup;
 
-/// How long either side waits for an answer of its peer's.
+/// How long either side waits for a response from its peer.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Waits for what a peer may never give.
+/// Waits for a response that the peer may never send.
 async fn within<T>(work: impl Future<Output = Result<T>>) -> Option<T> {
     tokio::time::timeout(WAIT, work).await.ok()?.ok()
 }
@@ -50,7 +50,7 @@ fn web_page() -> ElicitationMode {
     }
 }
 
-/// An agent that offers everything, and does what a prompt's letters say.
+/// An agent that offers everything, and acts according to the letters of a prompt.
 pub(crate) fn agent(setup: Setup) -> impl Agent {
     Everything {
         setup,
@@ -200,7 +200,7 @@ impl Agent for Everything {
     }
 }
 
-/// One of the things that an agent does in a turn.
+/// Performs one of the actions of an agent in a turn.
 async fn step(turn: &Turn, letter: char) -> Result<()> {
     let call = ToolCallId::from("call");
     match letter {
@@ -356,8 +356,8 @@ impl Authentication for Everything {
     }
 }
 
-/// A client that offers everything, connected to an agent of which it asks everything; until the connection
-/// ends. Gives whether it could connect.
+/// Runs a client that offers everything and requests everything from its agent, until the connection ends. Returns
+/// whether it could connect.
 pub(crate) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
     let client = Anyone { setup };
     let (handshake, driver) = connect_with(transport, client, options);

@@ -51,10 +51,10 @@ use tokio::sync::watch;
 
 #[derive(Parser)]
 struct OfficialAgentArgs {
-    /// Opens sessions only after `authenticate`.
+    /// Open sessions only after `authenticate`.
     #[arg(long)]
     auth: bool,
-    /// Keeps the sessions' updates in this file.
+    /// Store the updates of sessions in this file.
     #[arg(long)]
     store: Option<PathBuf>,
 }
@@ -88,7 +88,7 @@ impl OfficialAgentState {
         self.sessions().insert(id, session);
     }
 
-    /// The sessions that were stored, by id.
+    /// Reads all stored sessions by id.
     fn read_stored(&self) -> Result<HashMap<SessionId, Vec<SessionUpdate>>> {
         let Some(file) = &self.args.store else {
             return Ok(HashMap::new());
@@ -375,7 +375,7 @@ impl OfficialTurn {
         }
     }
 
-    /// One of everything.
+    /// Uses every feature once.
     async fn work(&self) -> Result<StopReason> {
         let file = self.cwd.join("note.txt");
         self.send_update(SessionUpdate::AgentThoughtChunk(text_chunk(
@@ -468,7 +468,7 @@ impl OfficialTurn {
         Ok(StopReason::EndTurn)
     }
 
-    /// A command that ends by itself, not well.
+    /// Runs a command that fails on its own.
     async fn run_command(&self) -> Result<()> {
         self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("run", "Count").kind(ToolKind::Execute),
@@ -502,7 +502,7 @@ impl OfficialTurn {
         )
     }
 
-    /// A command that does not.
+    /// Runs a command that does not exit, and kills it.
     async fn kill_command(&self) -> Result<()> {
         self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("kill", "Wait").kind(ToolKind::Execute),
@@ -559,7 +559,7 @@ impl OfficialTurn {
         Ok(terminal)
     }
 
-    /// Waits for an answer that a client must give when it cancels: `cancelled`.
+    /// Waits for the response `cancelled`, which a client must send when it cancels the turn.
     async fn wait_permission(&self) -> Result<StopReason> {
         self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("ask", "Ask").kind(ToolKind::Edit),
@@ -672,7 +672,7 @@ impl OfficialTurn {
             .send_notification(SessionNotification::new(self.id.clone(), update))
     }
 
-    /// Keeps what a person would see again when the session is loaded.
+    /// Adds an update to the history if a replay must include it.
     fn add_to_history(&self, update: SessionUpdate) {
         if let Some(session) = self.state.sessions().get_mut(&self.id) {
             session.history.push(update);

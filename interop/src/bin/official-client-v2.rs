@@ -1,6 +1,6 @@
-//! A client that is built on the official Rust SDK and speaks the draft of version 2: starts an agent, runs
-//! one turn, answers what it asks the person, and prints what happens as JSON, one line each. With an agent
-//! of version 1 it ends with an error.
+//! A client on the official Rust SDK that speaks the draft of version 2. It starts an agent, runs one turn, answers the
+//! agent's requests to the user, and prints what happens as one line of JSON each. With an agent that supports only
+//! version 1, it fails.
 //!
 //!     official-client-v2 [OPTIONS] PROMPT -- AGENT COMMAND...
 
@@ -34,81 +34,81 @@ use tokio::sync::watch;
 
 #[derive(Parser)]
 struct OfficialClientV2Args {
-    /// What to say.
+    /// The prompt.
     prompt: String,
-    /// The agent.
+    /// The command that starts the agent.
     #[arg(last = true, required = true)]
     agent: Vec<String>,
-    /// Where the session works.
+    /// The working directory of the session.
     #[arg(long, default_value = ".")]
     cwd: PathBuf,
-    /// Says no to every permission request.
+    /// Reject every permission request.
     #[arg(long)]
     reject: bool,
-    /// Cancels the turn when this happens.
+    /// Cancel the turn when this happens.
     #[arg(long, value_enum)]
     cancel_at: Option<CancelPointV2>,
-    /// Resumes this session instead of opening a new one.
+    /// Resume this session instead of opening a new one.
     #[arg(long)]
     resume: Option<String>,
-    /// With its past.
+    /// Request a replay of the resumed session.
     #[arg(long)]
     replay: bool,
-    /// Sets a config option (KEY=VALUE) before the turn; `true` and `false` are booleans.
+    /// Set a config option (KEY=VALUE) before the turn. `true` and `false` are booleans.
     #[arg(long)]
     option: Option<String>,
-    /// Authenticates by this method before it opens a session.
+    /// Log in with this auth method before opening a session.
     #[arg(long)]
     authenticate: Option<String>,
-    /// Logs out when a session has been opened.
+    /// Log out after opening a session.
     #[arg(long)]
     logout: bool,
-    /// Makes a request of this method before the turn, and prints the answer.
+    /// Call this method before the turn, and print the response.
     #[arg(long)]
     call: Vec<String>,
-    /// Sends `_interop/ask` and `_interop/told` before the turn.
+    /// Send `_interop/ask` and `_interop/told` before the turn.
     #[arg(long)]
     extension: bool,
-    /// Makes a request that is not answered before the turn, and takes it back.
+    /// Send a request that gets no response before the turn, and cancel it.
     #[arg(long)]
     withdraw: bool,
-    /// Lists all sessions before the turn.
+    /// List all sessions before the turn.
     #[arg(long)]
     list: bool,
-    /// Says this, too, while the turn runs: the agent holds it until the turn has ended.
+    /// Send this prompt while the turn runs. The agent queues it until the turn has ended.
     #[arg(long)]
     meanwhile: Option<String>,
-    /// Takes that back at once.
+    /// Cancel the queued prompt immediately.
     #[arg(long)]
     take_back: bool,
-    /// Closes the session after the turn, twice.
+    /// Close the session after the turn, twice.
     #[arg(long)]
     close: bool,
-    /// Deletes the session after the turn.
+    /// Delete the session after the turn.
     #[arg(long)]
     delete: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CancelPointV2 {
-    /// The agent says something.
+    /// The agent sends a message.
     Message,
-    /// The agent asks for permission.
+    /// The agent requests permission.
     Permission,
-    /// A command of the agent's has printed something.
+    /// A command of the agent prints something.
     Output,
 }
 
-/// What the handlers share.
+/// The state that the handlers share.
 struct OfficialClientV2State {
     reject: bool,
     cancel_at: Option<CancelPointV2>,
-    /// How often the agent has been idle, and why it was last.
+    /// How often the agent has become idle, and its last `idle` update.
     idle: watch::Sender<(usize, IdleStateUpdate)>,
 }
 
 impl OfficialClientV2State {
-    /// Cancels the turn, if this is what was waited for.
+    /// Cancels the turn if this is the point chosen on the command line.
     fn cancel_if_at(
         &self,
         what: CancelPointV2,
@@ -164,7 +164,7 @@ impl OfficialClientV2State {
     }
 }
 
-/// Fills in every number it is asked for: as much as is allowed. Looks at every page.
+/// Fills in every number of a form with the maximum, and accepts every web page.
 fn fill_in(mode: ElicitationMode) -> ElicitationAction {
     let accepted = ElicitationAcceptAction::new();
     let requested_schema = match mode {
@@ -272,7 +272,7 @@ struct OfficialClientV2Driver {
 }
 
 impl OfficialClientV2Driver {
-    /// Makes a request, and tells of the answer.
+    /// Sends a request, and prints the response.
     async fn send_request<R: JsonRpcRequest>(&self, what: &str, request: R) -> Result<R::Response>
     where
         R::Response: Send + Serialize,
@@ -282,7 +282,7 @@ impl OfficialClientV2Driver {
         Ok(answer)
     }
 
-    /// From the first message to the end of the turn.
+    /// Does everything from `initialize` to the end of the turn.
     async fn drive(&self) -> Result<()> {
         let args = &self.args;
         let elicitation = ElicitationCapabilities::new()
@@ -386,7 +386,7 @@ impl OfficialClientV2Driver {
         Ok(id)
     }
 
-    /// From the prompt to the state `idle`.
+    /// Runs a turn, from the prompt to the state `idle`.
     async fn run_turn(&self, session: &SessionId) -> Result<()> {
         let mut idle = self.state.idle.subscribe();
         let before = idle.borrow().0;
@@ -415,7 +415,7 @@ impl OfficialClientV2Driver {
     }
 }
 
-/// One line: what happened, and the message about it.
+/// Prints what happened and the message as one line of JSON.
 fn print(what: &str, message: &impl Serialize) -> Result<()> {
     let message = serde_json::to_value(message).map_err(Error::into_internal_error)?;
     let line = Value::Object([(what.to_owned(), message)].into_iter().collect());

@@ -37,48 +37,48 @@ use tokio::sync::{Notify, watch};
 
 #[derive(Parser)]
 struct OfficialClientArgs {
-    /// What to say.
+    /// The prompt.
     prompt: String,
-    /// The agent.
+    /// The command that starts the agent.
     #[arg(last = true, required = true)]
     agent: Vec<String>,
-    /// Where the session works.
+    /// The working directory of the session.
     #[arg(long, default_value = ".")]
     cwd: PathBuf,
-    /// Says no to every permission request.
+    /// Reject every permission request.
     #[arg(long)]
     reject: bool,
-    /// Cancels the turn when this happens.
+    /// Cancel the turn when this happens.
     #[arg(long, value_enum)]
     cancel_at: Option<CancelPoint>,
-    /// Loads this session instead of opening a new one.
+    /// Load this session instead of opening a new one.
     #[arg(long)]
     load: Option<String>,
-    /// Sets the mode before the turn.
+    /// Set this mode before the turn.
     #[arg(long)]
     mode: Option<String>,
-    /// Authenticates by this method before it opens a session.
+    /// Log in with this auth method before opening a session.
     #[arg(long)]
     authenticate: Option<String>,
-    /// Makes a request of this method before the turn, and prints the answer.
+    /// Call this method before the turn, and print the response.
     #[arg(long)]
     call: Vec<String>,
-    /// Sends `_interop/ask` and `_interop/told` before the turn.
+    /// Send `_interop/ask` and `_interop/told` before the turn.
     #[arg(long)]
     extension: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CancelPoint {
-    /// The agent says something.
+    /// The agent sends a message.
     Message,
-    /// The agent asks for permission.
+    /// The agent requests permission.
     Permission,
-    /// A command of the agent's has printed something.
+    /// A command of the agent prints something.
     Output,
 }
 
-/// What the handlers share.
+/// The state that the handlers share.
 struct OfficialClientState {
     reject: bool,
     cancel_at: Option<CancelPoint>,
@@ -100,7 +100,7 @@ impl OfficialClientState {
             .ok_or_else(|| not_found_error(&id.0))
     }
 
-    /// Cancels the turn, if this is what was waited for.
+    /// Cancels the turn if this is the point chosen on the command line.
     fn cancel_if_at(
         &self,
         what: CancelPoint,
@@ -237,7 +237,7 @@ async fn main() -> Result<()> {
         .await
 }
 
-/// From the first message to the stop reason.
+/// Does everything from `initialize` to the stop reason.
 async fn drive(args: &OfficialClientArgs, connection: &ConnectionTo<Agent>) -> Result<()> {
     let files = FileSystemCapabilities::new()
         .read_text_file(true)
@@ -310,7 +310,7 @@ async fn drive(args: &OfficialClientArgs, connection: &ConnectionTo<Agent>) -> R
     print("ended", &ended)
 }
 
-/// One line: what happened, and the message about it.
+/// Prints what happened and the message as one line of JSON.
 fn print(what: &str, message: &impl serde::Serialize) -> Result<()> {
     let message = serde_json::to_value(message).map_err(Error::into_internal_error)?;
     let line = Value::Object([(what.to_owned(), message)].into_iter().collect());

@@ -1,5 +1,5 @@
-//! `acp bridge` between peers of the official SDKs that speak different versions: their own examples where
-//! they do enough, programs on their SDKs where they do not.
+//! `acp bridge` between peers on the official SDKs that speak different versions: the SDKs' own examples where
+//! possible, and otherwise our programs on the SDKs.
 
 use crate::common::typescript::TypeScriptPrograms;
 use crate::common::{InteropProject, acp};
@@ -11,19 +11,19 @@ const EXAMPLE_CLIENT: &str = env!("CARGO_BIN_EXE_official-yolo");
 const EXAMPLE_CLIENT_V2: &str = env!("CARGO_BIN_EXE_official-one-shot-v2");
 const OFFICIAL_CLIENT_V2: &str = env!("CARGO_BIN_EXE_official-client-v2");
 
-/// The bridge, as the example clients are told of an agent.
+/// Returns the command of the bridge in the form that the example clients expect.
 fn bridge(to: &str, agent: &[&str]) -> String {
     let agent: Vec<String> = agent.iter().map(|word| format!("'{word}'")).collect();
     format!("'{}' bridge --to {to} -- {}", acp(), agent.join(" "))
 }
 
-/// The example agent of version 1 that does something: tool calls, and a permission.
+/// Returns the version 1 example agent that calls tools and requests permission.
 fn example_agent() -> Option<String> {
     let programs = TypeScriptPrograms::installed()?;
     Some(programs.program("node_modules/sdk-with-examples/dist/examples/agent.js"))
 }
 
-/// The example client of version 2 says no to whatever it is asked.
+/// The version 2 example client rejects everything.
 #[tokio::test]
 async fn the_example_agent_of_version_1_and_the_example_client_of_version_2_complete_a_turn() {
     let Some(agent) = example_agent() else { return };
@@ -62,7 +62,7 @@ async fn a_client_of_version_2_that_says_yes_sees_the_whole_turn_of_the_example_
     ]);
 }
 
-/// The example client of version 1 says yes to whatever it is asked.
+/// The version 1 example client allows everything.
 #[tokio::test]
 async fn the_example_client_of_version_1_completes_a_turn_with_an_agent_of_version_2() {
     let project = InteropProject::new();
@@ -90,7 +90,7 @@ async fn the_example_client_of_version_1_hears_the_example_agent_of_version_2() 
         .says(&["Stop reason: EndTurn"]);
 }
 
-/// There and back: as without any bridge.
+/// Two bridges in a row translate to the other version and back.
 #[tokio::test]
 async fn an_agent_of_version_1_behind_two_bridges_is_one_of_version_1() {
     let project = InteropProject::new();

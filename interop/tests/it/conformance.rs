@@ -1,5 +1,4 @@
-//! Peers go through our conformance suite, as `acp check` runs it, and a run of each is recorded and judged by
-//! `acp trace lint`.
+//! Runs `acp check` on peers, records a run of each, and checks the trace with `acp trace lint`.
 //!
 //! What the suite finds in a peer is in `interop/conformance/PEER.txt`, and explained in
 //! `docs/conformance-results.md`. A finding that is new fails the test, and so does one that is none any more, and a
@@ -14,13 +13,14 @@ use peer::ConformancePeer;
 
 const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";
 
-/// The example client starts its agent by `npx`, and asks its person on stdin, who always takes the first option.
+/// A script for the example client. It starts its agent by `npx` and asks on stdin, where the script always chooses the
+/// first option.
 const EXAMPLE_CLIENT: &str = r#"
 mkdir .bin && printf '#!/bin/sh\nexec %s\n' "$1" >.bin/npx && chmod +x .bin/npx || exit 1
 yes 1 | PATH="$PWD/.bin:$PATH" node "$0"
 "#;
 
-/// What to say to our programs on the official SDKs, so that they do it.
+/// The prompts that make our programs on the official SDKs do a task.
 const TASKS: [&str; 4] = ["--prompt-for", "answer=hello", "--prompt-for", "long=wait"];
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn our_example_agent() {
     peer.linted("hello", &[]).await;
 }
 
-/// The sessions that it knows from before are invented, in version 1 as in version 2.
+/// Its existing sessions are invented, in both versions.
 #[tokio::test]
 async fn our_agent_of_version_2() {
     let agent = env!("CARGO_BIN_EXE_our-agent");
@@ -201,7 +201,7 @@ async fn our_example_client() {
     peer.linted_with_our_agent(&[]).await;
 }
 
-/// Each finding that is expected is told of.
+/// Requires that the page lists each expected finding.
 #[test]
 fn the_document_has_every_finding() {
     let document = peer::document();

@@ -1,5 +1,5 @@
-//! The bundled agent and the official reference server of MCP, `@modelcontextprotocol/server-everything`: its
-//! tools called in a turn, through `acp agent`, over each transport that it has.
+//! The bundled agent with the official reference server of MCP, `@modelcontextprotocol/server-everything`. `acp agent`
+//! calls the server's tools in a turn, over each transport that the server supports.
 //!
 //! It is installed with the programs on the official TypeScript SDK. Without node the tests are skipped, and
 //! say so.
@@ -20,14 +20,14 @@ use tokio::process::{Child, Command};
 
 const PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
-/// The server on HTTP. It ends with this.
+/// The server over HTTP. Dropping this ends it.
 struct EverythingServer {
     _process: Child,
     address: String,
 }
 
 impl EverythingServer {
-    /// Starts it, and waits until it says that it listens.
+    /// Starts the server, and waits until it is listening.
     async fn start(program: &str, transport: &str) -> Self {
         // Free a moment ago. The server takes no port of the system's choice.
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -65,7 +65,7 @@ fn call(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": format!("everything__{tool}"), "arguments": arguments}})
 }
 
-/// Has `acp agent` call the server's tools, and looks at what came of it.
+/// Makes `acp agent` call the server's tools, and checks the results.
 async fn works(server: McpServer) {
     let project = InteropProject::new();
     let script = json!({"turns": [
@@ -157,8 +157,7 @@ async fn works(server: McpServer) {
     soon("the session closes", session.close()).await.unwrap();
 }
 
-/// The tool calls of the server's tools. Where the server takes long to start, the agent shows a call more:
-/// that it waits.
+/// Returns the calls of the server's tools. If the server starts slowly, the agent also shows a tool call for waiting.
 fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {

@@ -1,4 +1,4 @@
-//! The official Rust SDK and we, as each other's peer, in processes of their own.
+//! The official Rust SDK and our library as each other's peers, in separate processes.
 //!
 //! `official-client` and `official-agent` are built on the official SDK, `our-agent` on our library;
 //! `acp` is our command. Two more are the official SDK's own examples.

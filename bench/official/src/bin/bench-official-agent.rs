@@ -1,4 +1,4 @@
-//! The agent, on the official Rust SDK.
+//! The benchmark's agent on the official Rust SDK.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

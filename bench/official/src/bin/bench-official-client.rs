@@ -1,4 +1,4 @@
-//! The client, on the official Rust SDK. Its argument is the socket on which it is told what to do.
+//! The benchmark's client on the official Rust SDK. Its argument is the socket on which it receives commands.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,18 +24,18 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-/// What went wrong, for a person.
+/// An error to show to the user.
 type OfficialBenchError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the handlers note, and what they are to do.
+/// The state that the handlers share.
 #[derive(Default)]
 struct OfficialBenchState {
     progress: HashMap<SessionId, SessionProgress>,
-    /// What is said where no chunks are counted.
+    /// The text of all chunks, if chunks are not counted.
     text: String,
-    /// When the agent asked.
+    /// When each permission request arrived.
     permission_times: Vec<Instant>,
-    /// How long the next chunk's handler waits.
+    /// How long the handler of the next chunk waits.
     handler_delay: Option<Duration>,
 }
 
@@ -186,7 +186,7 @@ impl OfficialBenchDriver {
         Ok(answer)
     }
 
-    /// The first session; one is opened if there is none.
+    /// Returns the first session. Opens one if there is none.
     async fn first_session(&mut self) -> Result<SessionId, OfficialBenchError> {
         if self.sessions.is_empty() {
             self.open(1).await?;
@@ -203,7 +203,7 @@ impl OfficialBenchDriver {
         }
     }
 
-    /// Counts the chunks of a session from now on.
+    /// Starts to count the chunks of a session.
     fn expect_chunks(&self, session: &SessionId, messages: u64, bytes: usize) {
         self.notes
             .lock()
@@ -211,7 +211,7 @@ impl OfficialBenchDriver {
             .insert(session.clone(), SessionProgress::new(messages, bytes));
     }
 
-    /// All of the session's chunks must have been seen.
+    /// Returns an error unless all chunks of a session have arrived.
     fn check_chunks(&self, session: &SessionId) -> Result<(), OfficialBenchError> {
         let chunks = self.notes.lock().progress.remove(session);
         Ok(chunks.ok_or("no chunks were counted")?.finish()?)

@@ -1,4 +1,4 @@
-//! Compaction of a conversation, and how it is stored in the session's history.
+//! Compaction of a conversation, as stored in the session's history.
 
 use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
@@ -7,32 +7,32 @@ use serde_json::json;
 use crate::model::message::{ModelMessage, ToolResult};
 use crate::text::{head, tail};
 
-/// The length above which a tool result is truncated when the context window fills up, in bytes.
-const LONG_RESULT: usize = 8 * 1024;
+/// The length above which a tool result is truncated when the context window is nearly full, in bytes.
+const MAX_RESULT_BYTES: usize = 8 * 1024;
 
-/// The length of a truncated result, in bytes. One half is from its start, the other from its end.
-pub(crate) const CUT_RESULT: usize = 2 * 1024;
+/// The length of a truncated result, in bytes. Half of it comes from the start of the result, and half from the end.
+pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 
-/// The model's response to its summary. Without it two user messages would follow each other, which some models reject.
-const UNDERSTOOD: &str = "Continuing from there.";
+/// The model's response to a summary. Without it, two user messages would follow each other, which some models reject.
+const SUMMARY_REPLY: &str = "Continuing from there.";
 
 /// The start of each summary message.
-const SUMMARY: &str = "Summary of the conversation so far:\n\n";
+const SUMMARY_PREFIX: &str = "Summary of the conversation so far:\n\n";
 
-/// The key in the `_meta` of a text that marks it as a summary.
-const MARK: &str = "acp_agent.summary";
+/// The key in the `_meta` of a text block that marks it as a summary.
+const SUMMARY_KEY: &str = "acp_agent.summary";
 
-/// A compaction of a conversation. It is stored in the history and applies to all messages before it, so later versions
+/// A compaction of a conversation. It is stored in the history and applies to all messages before it. Later versions
 /// must be able to read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Compaction {
-    /// The summary that replaces older messages, or `None` if only results of tool calls are truncated.
+    /// The summary that replaces older messages, or `None` if only tool results are truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     #[serde(default)]
     pub(crate) keeps: KeptTail,
-    /// The length above which results of tool calls are truncated, and the length they are truncated to, in bytes.
-    /// Results of the last round are kept whole.
+    /// The length above which tool results are truncated, and the length that they are truncated to, in bytes. Results
+    /// of the last round are not truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<(usize, usize)>,
 }
@@ -44,7 +44,7 @@ pub(crate) enum KeptTail {
     /// The last prompt and everything after it.
     #[default]
     Turn,
-    /// Only the last prompt. What came after it is part of the summary.
+    /// Only the last prompt. Everything after it is part of the summary.
     Prompt,
 }
 
@@ -53,11 +53,11 @@ pub(crate) enum KeptTail {
 pub(crate) struct SummarySpan {
     /// The number of prompts.
     pub(crate) prompts: usize,
-    /// The number of rounds already run for the prompt that follows the summary.
+    /// The number of rounds that were already run for the prompt after the summary.
     pub(crate) rounds: usize,
 }
 
-/// Returns the part of the session that a message replaces, if it is a summary.
+/// Returns the part of the session that a message summarizes, if it is a summary.
 pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     let ModelMessage::User(content) = message else {
         return None;
@@ -65,7 +65,7 @@ pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     let ContentBlock::Text(text) = content.first()? else {
         return None;
     };
-    let mark = text.meta.as_ref()?.get(MARK)?;
+    let mark = text.meta.as_ref()?.get(SUMMARY_KEY)?;
     serde_json::from_value(mark.clone()).ok()
 }
 
@@ -77,16 +77,18 @@ pub(crate) fn size(message: &ModelMessage) -> u64 {
             let calls = calls.iter().map(|call| call.arguments.to_string().len());
             text.len() + calls.sum::<usize>()
         }
-        ModelMessage::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),
+        ModelMessage::ToolResult(result) => {
+            result.text.len() + ASSUMED_IMAGE_SIZE * result.images.len()
+        }
     };
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// The assumed length of an image, in bytes. Providers count the pixels of an image, not its bytes.
-const PICTURE: usize = 6 * 1024;
+/// The length that is assumed for an image, in bytes. Providers count the pixels of an image, not its bytes.
+const ASSUMED_IMAGE_SIZE: usize = 6 * 1024;
 
 fn block_size(block: &ContentBlock) -> usize {
-    block.as_text().map_or(PICTURE, str::len)
+    block.as_text().map_or(ASSUMED_IMAGE_SIZE, str::len)
 }
 
 /// Returns the length of a conversation in bytes.
@@ -94,8 +96,8 @@ pub(crate) fn size_of(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(size).sum()
 }
 
-/// Returns `true` if the message is a round of the model. The history may contain silent rounds, which are not in the
-/// conversation.
+/// Returns `true` if the message is a round of the model that is part of the conversation. The history may also contain
+/// silent rounds, which are not.
 fn is_round(message: &ModelMessage) -> bool {
     matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
@@ -109,15 +111,15 @@ pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
 }
 
 impl Compaction {
-    /// Creates a compaction that only truncates long results.
+    /// Creates a compaction that only truncates long tool results.
     pub(crate) fn with_cut_results() -> Self {
         Self {
-            results: Some((LONG_RESULT, CUT_RESULT)),
+            results: Some((MAX_RESULT_BYTES, TRUNCATED_RESULT_BYTES)),
             ..Self::default()
         }
     }
 
-    /// Creates a compaction that replaces all but the kept messages with a summary.
+    /// Creates a compaction that replaces all messages with a summary, except those that are kept.
     pub(crate) fn with_summary(summary: String, keeps: KeptTail) -> Self {
         Self {
             summary: Some(summary),
@@ -126,7 +128,7 @@ impl Compaction {
         }
     }
 
-    /// Compacts a conversation. A call and its result are kept or removed together.
+    /// Compacts a conversation. A tool call and its result are either both kept or both removed.
     pub(crate) fn apply(&self, messages: &mut Vec<ModelMessage>) {
         if let Some((long, left)) = self.results {
             truncate_results(messages, long, left);
@@ -135,7 +137,7 @@ impl Compaction {
             return;
         };
         let at = last_prompt(messages).unwrap_or(messages.len());
-        let mut kept = messages.split_off(at);
+        let mut kept_messages = messages.split_off(at);
         let mut stands_for = SummarySpan::default();
         for message in messages.iter() {
             match (summary_span(message), message) {
@@ -148,21 +150,24 @@ impl Compaction {
             }
         }
         if self.keeps == KeptTail::Prompt {
-            stands_for.rounds += kept.iter().filter(|message| is_round(message)).count();
-            kept.truncate(1);
+            stands_for.rounds += kept_messages
+                .iter()
+                .filter(|message| is_round(message))
+                .count();
+            kept_messages.truncate(1);
         }
-        let mut text = TextContent::new(format!("{SUMMARY}{summary}"));
+        let mut text = TextContent::new(format!("{SUMMARY_PREFIX}{summary}"));
         let mark = text.meta.get_or_insert_default();
-        mark.insert(MARK.to_owned(), json!(stands_for));
+        mark.insert(SUMMARY_KEY.to_owned(), json!(stands_for));
         *messages = vec![
             ModelMessage::User(vec![ContentBlock::Text(text)]),
-            ModelMessage::said(UNDERSTOOD),
+            ModelMessage::said(SUMMARY_REPLY),
         ];
-        messages.append(&mut kept);
+        messages.append(&mut kept_messages);
     }
 }
 
-/// Truncates results longer than `long`, except those of the last round, which the model has not used yet.
+/// Truncates results that are longer than `long`, except those of the last round, which the model has not seen yet.
 fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
     let last_round = messages.iter().rposition(is_round);
     let before = last_round.and_then(|at| messages.get_mut(..at));
@@ -182,7 +187,7 @@ fn truncate_result(result: &mut ToolResult, left: usize) {
     result.images.clear();
 }
 
-/// Shortens a text to its start and its end, with a note between them of how much is omitted.
+/// Truncates text in the middle, with a note of how many bytes are omitted.
 pub(crate) fn shortened(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();

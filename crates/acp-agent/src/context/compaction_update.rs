@@ -10,7 +10,7 @@ pub(crate) fn shows_compaction(session: &Session) -> bool {
     session.is_some_and(|session| session.compaction.is_some())
 }
 
-/// Sends an update on a compaction to clients that support it.
+/// Reports the progress of a compaction to clients that support it.
 pub(crate) async fn show_compaction(
     session: &Session,
     update: CompactionUpdate,

@@ -1,5 +1,5 @@
-//! Conversion of prompt content for the model: the specification's page "Content". Models understand text and images.
-//! Everything else becomes a text that describes it and says where it is.
+//! Converts the content of a prompt for the model: "Content" in the specification. Models understand text and images.
+//! Anything else becomes text that describes the content and says where to find it.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use reqwest::Url;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
 
-/// The maximum number of bytes to include from one embedded resource. The model reads the rest with tools.
-const MAX_ONE: usize = 64 * 1024;
+/// The maximum number of bytes to include from one embedded resource. The model can read the rest with tools.
+const MAX_RESOURCE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of bytes to include from all embedded resources of a prompt.
-const MAX_ALL: usize = 256 * 1024;
+const MAX_TOTAL_BYTES: usize = 256 * 1024;
 
 /// Converts the content of a prompt for the model.
 pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
-    let mut room = MAX_ALL;
-    let told = content.into_iter().map(|block| match block {
+    let mut room = MAX_TOTAL_BYTES;
+    let model_text = content.into_iter().map(|block| match block {
         ContentBlock::ResourceLink(link) => ContentBlock::text(link_text(&link, workspace)),
         ContentBlock::Resource(embedded) => embed(*embedded, workspace, &mut room),
         other => other,
     });
-    told.collect()
+    model_text.collect()
 }
 
 /// The target of a URI.
@@ -97,7 +97,7 @@ fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) ->
     }
 }
 
-/// Returns the display name of an attached resource.
+/// Returns a name for an attached resource, to use in a sentence.
 fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),
@@ -109,7 +109,7 @@ fn display_name(uri: &str, workspace: &Workspace) -> String {
 }
 
 fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mut usize) -> String {
-    let kept = head(&text.text, MAX_ONE.min(*room));
+    let kept = head(&text.text, MAX_RESOURCE_BYTES.min(*room));
     *room -= kept.len();
     let name = display_name(&text.uri, workspace);
     let more = match parse_uri(&text.uri, workspace) {
@@ -123,15 +123,15 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
             text.text.len()
         );
     }
-    let mut told = format!("The user attached {name}:\n\n{}", fenced(kept));
+    let mut model_text = format!("The user attached {name}:\n\n{}", fenced(kept));
     if kept.len() < text.text.len() {
-        told.push_str(&format!(
+        model_text.push_str(&format!(
             "\n\nThese are the first {} of its {} bytes{more}.",
             kept.len(),
             text.text.len()
         ));
     }
-    told
+    model_text
 }
 
 fn blob_content(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlock {

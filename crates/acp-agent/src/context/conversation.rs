@@ -1,4 +1,4 @@
-//! The conversation with the model, and how much of the context window it uses.
+//! The conversation with the model, and its use of the context window.
 
 use super::compaction::Compaction;
 use super::instructions::Instructions;
@@ -6,17 +6,18 @@ use crate::mode::Mode;
 use crate::model::message::ModelMessage;
 use crate::model::step::TokenUsage;
 
-/// The assumed number of bytes per token. The actual number is between three and five for natural languages and code.
-/// The estimate only decides when to compact.
+/// The assumed number of bytes per token. For natural languages and code, there are between three and five. The
+/// estimate is only used to decide when to compact.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
-/// The context usage, in percent, at which a conversation is compacted. The rest is for one round: a response of
-/// usual length and the results of some tool calls.
-const NEARLY_FULL: u64 = 80;
+/// The context usage at which a conversation is compacted, in percent. The rest of the window is left for one round: a
+/// response of typical length and some tool results.
+const COMPACT_AT_PERCENT: u64 = 80;
 
-/// The growth of the context usage that triggers another compaction, in percent of the window. What cannot be compacted
-/// may fill a small window by itself, and then a summary in each round would not help.
-const GROWN: u64 = 10;
+/// How much the context usage must grow before the next compaction, in percent of the window. Without this, if the
+/// window is small and the rest of the conversation cannot be compacted, every round would start with a compaction that
+/// does not help.
+const MIN_GROWTH_PERCENT: u64 = 10;
 
 /// The conversation with the model.
 #[derive(Debug, Default)]
@@ -24,21 +25,21 @@ pub(crate) struct Conversation {
     messages: Vec<ModelMessage>,
     /// The instructions for the running turn.
     instructions: Instructions,
-    /// Whether the model reported that the conversation does not fit into its window.
+    /// Whether the model reported that the conversation does not fit into its context window.
     pub(crate) has_overflowed: bool,
     usage: ContextUsage,
 }
 
-/// The context usage, as far as it is known.
+/// How much of the context window is used. Some of this may not be known yet.
 #[derive(Debug, Default)]
 struct ContextUsage {
     /// The usage that the model reported after the last round, in tokens.
     reported_tokens: Option<u64>,
-    /// The bytes added since that report.
+    /// The number of bytes that were added since that report.
     added_since_report: u64,
-    /// Whether the conversation was compacted and no usage has been reported since.
+    /// Whether the conversation was compacted after the last report.
     was_compacted: bool,
-    /// The usage after the last compaction.
+    /// The usage right after the last compaction, in tokens.
     tokens_after_compaction: u64,
 }
 
@@ -65,7 +66,7 @@ impl Conversation {
         self.instructions = instructions;
     }
 
-    /// Adds a message. A round without text or calls is omitted, because providers reject an empty message.
+    /// Adds a message. Leaves out a round without text and calls, because providers reject an empty message.
     pub(crate) fn push(&mut self, message: ModelMessage) {
         if message.is_silent() {
             return;
@@ -79,13 +80,13 @@ impl Conversation {
         self.has_overflowed = true;
     }
 
-    /// Records the usage that the model reported, which covers everything up to its response.
+    /// Records the usage that the model reported. It covers everything up to and including the model's response.
     pub(crate) fn record_usage(&mut self, usage: TokenUsage) {
-        let told = usage.in_window();
+        let used_tokens = usage.in_window();
         if std::mem::take(&mut self.usage.was_compacted) {
-            self.usage.tokens_after_compaction = told;
+            self.usage.tokens_after_compaction = used_tokens;
         }
-        (self.usage.reported_tokens, self.usage.added_since_report) = (Some(told), 0);
+        (self.usage.reported_tokens, self.usage.added_since_report) = (Some(used_tokens), 0);
     }
 
     /// Returns the context usage in tokens, if it is known.
@@ -94,21 +95,22 @@ impl Conversation {
         Some(self.usage.reported_tokens?.saturating_add(since))
     }
 
-    /// Returns `true` if the conversation must be compacted to fit into a window of this many tokens.
+    /// Returns `true` if the conversation must be compacted before the next round. `window` is the size of the context
+    /// window in tokens.
     pub(crate) fn needs_compaction(&self, window: u64) -> bool {
         let percent = |n: u64| window / 100 * n;
         self.used_tokens().is_some_and(|filled| {
-            filled >= percent(NEARLY_FULL)
-                && filled >= self.usage.tokens_after_compaction + percent(GROWN)
+            filled >= percent(COMPACT_AT_PERCENT)
+                && filled >= self.usage.tokens_after_compaction + percent(MIN_GROWTH_PERCENT)
         })
     }
 
-    /// Postpones compaction, which is not possible now, until the conversation has grown.
+    /// Postpones a compaction that is not possible now, until the conversation has grown.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }
 
-    /// Compacts the conversation.
+    /// Applies a compaction to the messages. The context usage is unknown until the model reports it again.
     pub(crate) fn compact(&mut self, compaction: &Compaction) {
         compaction.apply(&mut self.messages);
         self.usage = ContextUsage {

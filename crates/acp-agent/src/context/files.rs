@@ -1,4 +1,4 @@
-//! Small text files that a project or a user wrote for the agent.
+//! Reads small text files that a project or the user provides for the agent.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,7 +9,7 @@ use acp_host::{PathError, Roots};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileHead {
     pub(crate) text: String,
-    /// Whether the file is longer.
+    /// Whether the file is longer than `text`.
     pub(crate) is_truncated: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a model sees besides the tools: its instructions, the prompt in a form it understands, and a conversation that
-//! fits into its context window.
+//! The input of a model besides the tools: its instructions, the prompt in a form that it understands, and a
+//! conversation that fits into its context window.
 //!
 //! - `instructions.rs`, `session_section.rs` and `files.rs`: the instructions before the conversation
 //! - `content.rs`: the content of a prompt

@@ -1,6 +1,7 @@
-//! The section of the instructions that describes the session: directories, shell, repository, files.
+//! The section of the instructions that describes the session: directories, shell, repository and files.
 //!
-//! All of it changes rarely, so that providers can cache the instructions from one request to the next.
+//! This information rarely changes during a session, so providers can cache the instructions from one request to the
+//! next.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,12 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, TreeEntry, TreeEntryKind
 /// The maximum number of entries listed from the working directory.
 const MAX_ENTRIES: usize = 100;
 
-/// The maximum length of a file or branch name, in bytes. A longer name is omitted.
+/// The maximum length of the name of a file or branch, in bytes. Longer names are omitted.
 const MAX_NAME: usize = 200;
 
-/// Returns the section that describes the session. `rules` filter the listing of the working directory. Without them,
-/// neither the project's repository nor its directory is read.
+/// Returns the section that describes the session. The listing of the working directory contains only files that
+/// `rules` allow to be read. If `rules` is `None`, the section contains neither the listing nor the state of the
+/// repository.
 pub(crate) async fn describe_session(
     workspace: &Workspace,
     rules: Option<&RuleFiles>,
@@ -76,7 +78,7 @@ pub(crate) async fn describe_session(
 }
 
 /// Describes the branch or commit that is checked out in `cwd`. Returns `None` if there is no repository, or if its
-/// `HEAD` is outside the root, as in a worktree, whose `.git` is a file.
+/// `HEAD` is outside the root, as in a worktree, in which `.git` is a file.
 fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String> {
     let project = Project::of(cwd).ok()?;
     let path = project.root().join(".git").join("HEAD");
@@ -96,7 +98,7 @@ fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String>
     }
 }
 
-/// Lists the working directory, without the contents of its subdirectories.
+/// Lists the entries of the working directory, without those of its subdirectories.
 fn list_directory(
     tree: &DirectoryTree,
     cwd: &Path,
@@ -117,7 +119,7 @@ fn list_directory(
         });
     }
     if entries.is_empty() {
-        text.push_str("(nothing)\n");
+        text.push_str("(no entries)\n");
     }
     text.push_str("```\n");
     if is_truncated {

@@ -1,4 +1,4 @@
-//! What a turn does about the MCP servers of its session: it waits for them and reports their failures.
+//! Waits for the MCP servers of a session in a turn, and reports their failures.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,10 @@ use crate::reported_call::text;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How long a turn waits for servers before it reports that it waits.
-const UNSAID: Duration = Duration::from_secs(1);
+/// How long a turn waits for servers before it reports that it is waiting.
+const REPORT_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns the tools that the model is offered in a round. Reports to the user which servers were lost or recovered
+/// Returns the tools to offer to the model in a round. Reports to the user which servers were lost or have recovered
 /// since the last round.
 pub(crate) async fn tools_for_round<'a>(
     servers: &SessionMcpServers,
@@ -32,15 +32,14 @@ pub(crate) async fn tools_for_round<'a>(
     Ok(servers.offer(own))
 }
 
-/// Retries lost servers before a turn, and waits for those that are still starting. Each server is waited for only
-/// once.
+/// Retries lost servers before a turn, and waits for those that are still starting. Waits for each server only once.
 pub(crate) async fn wait_for_servers(
     servers: &SessionMcpServers,
     workspace: &Workspace,
 ) -> acp::Result<()> {
     let begun = tokio::time::Instant::now();
     let deadline = begun + servers.limits.first_prompt;
-    let unsaid = (begun + UNSAID).min(deadline);
+    let unsaid = (begun + REPORT_DELAY).min(deadline);
     let tried = servers.servers.iter().map(|server| server.retry_and_wait());
     let tried = futures_util::future::join_all(tried);
     // The tools of slower servers are offered in a later round.
@@ -73,7 +72,7 @@ pub(crate) async fn wait_for_servers(
             },
             Ok(false) => {
                 let why = format!(
-                    "It has not started after {} s. Its tools will be added once it has.",
+                    "Not started after {} s. Its tools will be added when it has started.",
                     servers.limits.first_prompt.as_secs_f32()
                 );
                 handle.fail(why).await?;
@@ -94,8 +93,8 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     })
 }
 
-/// Reports to the user that a server was lost or recovered. The report is a tool call, failed if the server is lost:
-/// clients show it where it happened, and it is not part of the model's message.
+/// Reports to the user that a server was lost or has recovered. The report is a tool call, failed if the server was
+/// lost. Clients show it where it happened, and it is not part of the model's message.
 async fn report_news(
     workspace: &Workspace,
     server: &SessionMcpServer,

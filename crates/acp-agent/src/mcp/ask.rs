@@ -1,5 +1,5 @@
-//! A request to an MCP server during a turn. It ends early if the turn is cancelled, the time limit is reached, or
-//! the connection is lost.
+//! A request to an MCP server during a turn. It ends early if the turn is cancelled, the time limit is reached or the
+//! connection is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The shortest time between two reports of progress.
-const SHOW_EVERY: Duration = Duration::from_millis(100);
+/// The minimum time between two reports of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The limit on the time to send a cancellation to the server.
-const TELLING: Duration = Duration::from_secs(1);
+/// The time limit for sending a cancellation to the server.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long to wait, after a connection broke, for the reason.
-const ENDING: Duration = Duration::from_secs(2);
+/// How long to wait for the reason after a connection was lost.
+const LOSS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The limit on a server's progress or error message that is shown, in bytes.
-const LONGEST: usize = 4 * 1024;
+/// The maximum length of a server's message that is shown (progress or an error), in bytes.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The factor by which a call may exceed its time limit if the server reports progress.
-const WITH_PROGRESS: u32 = 10;
+/// The factor by which the time limit of a call is extended if the server reports progress.
+const PROGRESS_FACTOR: u32 = 10;
 
 /// Why a request has no response.
 enum McpRequestError {
@@ -52,9 +52,9 @@ impl From<McpRequestError> for ToolFailure {
 }
 
 impl SessionMcpServer {
-    /// Sends a request and waits for the response. Progress is shown in `call`, if given. A request that could not be
-    /// delivered because the connection was lost is sent again if the server reconnects in time. One that may have
-    /// been delivered is not sent again, because the server may have acted on it.
+    /// Sends a request and waits for the response. Shows progress in `call`, if given. If the connection was lost and
+    /// the request did not reach the server, sends it again as soon as the server has reconnected. A request that may
+    /// have reached the server is not repeated, because the server may have acted on it.
     pub(super) async fn ask(
         &self,
         ready: &McpListing,
@@ -64,16 +64,16 @@ impl SessionMcpServer {
         call: Option<&ReportedCall>,
     ) -> Result<ServerResult, ToolFailure> {
         let limit = limits.call;
-        let asked = self.send_request_once(ready, workspace, request.clone(), limit, call);
-        let fault = match asked.await {
+        let attempt = self.send_request_once(ready, workspace, request.clone(), limit, call);
+        let fault = match attempt.await {
             Err(McpRequestError::Undelivered(fault)) => fault,
             answered => return Ok(answered?),
         };
         let again = self.reconnected(ready, limits.reconnect);
         match workspace.unless_cancelled(again).await? {
             Some(ready) => {
-                let asked = self.send_request_once(&ready, workspace, request, limit, call);
-                Ok(asked.await?)
+                let attempt = self.send_request_once(&ready, workspace, request, limit, call);
+                Ok(attempt.await?)
             }
             None => Err(fault),
         }
@@ -97,7 +97,7 @@ impl SessionMcpServer {
         }
         let options = PeerRequestOptions::with_timeout(limit)
             .reset_timeout_on_progress()
-            .with_max_total_timeout(limit.saturating_mul(WITH_PROGRESS));
+            .with_max_total_timeout(limit.saturating_mul(PROGRESS_FACTOR));
         let (told, mut progress) = watch::channel(None);
         let running = RunningRequest {
             turn: workspace.turn.clone(),
@@ -126,8 +126,8 @@ impl SessionMcpServer {
                 () = workspace.turn.cancelled() => {
                     let why = Some("the user cancelled the turn".to_owned());
                     let cancel = CancelledNotificationParam::new(Some(id.clone()), why);
-                    if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
-                        tracing::debug!(server = self.name, "it accepts no messages");
+                    if timeout(CANCEL_TIMEOUT, ready.peer.notify_cancelled(cancel)).await.is_err() {
+                        tracing::debug!(server = self.name, "cannot send a cancellation to an MCP server");
                     }
                     break Err(McpRequestError::Fault(ToolFailure::Stop(acp::Error::Cancelled)));
                 }
@@ -138,7 +138,7 @@ impl SessionMcpServer {
                 () = wait_for_progress_after(next, &mut progress) => {
                     let news = progress.borrow_and_update().clone();
                     if let (Some(news), Some(call)) = (news, call) {
-                        next = Instant::now() + SHOW_EVERY;
+                        next = Instant::now() + PROGRESS_INTERVAL;
                         if let Err(error) = call.content(vec![text(progress_text(&news))]).await {
                             break Err(McpRequestError::Fault(error.into()));
                         }
@@ -157,13 +157,13 @@ impl SessionMcpServer {
         }
     }
 
-    /// Converts the error of a request.
+    /// Converts an error to the failure of a request.
     async fn request_error(&self, ready: &McpListing, error: ServiceError) -> McpRequestError {
         let name = &self.name;
         let why = match error {
             ServiceError::McpError(error) => {
-                let said = head(&error.message, LONGEST);
-                format!("The MCP server `{name}` rejected the request: {said}")
+                let server_message = head(&error.message, MAX_MESSAGE_BYTES);
+                format!("The MCP server `{name}` rejected the request: {server_message}")
             }
             ServiceError::Timeout { timeout } => format!(
                 "The MCP server `{name}` did not respond within {} s; the request was cancelled.",
@@ -193,20 +193,20 @@ impl SessionMcpServer {
     }
 }
 
-/// Returns `true` if a message did not reach a server over server-sent events. Streamable HTTP reports that itself
-/// (`http.rs`).
+/// Returns `true` if a message did not reach a server over the older transport with server-sent events. The Streamable
+/// HTTP transport reports that itself (`http.rs`).
 fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
     let error = error.error.downcast_ref::<SseError>();
     matches!(error, Some(SseError::Http(error)) if error.is_connect())
 }
 
-/// Returns why the connection was lost, if it was. A missing response may be the only fault; the server then responds
-/// to a ping.
+/// Returns why the connection was lost, or `None` if it was not. If only the response is missing, the server still
+/// responds to a ping.
 async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);
     }
-    let options = PeerRequestOptions::with_timeout(ENDING);
+    let options = PeerRequestOptions::with_timeout(LOSS_TIMEOUT);
     let ping = ClientRequest::PingRequest(PingRequest::default());
     let alive = async {
         let sent = ready.peer.send_request_with_option(ping, options).await;
@@ -221,11 +221,11 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if alive.await {
         return None;
     }
-    let loss = timeout(ENDING, ready.shared.wait_lost()).await;
+    let loss = timeout(LOSS_TIMEOUT, ready.shared.wait_lost()).await;
     loss.ok().map(|loss| loss.why)
 }
 
-/// Waits until `at`, then for new progress. Waits forever if there can be no more progress.
+/// Waits until `at`, then for new progress. Waits forever if no more progress can arrive.
 async fn wait_for_progress_after(at: Instant, progress: &mut watch::Receiver<Option<McpProgress>>) {
     sleep_until(at).await;
     if progress.changed().await.is_err() {
@@ -240,7 +240,7 @@ fn progress_text(progress: &McpProgress) -> String {
         None => progress.done.to_string(),
     };
     match &progress.message {
-        Some(message) => format!("{done}: {}", head(message, LONGEST)),
+        Some(message) => format!("{done}: {}", head(message, MAX_MESSAGE_BYTES)),
         None => done,
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of MCP servers' tools, and of the two tools with which a model reads their resources.
+//! Calls of MCP servers' tools, and of the two tools with which a model reads resources.
 
 use acp::v1::ToolKind;
 use rmcp::model::{
@@ -24,26 +24,28 @@ use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocat
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The names of the agent's own tools for resources. They are offered if a server has resources.
-pub(super) const LIST: &str = "list_resources";
-pub(super) const READ: &str = "read_resource";
+/// The name of the agent's tool that lists resources. It is offered if a server has resources.
+pub(super) const LIST_RESOURCES: &str = "list_resources";
 
-/// The limit on the resources listed to a model.
-const LISTED: usize = 500;
+/// The name of the agent's tool that reads a resource. It is offered if a server has resources.
+pub(super) const READ_RESOURCE: &str = "read_resource";
+
+/// The maximum number of resources in a list for the model.
+const MAX_RESOURCES: usize = 500;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArguments {
-    /// The server; without it, all of them.
+    /// Name of the server. Default: all servers.
     pub(super) server: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadArguments {
-    /// The resource's URI.
+    /// URI of the resource.
     pub(super) uri: String,
-    /// The server that has it. It can be left out if only one has resources.
+    /// Name of the server that has it. Required only if several servers have resources.
     pub(super) server: Option<String>,
 }
 
@@ -51,12 +53,12 @@ pub(super) struct ReadArguments {
 pub(super) fn resource_tools() -> [ToolSpec; 2] {
     [
         ToolSpec {
-            name: LIST.into(),
+            name: LIST_RESOURCES.into(),
             description: "List the resources of the MCP servers: documents and data to read with `read_resource`.".into(),
             parameters: parameter_schema::<ListArguments>(),
         },
         ToolSpec {
-            name: READ.into(),
+            name: READ_RESOURCE.into(),
             description: "Read a resource of an MCP server, as listed by `list_resources` or referenced by a link.".into(),
             parameters: parameter_schema::<ReadArguments>(),
         },
@@ -74,9 +76,9 @@ pub(crate) struct ServerCall {
 pub(super) enum McpCall {
     Tool {
         at: ConnectedMcpServer,
-        /// The tool's name for the model.
+        /// The name under which the model knows the tool.
         called_name: String,
-        /// The tool's name at the server.
+        /// The name under which the server knows the tool.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
@@ -93,8 +95,8 @@ impl ToolInvocation for ServerCall {
                 called_name: called,
                 ..
             } => called,
-            McpCall::List(_) => LIST,
-            McpCall::Read(..) => READ,
+            McpCall::List(_) => LIST_RESOURCES,
+            McpCall::Read(..) => READ_RESOURCE,
         }
     }
 
@@ -106,8 +108,8 @@ impl ToolInvocation for ServerCall {
         self.kind().map(ToolAction::Other)
     }
 
-    /// Returns what needs permission. Tools that the server says only read need it too: the server's word is not
-    /// trusted, and the arguments send it data.
+    /// Returns the subject of a permission request. A tool needs permission even if the server says that it only reads,
+    /// because the server is not trusted, and the arguments send data to it.
     fn subject(&self) -> Option<AlwaysSubject> {
         match &self.call {
             McpCall::Tool {
@@ -115,16 +117,16 @@ impl ToolInvocation for ServerCall {
                 ..
             } => Some(AlwaysSubject::Tool(called.clone())),
             // No tool has such a name.
-            McpCall::Read(at, _) => {
-                Some(AlwaysSubject::Tool(format!("{READ} of {}", at.server.key)))
-            }
+            McpCall::Read(at, _) => Some(AlwaysSubject::Tool(format!(
+                "{READ_RESOURCE} of {}",
+                at.server.key
+            ))),
             // Servers send their lists anyway, so this needs no permission.
             McpCall::List(_) => None,
         }
     }
 
-    /// Returns `false` for a tool that only reads, by the server's own word. It may then run in architect mode, if it
-    /// is permitted.
+    /// Returns `false` if the server says that the tool only reads. It may then run in architect mode, with permission.
     fn may_change(&self) -> bool {
         let only_reads = match &self.call {
             McpCall::Tool { annotations, .. } => only_reads(annotations.as_ref()),
@@ -139,7 +141,7 @@ impl ToolInvocation for ServerCall {
 }
 
 impl ServerCall {
-    /// Describes the call to the user.
+    /// Returns the description of the call for the user.
     pub(crate) fn about_call(&self) -> CallDescription {
         let (title, kind) = match &self.call {
             McpCall::Tool {
@@ -149,8 +151,8 @@ impl ServerCall {
                 annotations,
                 ..
             } => {
-                let said = annotations.as_ref().and_then(|a| a.title.as_ref());
-                let title = title.as_ref().or(said).unwrap_or(tool);
+                let annotated_title = annotations.as_ref().and_then(|a| a.title.as_ref());
+                let title = title.as_ref().or(annotated_title).unwrap_or(tool);
                 (
                     format!("{}: {}", at.server.name, one_line(title)),
                     tool_kind(annotations.as_ref()),
@@ -170,7 +172,7 @@ impl ServerCall {
         }
     }
 
-    /// Returns the kind of the action for rules, or `None` for one that needs no permission.
+    /// Returns the kind of the action, on which the rules decide, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
@@ -261,7 +263,7 @@ impl ServerCall {
             .await
     }
 
-    /// Lists the servers' resources, one on each line.
+    /// Lists the resources of the servers, one on each line.
     async fn list_resources(
         &self,
         execution: &ToolExecution<'_>,
@@ -306,8 +308,8 @@ impl ServerCall {
                 Err(_) => lines.push(format!("`{}` is not responding.", server.key)),
             }
         }
-        if lines.len() > LISTED {
-            lines.truncate(LISTED);
+        if lines.len() > MAX_RESOURCES {
+            lines.truncate(MAX_RESOURCES);
             lines.push("[more resources omitted]".to_owned());
         }
         Ok(content::of_text(&lines.join("\n")))
@@ -325,7 +327,7 @@ fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
     ))
 }
 
-/// Returns the kind by which clients choose an icon. It relies on the server's annotations, which are only hints.
+/// Returns the kind from which clients choose an icon. It is based on the server's annotations, which are only hints.
 fn tool_kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
     let open_world = annotations.and_then(|a| a.open_world_hint);
     match (only_reads(annotations), open_world) {
@@ -339,7 +341,7 @@ fn only_reads(annotations: Option<&ToolAnnotations>) -> bool {
     annotations.and_then(|a| a.read_only_hint) == Some(true)
 }
 
-/// Returns the arguments in the form that servers accept.
+/// Returns the arguments as a JSON object, which MCP requires.
 pub(super) fn object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
     match arguments {
         Value::Null => Ok(None),

@@ -1,4 +1,4 @@
-//! Connects to an MCP server, by starting its process or over HTTP.
+//! Connects to an MCP server: starts its process, or connects over HTTP.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,46 +23,47 @@ use super::sse::SseTransport;
 use crate::causes::chain;
 use crate::text::{fenced, tail};
 
-/// The limit on requests of a server that are in flight at once. Further ones are rejected.
-const REQUESTS: usize = 64;
+/// The maximum number of requests from a server that are in flight at once. Further ones are rejected.
+const MAX_REQUESTS: usize = 64;
 
-/// The limit on the time to connect to a server over HTTP.
-const CONNECT: Duration = Duration::from_secs(10);
+/// The timeout for connecting to a server over HTTP.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The limit on redirects by a server over HTTP.
-const REDIRECTS: usize = 5;
+/// The maximum number of redirects to follow for a server over HTTP.
+const MAX_REDIRECTS: usize = 5;
 
-/// How long to wait for the exit of a process that has closed its output, before the loss is reported without its
-/// exit status.
-const ENDING: Duration = Duration::from_millis(500);
+/// How long to wait for a process that has closed its output to exit, so that its exit status can be reported.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The limit on each step of a graceful shutdown of a server's process.
-const GRACE: Duration = Duration::from_secs(1);
+/// The time limit for each step of a graceful shutdown of a server's process.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// The limit on how much of a process's standard error is shown, in bytes from the end.
-const PRINTED: usize = 2 * 1024;
+/// The maximum length of the end of a process's standard error that is shown, in bytes.
+const MAX_OUTPUT_BYTES: usize = 2 * 1024;
 
-/// The process of a server, if the server runs here. Dropping it kills the process and all that it started.
+/// The process of a server, if the agent runs it. Dropping this kills the process and everything it started.
 #[derive(Default)]
 pub(super) struct McpProcess(Option<AgentProcess>);
 
 impl McpProcess {
-    /// Shuts the process down. Its input has been closed, which asks it to exit.
+    /// Shuts the process down. Its input has already been closed, which tells it to exit.
     pub(super) async fn shutdown(self) {
         if let Some(process) = self.0 {
-            process.shutdown(GRACE).await;
+            process.shutdown(SHUTDOWN_GRACE).await;
         }
     }
 
-    /// Describes how the process exited, if it did, and what it printed last.
+    /// Describes how the process exited, if it did, and what it printed at the end.
     pub(super) async fn last_words(&self) -> String {
         let Some(process) = &self.0 else {
             return String::new();
         };
         // Once the exit status is known, all output has been read.
-        let exit = tokio::time::timeout(ENDING, process.wait()).await.ok();
+        let exit = tokio::time::timeout(EXIT_TIMEOUT, process.wait())
+            .await
+            .ok();
         let printed = process.output_tail();
-        let printed = tail(printed.trim(), PRINTED);
+        let printed = tail(printed.trim(), MAX_OUTPUT_BYTES);
         let mut words = exit
             .map(|exit| format!(" Its process exited with {exit}."))
             .unwrap_or_default();
@@ -73,7 +74,8 @@ impl McpProcess {
     }
 }
 
-/// Connects to a server and does the handshake. A server's process is put into `process` as soon as it has started.
+/// Connects to a server and performs the handshake. As soon as a server's process has started, it is stored in
+/// `process`.
 ///
 /// # Errors
 /// Why the server cannot be used, in a text for the user.
@@ -87,7 +89,7 @@ pub(super) async fn connect(
         McpServer::Stdio(stdio) => {
             let transport = start_process(stdio, cwd, process).map_err(ConnectFailure::passing)?;
             handler
-                .serve(BoundedTransport::client(transport, REQUESTS))
+                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
                 .await
         }
         McpServer::Http(at) => {
@@ -97,7 +99,7 @@ pub(super) async fn connect(
             let config = http::config(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
             handler
-                .serve(BoundedTransport::client(transport, REQUESTS))
+                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
                 .await
         }
         McpServer::Sse(at) => {
@@ -106,7 +108,7 @@ pub(super) async fn connect(
             let transport = SseTransport::connect(client, url).await;
             let transport = transport.map_err(|e| ConnectFailure::of_sse(&e))?;
             handler
-                .serve(BoundedTransport::client(transport, REQUESTS))
+                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
                 .await
         }
         _ => {
@@ -117,7 +119,7 @@ pub(super) async fn connect(
     served.map_err(|error| ConnectFailure::of_handshake(&error))
 }
 
-/// Starts a server's process, and returns a transport over its standard output and input.
+/// Starts a server's process. Returns a transport over its standard input and output.
 fn start_process(
     definition: &McpServerStdio,
     cwd: &str,
@@ -139,7 +141,7 @@ fn start_process(
     Ok(AsyncRwTransport::new_client(stdout, stdin))
 }
 
-/// Creates an HTTP client that sends the server's headers to its origin only.
+/// Creates an HTTP client that sends the server's headers only to the server's origin.
 fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
     let url = Url::parse(url).map_err(|e| format!("Invalid URL `{url}`: {e}."))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -162,7 +164,7 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
     });
     let origin = url.origin();
     let redirects = redirect::Policy::custom(move |attempt| {
-        if attempt.url().origin() == origin && attempt.previous().len() < REDIRECTS {
+        if attempt.url().origin() == origin && attempt.previous().len() < MAX_REDIRECTS {
             attempt.follow()
         } else {
             attempt.stop()
@@ -171,7 +173,7 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
     let mut builder = Client::builder()
         .default_headers(sent)
         .redirect(redirects)
-        .connect_timeout(CONNECT);
+        .connect_timeout(CONNECT_TIMEOUT);
     if is_loopback(&url) {
         // A proxy cannot reach servers on this machine.
         builder = builder.no_proxy();
@@ -188,7 +190,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the client's servers, followed by the user's, except those with the same name as one of the client's.
+/// Returns the client's servers followed by the user's. Leaves out the user's servers that have the same name as one of
+/// the client's.
 pub(crate) fn joined(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

@@ -1,31 +1,31 @@
-//! Converts the results of MCP servers for the user and for the model.
+//! Converts results of MCP servers for the user and the model.
 //!
-//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them; anything else is
-//! only mentioned to it.
+//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them. Anything else is
+//! only mentioned.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallContent};
-use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
+use rmcp::model::{CallToolResult, ContentBlock as McpContentBlock, ReadResourceResult};
 use serde_json::{Value, json};
 
 use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 
-/// The limit on the part of a result that the model gets, in bytes.
-const FOR_MODEL: usize = 64 * 1024;
+/// The maximum length of a result for the model, in bytes.
+const MAX_MODEL_TEXT: usize = 64 * 1024;
 
-/// The limit on the text of a result that the user sees, in bytes.
-const SHOWN: usize = 256 * 1024;
+/// The maximum length of the text of a result for the user, in bytes.
+const MAX_USER_TEXT: usize = 256 * 1024;
 
-/// The limit on the content blocks of a result that the user sees.
-const BLOCKS: usize = 256;
+/// The maximum number of content blocks of a result for the user.
+const MAX_BLOCKS: usize = 256;
 
-/// The limit on the images, audio and files of a result that the user sees, in bytes of base64.
-const SHOWN_MEDIA: usize = 8 * 1024 * 1024;
+/// The maximum size of the images, audio and files of a result for the user, in bytes of base64.
+const MAX_USER_MEDIA: usize = 8 * 1024 * 1024;
 
-/// The limit on the structured result that the client gets besides the content, in bytes.
-const STRUCTURED: usize = 64 * 1024;
+/// The maximum size of the structured result that the client gets in addition to the content, in bytes.
+const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 
-/// A converted result.
+/// The result of a tool, converted for the model, the user and programs.
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,
@@ -33,12 +33,12 @@ pub(super) struct McpResult {
     pub(super) text: String,
     /// The content for the user.
     pub(super) content: Vec<ToolCallContent>,
-    /// The structured result for programs.
+    /// The structured result, for programs.
     pub(super) data: Value,
 }
 
 impl McpResult {
-    /// Returns the images that the user sees, for models that accept images.
+    /// Returns the images that the user sees, for a model that accepts images.
     pub(super) fn images(&self) -> Vec<ImageContent> {
         let images = self.content.iter().filter_map(|content| match content {
             ToolCallContent::Content(content) => match &content.content {
@@ -51,8 +51,8 @@ impl McpResult {
     }
 }
 
-/// Converts a content block of MCP. Returns `None` if its type is unknown.
-pub(super) fn ours(block: &Theirs) -> Option<ContentBlock> {
+/// Converts a content block from MCP. Returns `None` if its type is unknown.
+pub(super) fn ours(block: &McpContentBlock) -> Option<ContentBlock> {
     let text = serde_json::to_string(block).ok()?;
     match serde_json::from_str(&text) {
         Ok(ContentBlock::Unknown(_)) | Err(_) => None,
@@ -74,18 +74,18 @@ pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     // Servers should also send the structured result as text, but this one has not.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.push_text(&as_text);
-        let shown = fenced(head(&as_text, SHOWN));
+        let shown = fenced(head(&as_text, MAX_USER_TEXT));
         collected.push(text(shown));
     }
-    let data = structured.filter(|value| value.to_string().len() <= STRUCTURED);
+    let data = structured.filter(|value| value.to_string().len() <= MAX_STRUCTURED_BYTES);
     collected.finish(result.is_error == Some(true), data.cloned())
 }
 
-/// Converts the contents of a resource.
+/// Converts the contents of a resource that was read.
 pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
     let mut collected = McpContent::default();
     for contents in result.contents {
-        let block = Theirs::resource(contents);
+        let block = McpContentBlock::resource(contents);
         match ours(&block) {
             Some(block) => collected.add(block),
             None => collected.push_text("[unknown content type]"),
@@ -94,7 +94,7 @@ pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
     collected.finish(false, None)
 }
 
-/// Creates a result from a text for both the user and the model.
+/// Creates a result with the same text for the user and the model.
 pub(super) fn of_text(said: &str) -> McpResult {
     let mut collected = McpContent::default();
     collected.add(ContentBlock::text(said));
@@ -112,7 +112,7 @@ struct McpContent {
 impl McpContent {
     /// Adds text for the model.
     fn push_text(&mut self, said: &str) {
-        if self.text.len() > FOR_MODEL {
+        if self.text.len() > MAX_MODEL_TEXT {
             return;
         }
         if !self.text.is_empty() {
@@ -120,13 +120,13 @@ impl McpContent {
         }
         // One byte more than the limit, so that the result is truncated with a note at the end. Nothing is added
         // after that.
-        let room = (FOR_MODEL + 1).saturating_sub(self.text.len());
+        let room = (MAX_MODEL_TEXT + 1).saturating_sub(self.text.len());
         self.text.push_str(head(said, room));
     }
 
-    /// Adds a block for the user, or a note if it exceeds the limit. `length` is its text's size in bytes.
+    /// Adds a block for the user, or a note if the block exceeds the limit. `length` is the size of its text in bytes.
     fn push_block(&mut self, block: ContentBlock, length: usize, what: &str) {
-        if self.shown_bytes + length <= SHOWN {
+        if self.shown_bytes + length <= MAX_USER_TEXT {
             self.shown_bytes += length;
             self.push(block.into());
         } else {
@@ -136,8 +136,8 @@ impl McpContent {
 
     fn push(&mut self, shown: ToolCallContent) {
         match self.content.len() {
-            0..BLOCKS => self.content.push(shown),
-            BLOCKS => self.content.push(text("[more content omitted]")),
+            0..MAX_BLOCKS => self.content.push(shown),
+            MAX_BLOCKS => self.content.push(text("[more content omitted]")),
             _ => {}
         }
     }
@@ -146,7 +146,7 @@ impl McpContent {
         match &block {
             ContentBlock::Text(said) => {
                 self.push_text(&said.text);
-                let room = SHOWN.saturating_sub(self.shown_bytes);
+                let room = MAX_USER_TEXT.saturating_sub(self.shown_bytes);
                 let cut = head(&said.text, room);
                 self.shown_bytes += cut.len();
                 if cut.len() == said.text.len() {
@@ -194,7 +194,7 @@ impl McpContent {
     fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
         // Four characters of base64 are three bytes.
         let bytes = size / 4 * 3;
-        if self.media_bytes + size <= SHOWN_MEDIA {
+        if self.media_bytes + size <= MAX_USER_MEDIA {
             self.media_bytes += size;
             self.push(block.into());
             self.push_text(&format!("[{what}, about {bytes} bytes; shown to the user]"));
@@ -209,13 +209,13 @@ impl McpContent {
     }
 
     fn finish(mut self, failed: bool, data: Option<Value>) -> McpResult {
-        if self.text.len() > FOR_MODEL {
-            self.text.truncate(head(&self.text, FOR_MODEL).len());
+        if self.text.len() > MAX_MODEL_TEXT {
+            self.text.truncate(head(&self.text, MAX_MODEL_TEXT).len());
             self.text.push_str("\n[truncated]");
         }
         if self.text.is_empty() {
             self.text.push_str(if failed {
-                "It failed without an error message."
+                "The tool failed without an error message."
             } else {
                 "Done."
             });
@@ -244,11 +244,13 @@ mod tests {
     #[test]
     fn every_kind_of_content_is_shown_and_told() {
         let mut result = CallToolResult::success(vec![
-            Theirs::text("words"),
-            Theirs::image("aGVsbG8=", "image/png"),
-            Theirs::audio("aGVsbG8=", "audio/wav"),
-            Theirs::embedded_text("file:///a", "inside"),
-            Theirs::resource_link(Resource::new("db://b", "b").with_description("a table")),
+            McpContentBlock::text("words"),
+            McpContentBlock::image("aGVsbG8=", "image/png"),
+            McpContentBlock::audio("aGVsbG8=", "audio/wav"),
+            McpContentBlock::embedded_text("file:///a", "inside"),
+            McpContentBlock::resource_link(
+                Resource::new("db://b", "b").with_description("a table"),
+            ),
         ]);
         result.structured_content = Some(json!({"n": 1}));
         let given = of_tool(&result);
@@ -285,17 +287,21 @@ mod tests {
 
     #[test]
     fn too_much_is_cut_and_said_to_be() {
-        let long = "é".repeat(SHOWN);
+        let long = "é".repeat(MAX_USER_TEXT);
         let given = of_tool(&CallToolResult::success(vec![
-            Theirs::text(long.clone()),
-            Theirs::text(long),
+            McpContentBlock::text(long.clone()),
+            McpContentBlock::text(long),
         ]));
-        assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
+        assert!(
+            given.text.len() < MAX_MODEL_TEXT + 100,
+            "{}",
+            given.text.len()
+        );
         assert!(given.text.ends_with("[truncated]"));
-        assert!(shown(&given).len() < SHOWN + 1000);
+        assert!(shown(&given).len() < MAX_USER_TEXT + 1000);
         assert!(shown(&given).contains("[truncated]"));
-        let picture = "A".repeat(SHOWN_MEDIA + 4);
-        let given = of_tool(&CallToolResult::success(vec![Theirs::image(
+        let picture = "A".repeat(MAX_USER_MEDIA + 4);
+        let given = of_tool(&CallToolResult::success(vec![McpContentBlock::image(
             picture,
             "image/png",
         )]));
@@ -305,21 +311,33 @@ mod tests {
 
     #[test]
     fn very_many_blocks_are_not_shown() {
-        let link = || Theirs::resource_link(Resource::new("db://b", "b"));
-        for block in [Theirs::text("x"), Theirs::text(""), link()] {
+        let link = || McpContentBlock::resource_link(Resource::new("db://b", "b"));
+        for block in [
+            McpContentBlock::text("x"),
+            McpContentBlock::text(""),
+            link(),
+        ] {
             let given = of_tool(&CallToolResult::success(vec![block; 10_000]));
-            assert_eq!(given.content.len(), BLOCKS + 1);
+            assert_eq!(given.content.len(), MAX_BLOCKS + 1);
             assert!(shown(&given).contains("[more content omitted]"));
-            assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
+            assert!(
+                given.text.len() < MAX_MODEL_TEXT + 100,
+                "{}",
+                given.text.len()
+            );
         }
-        let long = Resource::new("db://b", "b").with_description("d".repeat(SHOWN));
-        let given = of_tool(&CallToolResult::success(vec![Theirs::resource_link(long)]));
+        let long = Resource::new("db://b", "b").with_description("d".repeat(MAX_USER_TEXT));
+        let given = of_tool(&CallToolResult::success(vec![
+            McpContentBlock::resource_link(long),
+        ]));
         assert!(shown(&given).len() < 1000, "{}", shown(&given).len());
     }
 
     #[test]
     fn a_failure_is_one() {
-        let given = of_tool(&CallToolResult::error(vec![Theirs::text("no such city")]));
+        let given = of_tool(&CallToolResult::error(vec![McpContentBlock::text(
+            "no such city",
+        )]));
         assert!(given.is_error);
         assert_eq!(given.text, "no such city");
         assert!(!of_tool(&CallToolResult::error(Vec::new())).text.is_empty());

@@ -1,4 +1,4 @@
-//! The reasons why a server cannot be reached, explained for the user.
+//! Explains to the user why a server cannot be reached.
 
 use reqwest::StatusCode;
 use rmcp::service::ClientInitializeError;
@@ -9,15 +9,15 @@ use super::sse::SseError;
 use crate::causes::chain;
 use crate::text::{head, one_line};
 
-/// The limit on how much of a server's own message is read, in bytes.
-const LONGEST: usize = 4 * 1024;
+/// The maximum length of a server's own message that is read, in bytes.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
 /// Why there is no connection to a server.
 #[derive(Debug)]
 pub(super) struct ConnectFailure {
-    /// The reason, a sentence for the user.
+    /// The reason: a sentence for the user.
     pub(super) why: String,
-    /// Whether retries are useless until the user changes something.
+    /// Whether a retry cannot succeed until the user changes something.
     pub(super) is_permanent: bool,
 }
 
@@ -43,7 +43,7 @@ impl ConnectFailure {
                 Self::passing("It closed the connection without responding.")
             }
             ClientInitializeError::JsonRpcError(error) => {
-                let message = head(&error.message, LONGEST);
+                let message = head(&error.message, MAX_MESSAGE_BYTES);
                 Self::lasting(format!("It rejected the connection: {message}."))
             }
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
@@ -51,7 +51,7 @@ impl ConnectFailure {
         }
     }
 
-    /// Converts the error of a message that could not be sent.
+    /// Converts the error from sending a message.
     pub(super) fn of_transport(error: &DynamicTransportError) -> Self {
         let error = error.error.as_ref();
         if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
@@ -65,12 +65,12 @@ impl ConnectFailure {
 
     pub(super) fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Self {
         match error {
-            StreamableHttpError::AuthRequired(asked) => {
-                Self::unauthorized(&asked.www_authenticate_header)
+            StreamableHttpError::AuthRequired(challenge_error) => {
+                Self::unauthorized(&challenge_error.www_authenticate_header)
             }
-            StreamableHttpError::InsufficientScope(asked) => Self::lasting(format!(
+            StreamableHttpError::InsufficientScope(challenge_error) => Self::lasting(format!(
                 "Permission denied (HTTP status 403{}): the key does not grant access.",
-                challenge_text(&asked.www_authenticate_header)
+                challenge_text(&challenge_error.www_authenticate_header)
             )),
             // A 401 without a challenge arrives only as text.
             StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
@@ -78,7 +78,10 @@ impl ConnectFailure {
             }
             // This error repeats its cause in its own text instead of returning it from `source`.
             StreamableHttpError::Client(error) => Self::passing(format!("{}.", chain(error))),
-            other => Self::passing(format!("{}.", one_line(head(&chain(other), LONGEST)))),
+            other => Self::passing(format!(
+                "{}.",
+                one_line(head(&chain(other), MAX_MESSAGE_BYTES))
+            )),
         }
     }
 
@@ -92,8 +95,8 @@ impl ConnectFailure {
         }
     }
 
-    /// Creates the failure for a server that requires authentication. `challenge` is its `WWW-Authenticate` header,
-    /// if any.
+    /// Creates the failure for a server that requires authentication. `challenge` is its `WWW-Authenticate` header, or
+    /// empty.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
             " It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
@@ -109,7 +112,7 @@ impl ConnectFailure {
 
 /// Formats the parts of a challenge that help users to find the right key.
 fn challenge_text(challenge: &str) -> String {
-    let mut said = String::new();
+    let mut details = String::new();
     for (name, what) in [
         ("realm", "realm"),
         ("scope", "scope"),
@@ -119,18 +122,18 @@ fn challenge_text(challenge: &str) -> String {
         if let Some(value) =
             challenge_parameter(challenge, name).filter(|value| !value.trim().is_empty())
         {
-            said.push_str(&format!(
+            details.push_str(&format!(
                 ", {what} `{}`",
                 one_line(&value.replace('`', "'"))
             ));
         }
     }
-    said
+    details
 }
 
-/// Returns a parameter of a challenge (RFC 9110, section 11.2): the first with that name, of any scheme.
+/// Returns the first parameter of a challenge that has this name, whatever its scheme (RFC 9110, section 11.2).
 fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
-    let mut rest = head(challenge, LONGEST);
+    let mut rest = head(challenge, MAX_MESSAGE_BYTES);
     while let Some(at) = rest.find('=') {
         let (before, after) = (rest.get(..at)?, rest.get(at + 1..)?.trim_start());
         let named = before
@@ -153,7 +156,7 @@ fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     None
 }
 
-/// Parses a quoted string from after its opening quote. Returns it and the rest.
+/// Parses the rest of a quoted string, after its opening quote. Returns the string and the text after it.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

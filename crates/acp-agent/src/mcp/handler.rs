@@ -1,8 +1,8 @@
 //! Handles requests and notifications of MCP servers.
 //!
-//! Roots are the session's directories. If a server requests input from the user while one of its tools runs, the
-//! agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a server use
-//! the agent's model, is not supported: it would let servers spend the user's money.
+//! The roots for servers are the session's directories. If a server requests input from the user while one of its tools
+//! runs, the agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a
+//! server use the agent's model, is not supported, because it would let servers spend the user's money.
 
 // MCP's next version removes roots and logging, but today's servers use them.
 #![expect(deprecated)]
@@ -27,16 +27,22 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::text::head;
 
-/// The limit on pages that are remembered for a connection until they are completed.
-const PAGES: usize = 64;
+/// The maximum number of open pages that are remembered for a connection, until the server reports that they are
+/// completed.
+const MAX_PAGES: usize = 64;
 
-/// The limit on undelivered requests that are remembered for a connection. The first one ends the connection.
-const UNDELIVERED: usize = 64;
+/// The maximum number of undelivered requests that are remembered for a connection. The connection ends at the first
+/// one.
+const MAX_UNDELIVERED: usize = 64;
 
-/// The limits on the question, the form and the URL that the user is shown, in bytes.
-const LONGEST_QUESTION: usize = 8 * 1024;
-const LARGEST_FORM: usize = 64 * 1024;
-const LONGEST_URL: usize = 8 * 1024;
+/// The maximum length of a question that is shown to the user, in bytes.
+const MAX_QUESTION_BYTES: usize = 8 * 1024;
+
+/// The maximum size of a form that is shown to the user, in bytes of JSON.
+const MAX_FORM_BYTES: usize = 64 * 1024;
+
+/// The maximum length of a URL that the user is asked to open, in bytes.
+const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// A server's report of progress on a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,34 +56,34 @@ pub(super) struct McpProgress {
 pub(super) struct RunningRequest {
     pub(super) turn: Turn,
     pub(super) call: Option<ToolCallId>,
-    /// The last report of progress.
+    /// The latest report of progress.
     pub(super) progress: watch::Sender<Option<McpProgress>>,
 }
 
-/// Why the connection to a server was lost.
+/// Why a connection to a server was lost.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionLoss {
     /// The reason, for the user.
     pub(super) why: Arc<str>,
-    /// Whether the server is running but has ended the MCP session.
+    /// Whether the server is still running but has ended the MCP session.
     pub(super) has_expired: bool,
 }
 
-/// The state that all parts of one connection to a server share.
+/// The state shared by all parts of a connection to a server.
 pub(super) struct McpConnectionState {
-    /// The pending requests. The lock is held until a request is added, so that no progress on it arrives too early.
+    /// The pending requests. The lock is held until a request has been added, so that no progress on the request can
+    /// arrive earlier.
     pub(super) running: Mutex<HashMap<ProgressToken, RunningRequest>>,
     /// Notified when the server's tools, prompts or resources have changed.
     pub(super) changed: Notify,
-    /// Lets a server ask the user one question at a time. Further questions are declined, so that a server cannot
-    /// pile them up.
+    /// Limits a server to one question to the user at a time. Further questions are declined, so that a server cannot
+    /// flood the user.
     elicitation_permits: Semaphore,
-    /// The pages that the user was sent to, by the server's ids, the latest last. The server reports later that a
-    /// page is completed.
+    /// The ids of pages that the user was sent to, the latest last. The server reports later when a page is completed.
     opened_pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<ConnectionLoss>>,
-    /// The latest requests that did not reach the server. If the connection ends for that reason, their own errors
-    /// may not arrive.
+    /// The latest requests that did not reach the server. If the connection ends because of them, their own errors may
+    /// never arrive.
     undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
 
@@ -93,16 +99,16 @@ impl McpConnectionState {
         }
     }
 
-    /// Records that the user is sent to this page.
+    /// Records that the user was sent to this page.
     fn record_page(&self, page: &str) {
         let mut pages = self.lock_pages();
         pages.push_back(page.to_owned());
-        if pages.len() > PAGES {
+        if pages.len() > MAX_PAGES {
             pages.pop_front();
         }
     }
 
-    /// Returns `true` if the user was sent to this page, and forgets the page.
+    /// Returns `true` if the user was sent to this page. Forgets the page.
     fn has_opened_page(&self, page: &str) -> bool {
         let mut pages = self.lock_pages();
         let at = pages.iter().position(|known| known == page);
@@ -132,7 +138,7 @@ impl McpConnectionState {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(request);
-        if all.len() > UNDELIVERED {
+        if all.len() > MAX_UNDELIVERED {
             all.pop_front();
         }
     }
@@ -144,7 +150,7 @@ impl McpConnectionState {
         all.contains(request)
     }
 
-    /// Returns why the connection was lost, if it was.
+    /// Returns why the connection was lost, or `None` if it was not.
     pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         self.loss.borrow().clone()
     }
@@ -172,6 +178,14 @@ pub(super) struct McpClientHandler {
     shared: Arc<McpConnectionState>,
 }
 
+/// A server's question to the user.
+struct ServerQuestion {
+    message: String,
+    mode: ElicitationMode,
+    /// The server's id of the web page, if the user answers on one.
+    page: Option<String>,
+}
+
 impl McpClientHandler {
     /// Creates the handler for a server with this name. `key` is unique in the session.
     pub(super) fn new(
@@ -188,7 +202,7 @@ impl McpClientHandler {
         }
     }
 
-    /// Returns the client's id for a page. It includes the server's key, because two servers may use the same ids.
+    /// Returns the client's id for a page. The id includes the server's key, because two servers may use the same ids.
     fn page_elicitation_id(&self, id: &str) -> ElicitationId {
         format!("{}/{id}", self.key).into()
     }
@@ -202,7 +216,62 @@ impl McpClientHandler {
         Arc::clone(&self.shared)
     }
 
-    /// Requests input from the user, in the turn of the server's pending request.
+    /// Parses a server's question. Returns `None` if its type is unknown.
+    fn read_question(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<Option<ServerQuestion>, ErrorData> {
+        let refused = |why: &'static str| ErrorData::invalid_params(why, None);
+        Ok(match request {
+            ElicitRequestParams::FormElicitationParams {
+                message,
+                requested_schema,
+                ..
+            } => {
+                let unreadable = |e: serde_json::Error| {
+                    ErrorData::invalid_params(format!("invalid form: {e}"), None)
+                };
+                // MCP and ACP have the same forms.
+                let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
+                if schema.len() > MAX_FORM_BYTES {
+                    return Err(refused("the form is too large to show"));
+                }
+                let requested_schema: ElicitationSchema =
+                    serde_json::from_str(&schema).map_err(unreadable)?;
+                Some(ServerQuestion {
+                    message,
+                    mode: ElicitationMode::Form { requested_schema },
+                    page: None,
+                })
+            }
+            ElicitRequestParams::UrlElicitationParams {
+                message,
+                url,
+                elicitation_id,
+                ..
+            } => {
+                // The URL is opened in a browser, so accept no local file and no script.
+                let web = ["https://", "http://"];
+                if url.len() > MAX_URL_BYTES || !web.iter().any(|it| url.starts_with(it)) {
+                    return Err(refused(
+                        "invalid URL: it must start with http:// or https://, and must not be too long",
+                    ));
+                }
+                let mode = ElicitationMode::Url {
+                    elicitation_id: self.page_elicitation_id(&elicitation_id),
+                    url,
+                };
+                Some(ServerQuestion {
+                    message,
+                    mode,
+                    page: Some(elicitation_id),
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// Asks the user for input, during the turn of the server's pending request.
     async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let nobody = || ElicitResult::new(ElicitationAction::Decline);
         let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
@@ -217,49 +286,15 @@ impl McpClientHandler {
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
-        let refused = |why: &'static str| ErrorData::invalid_params(why, None);
-        let mut page = None;
-        let (message, mode) = match request {
-            ElicitRequestParams::FormElicitationParams {
-                message,
-                requested_schema,
-                ..
-            } => {
-                let unreadable = |e: serde_json::Error| {
-                    ErrorData::invalid_params(format!("invalid form: {e}"), None)
-                };
-                // MCP and ACP have the same forms.
-                let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
-                if schema.len() > LARGEST_FORM {
-                    return Err(refused("the form is too large to show"));
-                }
-                let requested_schema: ElicitationSchema =
-                    serde_json::from_str(&schema).map_err(unreadable)?;
-                (message, ElicitationMode::Form { requested_schema })
-            }
-            ElicitRequestParams::UrlElicitationParams {
-                message,
-                url,
-                elicitation_id,
-                ..
-            } => {
-                // The URL is opened in a browser, so accept no local file and no script.
-                let web = ["https://", "http://"];
-                if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
-                    return Err(refused("not a URL that can be opened"));
-                }
-                let elicitation_id = self.page_elicitation_id(page.insert(elicitation_id));
-                (
-                    message,
-                    ElicitationMode::Url {
-                        elicitation_id,
-                        url,
-                    },
-                )
-            }
-            _ => return Ok(nobody()),
+        let Some(question) = self.read_question(request)? else {
+            return Ok(nobody());
         };
-        let message = head(&message, LONGEST_QUESTION);
+        let ServerQuestion {
+            message,
+            mode,
+            page,
+        } = question;
+        let message = head(&message, MAX_QUESTION_BYTES);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
             // Record it before the client responds: the user may complete the page first.

@@ -1,5 +1,5 @@
-//! The Streamable HTTP transport of `rmcp`, with a client that notices when the server is lost. `rmcp` itself does
-//! not end the connection if a request cannot be delivered, and without requests the loss would go unnoticed.
+//! The Streamable HTTP transport of `rmcp`, with a client that notices when the server is lost. By itself, `rmcp` does
+//! not end the connection if a request cannot be delivered, and does not notice a loss while there are no requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,16 @@ use crate::causes::chain;
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The limit on the wait before a failed stream from the server is retried. A lost server is noticed independently of
-/// that.
-const STREAM: std::time::Duration = std::time::Duration::from_secs(60);
+/// The longest wait before a failed stream from the server is retried. A lost server is noticed independently of that.
+const MAX_STREAM_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Returns the transport's configuration for the server at `url`.
+/// Returns the configuration of the transport for the server at `url`.
 pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // An expired session counts as a lost connection, so that the server's tools and prompts are listed again.
         .reinit_on_expired_session(false);
     let mut retry = ExponentialBackoff::default();
-    retry.max_delay = Some(STREAM);
+    retry.max_delay = Some(MAX_STREAM_RETRY_DELAY);
     config.retry_config = Arc::new(retry);
     config
 }
@@ -41,7 +40,8 @@ pub(super) struct WatchedClient {
     client: Client,
     name: Arc<str>,
     shared: Arc<McpConnectionState>,
-    /// Whether the server has opened a stream of its own. If it refuses one later, its session has ended.
+    /// Whether the server has opened an event stream of its own. If it later refuses to open one, its session has
+    /// ended.
     has_stream: Arc<AtomicBool>,
 }
 
@@ -74,8 +74,8 @@ impl WatchedClient {
                 if !names(&error.id, &id) =>
             {
                 if in_session {
-                    let said = &error.error.message;
-                    tracing::debug!(server = %self.name, %said, "not in this session");
+                    let error_message = &error.error.message;
+                    tracing::debug!(server = %self.name, %error_message, "not in this session");
                     Err(StreamableHttpError::SessionExpired)
                 } else {
                     error.id = Some(id);
@@ -96,8 +96,8 @@ impl WatchedClient {
         self.check_result(posted, false)
     }
 
-    /// Checks the result of an HTTP request for a lost connection. `streams` is `true` if it was a request for a
-    /// stream.
+    /// Checks whether the result of an HTTP request means that the connection is lost. `streams` is `true` if the
+    /// request was for an event stream.
     fn check_result<T>(
         &self,
         done: Result<T, HttpClientError>,
@@ -124,7 +124,7 @@ impl WatchedClient {
         done
     }
 
-    /// Handles status 404, which says that the session has ended: MCP, Streamable HTTP, "Session Management".
+    /// Handles status 404, which means that the session has ended (MCP: Streamable HTTP, "Session Management").
     fn set_expired(&self) {
         let name = &self.name;
         self.shared
@@ -132,7 +132,7 @@ impl WatchedClient {
     }
 }
 
-/// Returns the id of the message if it is a request.
+/// Returns the id of the message, if it is a request.
 fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
         ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),

@@ -6,19 +6,19 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpLimits {
-    /// The limit on a server's start and on listing its tools and prompts. The default is two minutes, because many
+    /// The time limit for starting a server and listing its tools and prompts. The default is two minutes, because many
     /// servers are downloaded when they first start. Opening a session does not wait for this.
     pub start: Duration,
     /// How long the first prompt of a session waits for servers that are still starting. The default is 15 seconds.
-    /// The turn then continues without them, and their tools are added once they have started.
+    /// After that, the turn continues without these servers, and their tools are added once they have started.
     pub first_prompt: Duration,
-    /// The limit on a tool call without a report of progress. The default is five minutes. With progress, a call may
-    /// take ten times as long.
+    /// The time limit for a tool call without progress reports. The default is five minutes. A call with progress
+    /// reports may take ten times as long.
     pub call: Duration,
-    /// How long a call that could not be delivered waits for a new connection. The default is five seconds.
+    /// How long a call that could not be delivered waits for the server to reconnect. The default is five seconds.
     pub reconnect: Duration,
-    /// The wait before the second attempt to reconnect to a lost server. The default is one second. It doubles with
-    /// each further attempt; the first attempt is made at once.
+    /// The wait before the second attempt to reconnect to a lost server. The default is one second. The first attempt
+    /// is made at once, and the wait doubles with each further attempt.
     pub retry: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The tools and prompts of a server, within limits.
+//! Lists the tools and prompts of a server, within limits.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::handler::McpConnectionState;
 
-/// The limit on a server's tools, and on its prompts.
-const MOST: usize = 256;
+/// The maximum number of a server's tools, and also of its prompts.
+const MAX_ITEMS: usize = 256;
 
-/// The limit on the pages of a list.
-const PAGES: usize = 64;
+/// The maximum number of pages in a list.
+const MAX_PAGES: usize = 64;
 
-/// The limit on a tool's schema, in bytes. The model is sent all schemas in each round.
-const LARGEST_SCHEMA: usize = 64 * 1024;
+/// The maximum size of a tool's schema, in bytes. All schemas are sent to the model in each round.
+const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// What a connected server offers.
+/// The tools, prompts and other features of a connected server.
 pub(super) struct McpListing {
     pub(super) peer: Peer<RoleClient>,
     pub(super) shared: Arc<McpConnectionState>,
@@ -55,10 +55,10 @@ pub(super) async fn list(
             .map_err(|e| format!("Cannot list its tools: {e}."))?;
         tools.retain(|tool: &Tool| {
             let size = serde_json::to_vec(&tool.input_schema).map_or(usize::MAX, |text| text.len());
-            if size > LARGEST_SCHEMA {
+            if size > MAX_SCHEMA_BYTES {
                 tracing::warn!(server = name, tool = %tool.name, size, "a tool's schema is too large");
             }
-            size <= LARGEST_SCHEMA
+            size <= MAX_SCHEMA_BYTES
         });
     }
     let mut prompts = Vec::new();
@@ -93,13 +93,17 @@ where
 {
     let mut all = Vec::new();
     let mut cursor = None;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let (more, next) = page(Some(params)).await?;
         all.extend(more);
-        if all.len() > MOST {
-            tracing::warn!(server, what, "too many (limit: {MOST}); ignoring the rest");
-            all.truncate(MOST);
+        if all.len() > MAX_ITEMS {
+            tracing::warn!(
+                server,
+                what,
+                "too many (limit: {MAX_ITEMS}); ignoring the rest"
+            );
+            all.truncate(MAX_ITEMS);
             return Ok(all);
         }
         match next {
@@ -110,7 +114,7 @@ where
     tracing::warn!(
         server,
         what,
-        "too many pages (limit: {PAGES}); ignoring the rest"
+        "too many pages (limit: {MAX_PAGES}); ignoring the rest"
     );
     Ok(all)
 }

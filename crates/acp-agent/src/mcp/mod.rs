@@ -1,7 +1,7 @@
-//! MCP servers: in each session, those that the client names and the user's own.
+//! MCP servers. Each session has those that its client names and those of the user.
 //!
-//! A server is started for a session and ends with it ("Session Setup", "MCP Servers"). Each has a task of its own
-//! (`server_task.rs`). If one fails to start or exits, only its own tools are lost, and the user is told.
+//! Servers are started for a session and end with it ("Session Setup", "MCP Servers"). Each server has its own task
+//! (`server_task.rs`). If a server fails to start or exits, only its own tools are lost, and the user is informed.
 
 pub(crate) mod announce;
 mod ask;

@@ -1,35 +1,35 @@
-//! The names of servers' tools and prompts for the model and the user.
+//! The names of MCP servers' tools and prompts, as shown to the model and the user.
 //!
-//! Providers accept letters, digits, `_` and `-` in the name of a tool, and at most 64 of them. Some do not accept a
-//! digit or `-` at the start. Servers use other names too, and two servers may use the same.
+//! Providers accept at most 64 letters, digits, `_` and `-` in the name of a tool, and some accept no digit or `-` at
+//! the start. MCP servers use other names too, and two servers may use the same name.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The limit on the name of a tool that all providers accept, in bytes.
-const LONGEST: usize = 64;
+/// The maximum length of a tool's name that all providers accept, in bytes.
+const MAX_TOOL_NAME: usize = 64;
 
-/// The limit on a server's part of that name, which leaves enough for the tool's.
-const LONGEST_KEY: usize = 32;
+/// The maximum length of the server's part of that name, in bytes. It leaves enough space for the tool's part.
+const MAX_SERVER_KEY: usize = 32;
 
-/// The limit on the name of a prompt with its server's, in bytes: short enough to enter.
-const LONGEST_PROMPT: usize = 128;
+/// The maximum length of the name of a prompt, including its server's, in bytes. Users type this name.
+const MAX_PROMPT_NAME: usize = 128;
 
-/// What separates the server from its tool. The names of the agent's own tools do not contain it.
-pub(super) const BETWEEN: &str = "__";
+/// The separator between the server and the tool. The names of the agent's own tools do not contain it.
+pub(super) const SEPARATOR: &str = "__";
 
-/// The names in use, each of them unique.
+/// A set of names, which creates unique ones.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
 impl UniqueNames {
-    /// Creates a set in which these names are in use.
+    /// Creates a set that already contains these names.
     pub(super) fn excluding(taken: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self(taken.into_iter().map(Into::into).collect())
     }
 
-    /// Returns a server's key in the names of its tools and prompts. It is the same in each session with the same
-    /// servers.
+    /// Returns the server's part of the names of its tools and prompts. It is the same in every session that has the
+    /// same servers.
     pub(super) fn name_key(&mut self, server: &str, nth: usize) -> String {
         let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
@@ -37,13 +37,13 @@ impl UniqueNames {
             key => key,
         };
         // Two servers of a session may have the same name.
-        self.insert_unique(key, LONGEST_KEY, &(server, nth))
+        self.insert_unique(key, MAX_SERVER_KEY, &(server, nth))
     }
 
-    /// Returns the name of a server's tool for the model.
+    /// Returns the name of a server's tool, as the model sees it.
     pub(super) fn tool(&mut self, key: &str, tool: &str) -> String {
-        let name = format!("{key}{BETWEEN}{}", sanitize(tool));
-        self.insert_unique(name, LONGEST, &(key, tool))
+        let name = format!("{key}{SEPARATOR}{}", sanitize(tool));
+        self.insert_unique(name, MAX_TOOL_NAME, &(key, tool))
     }
 
     /// Returns the name of a server's prompt as a slash command, which ends at the first space.
@@ -55,12 +55,12 @@ impl UniqueNames {
                 c
             }
         };
-        let shown: String = prompt.chars().take(LONGEST_PROMPT).map(typed).collect();
-        self.insert_unique(format!("{key}:{shown}"), LONGEST_PROMPT, &(key, prompt))
+        let shown: String = prompt.chars().take(MAX_PROMPT_NAME).map(typed).collect();
+        self.insert_unique(format!("{key}:{shown}"), MAX_PROMPT_NAME, &(key, prompt))
     }
 
-    /// Adds `name` and returns it. If it is too long or in use, its start with a hash of `stands_for` is returned
-    /// instead.
+    /// Adds `name` and returns it. If it is too long or already in use, adds and returns the start of the name followed
+    /// by a hash of `stands_for` instead.
     fn insert_unique(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
         if name.len() <= longest && self.0.insert(name.clone()) {
             return name;
@@ -75,7 +75,7 @@ impl UniqueNames {
     }
 }
 
-/// Replaces the characters that are not allowed in the name of a tool.
+/// Replaces characters that are not allowed in the name of a tool.
 fn sanitize(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
@@ -123,7 +123,7 @@ mod tests {
         );
         assert_ne!(one, other);
         for name in [&one, &other] {
-            assert_eq!(name.len(), LONGEST, "{name}");
+            assert_eq!(name.len(), MAX_TOOL_NAME, "{name}");
             assert!(name.starts_with("very_long_"), "{name}");
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         let mut names = UniqueNames::default();
         assert_eq!(names.prompt("a", "sum it\u{7}up"), "a:sum_it_up");
         let long = names.prompt("a", &"é".repeat(1_000_000));
-        assert!(long.len() <= LONGEST_PROMPT, "{long}");
+        assert!(long.len() <= MAX_PROMPT_NAME, "{long}");
         assert_ne!(names.prompt("a", &"é".repeat(1_000_001)), long);
     }
 

@@ -1,6 +1,6 @@
-//! The prompts of MCP servers, which users run as slash commands: `/server:prompt`.
+//! The prompts of MCP servers, which users call as slash commands: `/server:prompt`.
 //!
-//! The command is replaced by the text that the server returns. The model sees it as if the user had entered it.
+//! The command is replaced with the text that the server returns. The model sees this text as if the user had typed it.
 
 use acp::v1::{AvailableCommand, ContentBlock, UnstructuredCommandInput};
 use rmcp::model::{
@@ -16,21 +16,21 @@ use crate::text::one_line;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The limit on a prompt, in bytes of JSON.
-const LARGEST: usize = 1024 * 1024;
+/// The maximum size of a prompt, in bytes of JSON.
+const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// The user's input after servers' prompts are expanded.
+/// The user's input, in which a prompt of an MCP server has been expanded.
 pub(crate) enum McpPromptInput {
-    /// The unchanged input, which is not a prompt of a server.
+    /// The unchanged input, which does not start with the name of a server's prompt.
     Text(Vec<ContentBlock>),
-    /// The prompt that a server returned.
+    /// The prompt that the server returned.
     Prompt(Vec<ContentBlock>),
-    /// The input, and why its prompt is not available, for the user.
+    /// The unchanged input, and a message for the user that says why its prompt is not available.
     Rejected(Vec<ContentBlock>, String),
 }
 
 impl SessionMcpServers {
-    /// Returns the servers' prompts with the names of their commands.
+    /// Returns all prompts of the servers, with the names of their commands.
     fn all_prompts(&self) -> Vec<(String, ConnectedMcpServer, Prompt)> {
         let mut names = UniqueNames::default();
         let mut all = Vec::new();
@@ -43,7 +43,7 @@ impl SessionMcpServers {
         all
     }
 
-    /// Returns the servers' prompts as slash commands.
+    /// Returns the prompts of the servers as slash commands.
     pub(crate) fn commands(&self) -> Vec<AvailableCommand> {
         let prompts = self.all_prompts().into_iter();
         prompts
@@ -60,7 +60,7 @@ impl SessionMcpServers {
             .collect()
     }
 
-    /// Replaces a command with the prompt that its server returns.
+    /// Replaces a command with the prompt that its server returns for it.
     pub(crate) async fn expand(
         &self,
         workspace: &Workspace,
@@ -131,7 +131,7 @@ impl SessionMcpServers {
     }
 }
 
-/// Splits a text into a command and the text after it.
+/// Splits text into a command and its arguments.
 fn split_command(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start().strip_prefix('/')?;
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -139,7 +139,7 @@ fn split_command(text: &str) -> Option<(&str, &str)> {
     Some((command, rest.trim()))
 }
 
-/// Returns the hint to show while no arguments are entered.
+/// Returns the hint that is shown until the user enters arguments.
 fn argument_hint(prompt: &Prompt) -> Option<String> {
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
     let shown: Vec<String> = arguments
@@ -153,7 +153,7 @@ fn argument_hint(prompt: &Prompt) -> Option<String> {
 }
 
 /// Parses the arguments by position. They are words, quoted as in a shell if they contain spaces. The last argument
-/// gets the rest of the line, so a single one needs no quotes.
+/// takes the rest of the line, so a single argument needs no quotes.
 fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, String> {
     let takes = prompt.arguments.as_deref().unwrap_or_default();
     let mut given = JsonObject::new();
@@ -178,7 +178,7 @@ fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObj
         .find(|argument| argument.required == Some(true) && !given.contains_key(&argument.name));
     match missing {
         Some(missing) => Err(format!(
-            "`/{command}` needs `{}`: /{command} {}",
+            "`/{command}` requires `{}`. Usage: /{command} {}",
             missing.name,
             argument_hint(prompt).unwrap_or_default()
         )),
@@ -186,12 +186,12 @@ fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObj
     }
 }
 
-/// Converts the server's prompt into one message of the user.
+/// Converts the server's prompt to the content of one user message.
 fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> {
     let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
-    if size > LARGEST {
+    if size > MAX_PROMPT_BYTES {
         return Err(ToolFailure::failed(format!(
-            "Prompt too large: {size} bytes (limit: {LARGEST} bytes)."
+            "Prompt too large: {size} bytes (limit: {MAX_PROMPT_BYTES} bytes)."
         )));
     }
     let mut blocks = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
         );
         assert_eq!(given(&[], "too much"), Ok(json!({})));
         let error = given(&two, "").unwrap_err();
-        assert!(error.contains("needs `a`: /s:p a [b]"), "{error}");
+        assert!(error.contains("requires `a`. Usage: /s:p a [b]"), "{error}");
         assert!(given(&two, "'x").unwrap_err().contains("quote"));
     }
 

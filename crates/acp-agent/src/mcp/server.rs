@@ -1,4 +1,4 @@
-//! An MCP server of a session, as the rest of the session sees it. Its task is in `server_task.rs`.
+//! An MCP server, as the other parts of a session see it. Its task is in `server_task.rs`.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,14 +15,14 @@ use super::listing::McpListing;
 use super::server_task::McpServerTask;
 use super::state::{McpServerChannel, McpServerNews, McpServerState};
 
-/// An MCP server. Dropping it shuts it down.
+/// An MCP server of a session. Dropping this shuts the server down.
 pub(crate) struct SessionMcpServer {
     /// The name that the client or the user gave it.
     pub(super) name: String,
     /// The server's part of the names of its tools and prompts.
     pub(super) key: String,
     state: watch::Receiver<McpServerState>,
-    /// Whether a turn has waited for its start.
+    /// Whether a turn has waited for the server to start.
     pub(super) was_awaited: AtomicBool,
     channel: Arc<McpServerChannel>,
     stop: watch::Sender<bool>,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for SessionMcpServer {
     }
 }
 
-/// A connected server.
+/// A server that is connected.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectedMcpServer {
     pub(super) server: Arc<SessionMcpServer>,
@@ -56,14 +56,14 @@ impl SessionMcpServer {
         let name = definition.name().unwrap_or("unnamed").to_owned();
         let (states, state) = watch::channel(McpServerState::Starting);
         let (stop, stopped) = watch::channel(false);
-        let told = Arc::<McpServerChannel>::default();
+        let task_channel = Arc::<McpServerChannel>::default();
         let life = McpServerTask {
             name: name.clone(),
             key: key.clone(),
             definition,
             session,
             limits,
-            channel: Arc::clone(&told),
+            channel: Arc::clone(&task_channel),
             states,
             changes,
         };
@@ -73,13 +73,13 @@ impl SessionMcpServer {
             key,
             state,
             was_awaited: AtomicBool::new(false),
-            channel: told,
+            channel: task_channel,
             stop,
             task: Mutex::new(Some(task)),
         }
     }
 
-    /// Returns what the server offers, if it is connected.
+    /// Returns the tools and prompts of the server, if it is connected.
     pub(super) fn ready(&self) -> Option<Arc<McpListing>> {
         match &*self.state.borrow() {
             McpServerState::Ready(ready) => Some(Arc::clone(ready)),
@@ -87,7 +87,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// Returns why the server cannot be used, if it is not connected.
+    /// Returns why the server cannot be used, or `None` if it is connected.
     pub(super) fn unavailable_reason(&self) -> Option<String> {
         match &*self.state.borrow() {
             McpServerState::Lost(why) | McpServerState::Failed(why) => Some(why.to_string()),
@@ -99,7 +99,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// Waits until the server has started or has failed to start.
+    /// Waits until the server has either started or failed to start.
     pub(super) async fn wait_started(&self) {
         let mut state = self.state.clone();
         // The task sets one of these states before it ends.
@@ -108,8 +108,8 @@ impl SessionMcpServer {
             .await;
     }
 
-    /// If the server is lost, retries the connection now and waits for the result. Returns at once if there are no
-    /// more retries.
+    /// Retries the connection to a lost server and waits for the result. Returns at once if the server is no longer
+    /// retried.
     pub(super) async fn retry_and_wait(&self) {
         let mut state = self.state.clone();
         if matches!(
@@ -122,8 +122,8 @@ impl SessionMcpServer {
         }
     }
 
-    /// Waits for a new connection after `lost`, and returns what the server offers then. Returns `None` if `patience`
-    /// runs out.
+    /// Waits for the connection that follows `lost`, and returns its tools and prompts. Returns `None` if this takes
+    /// longer than `patience`.
     pub(super) async fn reconnected(
         &self,
         lost: &McpListing,
@@ -145,7 +145,7 @@ impl SessionMcpServer {
         self.channel.news().take()
     }
 
-    /// Shuts the server down. On return, its process and all that it started have exited.
+    /// Shuts the server down. When this returns, the server's process and everything it started have exited.
     pub(super) async fn close(&self) {
         self.stop.send_replace(true);
         let task = self

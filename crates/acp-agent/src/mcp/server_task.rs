@@ -1,5 +1,5 @@
-//! The task of an MCP server: it connects, listens for changes, and reconnects after a loss. Each server has its own
-//! task, so that none waits for another.
+//! The task of an MCP server: connects to the server, listens for changes, and reconnects after a loss. Each server has
+//! a task of its own, so that no server has to wait for another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use super::limits::McpLimits;
 use super::listing::{McpListing, list};
 use super::state::{McpServerChannel, McpServerState};
 
-/// The limit on the time to list a server's tools and prompts again.
-const LISTING: Duration = Duration::from_secs(30);
+/// The time limit for listing a server's tools and prompts again.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The limit on the time to close a connection, and then on the exit of the process.
-const CLOSING: Duration = Duration::from_secs(5);
+/// The time limit for closing a connection, and after that for the process to exit.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The limit on restarts of a local server in a session. Its input may be what makes it exit, and each start may be a
-/// download.
-const RESTARTS: u32 = 3;
+/// The maximum number of restarts of a local server in a session. The server may exit because of its input, and each
+/// start may involve a download.
+const MAX_RESTARTS: u32 = 3;
 
-/// The limit on automatic attempts in a row to reconnect to a remote server. After that, it is retried with each
-/// prompt.
-const TRIES: u32 = 5;
+/// The maximum number of consecutive automatic attempts to reconnect to a remote server. After that, the connection is
+/// retried with each prompt.
+const MAX_ATTEMPTS: u32 = 5;
 
-/// How long a connection must last before the count of attempts is reset.
-const STEADY: Duration = Duration::from_secs(60);
+/// How long a connection must last before the number of attempts is reset.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The data of a server's task.
+/// A server's task and its data.
 pub(super) struct McpServerTask {
     pub(super) name: String,
     pub(super) key: String,
@@ -50,9 +50,9 @@ pub(super) struct McpServerTask {
 /// A lost connection, or one that was never made.
 struct LostConnection {
     failure: ConnectFailure,
-    /// How long the connection lasted, if it was made.
+    /// How long the connection lasted. `None` if it was never made.
     lifetime: Option<Duration>,
-    /// Whether the server has only ended the MCP session. The user is not told if the next connection succeeds.
+    /// Whether only the server's MCP session has ended. The user is not informed if the next connection succeeds.
     has_expired: bool,
     process: McpProcess,
 }
@@ -81,7 +81,7 @@ impl McpServerTask {
         }
     }
 
-    /// Runs one connection from its start to its end. Returns `None` once the server was shut down on request.
+    /// Runs one connection from start to end. Returns `None` if the server was shut down on request.
     async fn run_connection(&self, stopped: &watch::Receiver<bool>) -> Option<LostConnection> {
         let shared = Arc::new(McpConnectionState::new());
         let mut process = McpProcess::default();
@@ -113,7 +113,7 @@ impl McpServerTask {
                 () = wait_stopped(stopped.clone()) => break None,
                 loss = shared.wait_lost() => break Some(loss),
                 _ = &mut ended => break Some(self.wait_ended(&shared, &process).await),
-                () = shared.changed.notified() => timeout(LISTING, list(&self.name, &peer, &shared)),
+                () = shared.changed.notified() => timeout(LIST_TIMEOUT, list(&self.name, &peer, &shared)),
             };
             tokio::select! {
                 () = wait_stopped(stopped.clone()) => break None,
@@ -122,13 +122,13 @@ impl McpServerTask {
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
                     Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
-                    Err(_) => tracing::warn!(server = self.name, "it did not list its tools"),
+                    Err(_) => tracing::warn!(server = self.name, "cannot list its tools"),
                 },
             }
         };
         close.cancel();
         let Some(loss) = loss else {
-            if timeout(CLOSING, ended).await.is_err() {
+            if timeout(CLOSE_TIMEOUT, ended).await.is_err() {
                 tracing::debug!(server = self.name, "cannot close its connection");
             }
             process.shutdown().await;
@@ -142,7 +142,7 @@ impl McpServerTask {
         })
     }
 
-    /// Connects and lists what the server offers, within the time limit.
+    /// Connects to the server and lists its tools and prompts, within the time limit.
     async fn connect(
         &self,
         shared: &Arc<McpConnectionState>,
@@ -167,7 +167,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::passing)?))
     }
 
-    /// Handles a connection that ended by itself. Sets the reason, which pending calls need too.
+    /// Handles a connection that has ended by itself. Sets the reason, which pending calls also report.
     async fn wait_ended(
         &self,
         shared: &McpConnectionState,
@@ -198,8 +198,8 @@ impl McpServerTask {
         self.set_state(McpServerState::Ready(Arc::new(ready)));
     }
 
-    /// Reports that the server is lost and what happens next. `connected` is `true` if it was connected earlier in
-    /// this session.
+    /// Records that the server is lost, and what happens next. `connected` is `true` if the server was connected
+    /// earlier in this session.
     fn set_lost(&self, gone: &LostConnection, next: &RetryPlan, connected: bool) {
         let name = &self.name;
         let why = &gone.failure.why;
@@ -229,7 +229,7 @@ impl McpServerTask {
         });
     }
 
-    /// Describes to the user what happens next with a lost server.
+    /// Describes to the user what will be done about a lost server.
     fn retry_description(
         &self,
         gone: &LostConnection,
@@ -254,23 +254,23 @@ impl McpServerTask {
     }
 }
 
-/// What to do about a server that is not connected.
+/// The next step for a server that is not connected.
 #[derive(Debug, PartialEq, Eq)]
 enum RetryPlan {
     After(Duration),
-    /// Retry with the user's next prompt.
+    /// Retry with the next prompt.
     WhenNeeded,
     Never,
 }
 
-/// The attempts to reconnect so far.
+/// The attempts so far to reconnect to a server.
 struct RetryState {
     /// Whether the server is a process on this machine.
     is_local: bool,
     /// The wait before the second attempt. It doubles with each further attempt.
     retry: Duration,
     count: u32,
-    /// Whether there has been a connection in this session.
+    /// Whether the server has been connected in this session.
     was_connected: bool,
 }
 
@@ -286,11 +286,15 @@ impl RetryState {
 
     fn next(&mut self, gone: &LostConnection) -> RetryPlan {
         self.was_connected |= gone.lifetime.is_some();
-        let steady = gone.lifetime.is_some_and(|lasted| lasted >= STEADY);
+        let steady = gone.lifetime.is_some_and(|lasted| lasted >= STABLE_AFTER);
         if steady && !self.is_local {
             self.count = 0;
         }
-        let most = if self.is_local { RESTARTS } else { TRIES };
+        let most = if self.is_local {
+            MAX_RESTARTS
+        } else {
+            MAX_ATTEMPTS
+        };
         match (gone.failure.is_permanent, self.is_local) {
             (true, _) => RetryPlan::Never,
             // A local server is not downloaded and started again with every prompt.
@@ -308,7 +312,7 @@ impl RetryState {
     }
 }
 
-/// Waits until the server must stop: on request, or because the sender was dropped.
+/// Waits until the server must stop, either on request or because the sender was dropped.
 async fn wait_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
@@ -333,7 +337,7 @@ mod tests {
     #[test]
     fn a_process_is_started_again_so_many_times_in_a_session() {
         let mut tries = RetryState::new(true, Duration::from_secs(1));
-        let lasted = Some(STEADY.as_secs());
+        let lasted = Some(STABLE_AFTER.as_secs());
         for expected in [after(0), after(1), after(2), RetryPlan::Never] {
             assert_eq!(tries.next(&gone(lasted)), expected);
         }
@@ -356,7 +360,7 @@ mod tests {
         // A connection that breaks at once each time does not reset the count.
         assert_eq!(tries.next(&gone(Some(1))), RetryPlan::WhenNeeded);
         // A steady connection resets the count.
-        assert_eq!(tries.next(&gone(Some(STEADY.as_secs()))), after(0));
+        assert_eq!(tries.next(&gone(Some(STABLE_AFTER.as_secs()))), after(0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The MCP servers of a session, and what the model is offered of them.
+//! The MCP servers of a session, and the tools that the model is offered.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ use tokio::task::AbortHandle;
 
 use super::call::{self, McpCall, ServerCall};
 use super::limits::McpLimits;
-use super::names::{BETWEEN, UniqueNames};
+use super::names::{SEPARATOR, UniqueNames};
 use super::server::{ConnectedMcpServer, SessionMcpServer};
 use crate::model::interface::ToolSpec;
 use crate::text::head;
 use crate::tools::tool::read_arguments;
 
-/// The limit on the description of a tool for the model, in bytes.
-const LONGEST_DESCRIPTION: usize = 8 * 1024;
+/// The maximum length of the description of a tool for the model, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
 /// The MCP servers of a session. Dropping this shuts them down.
 pub(crate) struct SessionMcpServers {
@@ -48,7 +48,7 @@ impl Drop for SessionMcpServers {
 }
 
 impl SessionMcpServers {
-    /// Starts the servers of a session, all at once, without waiting for them.
+    /// Starts all servers of a session at the same time, without waiting for them.
     pub(crate) fn start(definitions: Vec<McpServer>, session: &Session, limits: McpLimits) -> Self {
         let (change, changes) = watch::channel(0);
         let mut keys = UniqueNames::default();
@@ -74,7 +74,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Shuts the servers down, all at once. On return, none of their processes is running.
+    /// Shuts all servers down at the same time. When this returns, none of their processes is running.
     pub(crate) async fn close(&self) {
         self.stop_announcing();
         let closing: Vec<_> = self
@@ -91,7 +91,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Calls `change` whenever a server's tools or prompts may have changed. Stops when `change` returns `None`, or
+    /// Calls `change` whenever the tools or prompts of a server may have changed. Stops when `change` returns `None` or
     /// its future returns `false`.
     pub(crate) fn on_change<F>(&self, change: impl Fn() -> Option<F> + Send + 'static)
     where
@@ -139,11 +139,12 @@ impl SessionMcpServers {
         })
     }
 
-    /// Returns the servers' tools with their names for the model. `own` are the agent's tools, whose names stay
-    /// theirs.
+    /// Returns the tools of the servers, with their names for the model. `own` are the agent's own tools, whose names
+    /// cannot be reused.
     fn named_tools(&self, own: &[ToolSpec]) -> Vec<(String, ConnectedMcpServer, Tool)> {
         let taken = own.iter().map(|tool| tool.name.as_ref());
-        let mut names = UniqueNames::excluding(taken.chain([call::LIST, call::READ]));
+        let mut names =
+            UniqueNames::excluding(taken.chain([call::LIST_RESOURCES, call::READ_RESOURCE]));
         let mut all = Vec::new();
         for at in self.connected() {
             for (nth, tool) in at.ready.tools.iter().enumerate() {
@@ -162,7 +163,7 @@ impl SessionMcpServers {
         all
     }
 
-    /// Returns the tools that the model is offered: the agent's own and the servers'.
+    /// Returns the tools to offer to the model: the agent's own and those of the servers.
     pub(super) fn offer<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
         if self.servers.is_empty() {
             return Cow::Borrowed(own);
@@ -173,7 +174,7 @@ impl SessionMcpServers {
         }
         for (name, at, tool) in self.named_tools(own) {
             let described = tool.description.as_deref().or(tool.title.as_deref());
-            let described = head(described.unwrap_or(&tool.name), LONGEST_DESCRIPTION);
+            let described = head(described.unwrap_or(&tool.name), MAX_DESCRIPTION_BYTES);
             offered.push(ToolSpec {
                 name: name.into(),
                 description: format!(
@@ -201,8 +202,8 @@ impl SessionMcpServers {
             return None;
         }
         let what = match called {
-            call::LIST => self.list_call(arguments),
-            call::READ => self.read_call(arguments),
+            call::LIST_RESOURCES => self.list_call(arguments),
+            call::READ_RESOURCE => self.read_call(arguments),
             _ => self.tool_call(own, called, arguments)?,
         };
         let limits = self.limits;
@@ -222,7 +223,7 @@ impl SessionMcpServers {
         let Some((called, at, tool)) = tool else {
             let server = self.servers.iter().find(|server| {
                 let rest = called.strip_prefix(&server.key);
-                rest.is_some_and(|rest| rest.starts_with(BETWEEN))
+                rest.is_some_and(|rest| rest.starts_with(SEPARATOR))
             })?;
             return Some(Err(match server.unavailable_reason() {
                 Some(why) => why,
@@ -241,13 +242,13 @@ impl SessionMcpServers {
     }
 
     fn list_call(&self, arguments: &Value) -> Result<McpCall, String> {
-        let arguments: call::ListArguments = read_arguments(call::LIST, arguments)?;
+        let arguments: call::ListArguments = read_arguments(call::LIST_RESOURCES, arguments)?;
         self.servers_with_resources(arguments.server.as_deref())
             .map(McpCall::List)
     }
 
     fn read_call(&self, arguments: &Value) -> Result<McpCall, String> {
-        let arguments: call::ReadArguments = read_arguments(call::READ, arguments)?;
+        let arguments: call::ReadArguments = read_arguments(call::READ_RESOURCE, arguments)?;
         let mut servers = self.servers_with_resources(arguments.server.as_deref())?;
         match (servers.pop(), servers.is_empty()) {
             (Some(at), true) => Ok(McpCall::Read(at, arguments.uri)),
@@ -259,7 +260,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Returns the connected servers with resources, or only the one with this name.
+    /// Returns the connected servers that have resources, or only the one with this name.
     fn servers_with_resources(
         &self,
         named: Option<&str>,

@@ -1,8 +1,8 @@
-//! The transport of MCP version 2024-11-05, HTTP with server-sent events, which some servers still use. The first
-//! event of the server's stream says where to post messages to it.
+//! The HTTP transport with server-sent events from MCP version 2024-11-05, which some servers still use. The first
+//! event of the server's stream contains the URL to which messages must be posted.
 //!
-//! `rmcp` had this transport and removed it, but clients still name such servers ("Session Setup", "MCP Servers",
-//! `sse`). Events are read by [`crate::sse`], with a size limit.
+//! `rmcp` no longer has this transport, but clients still configure servers that use it ("Session Setup", "MCP
+//! Servers", `sse`). Events are read by [`crate::sse`], with a size limit.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use rmcp::transport::Transport;
 
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
-/// The limit on an event, in bytes. It is the limit that `rmcp` sets on a message in its other transports.
-const LARGEST: usize = 16 * 1024 * 1024;
+/// The maximum size of an event, in bytes. It is the limit that `rmcp` has for messages in its other transports.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why a connection cannot be made or is lost.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseError {
     #[error("{0}")]
     Http(#[from] reqwest::Error),
     #[error("HTTP status {0}")]
     Status(StatusCode),
-    /// The `WWW-Authenticate` header of the response.
+    /// Authentication is required. Contains the `WWW-Authenticate` header of the response, or is empty.
     #[error("authentication required")]
     Unauthorized(String),
     #[error("the response is not an event stream")]
@@ -135,7 +135,7 @@ impl Transport<RoleClient> for SseTransport {
 
 /// A source of bytes.
 trait ByteSource: Send {
-    /// Returns the next bytes, or `None` at the end. If the future is dropped, no bytes are lost.
+    /// Returns the next bytes, or `None` at the end. No bytes are lost if the future is dropped.
     fn bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
 }
 
@@ -156,12 +156,12 @@ impl<S: ByteSource> SseEvents<S> {
     fn new(source: S) -> Self {
         Self {
             source,
-            reader: SseReader::new(LARGEST),
+            reader: SseReader::new(MAX_EVENT_BYTES),
             has_ended: false,
         }
     }
 
-    /// Returns the next event, or `None` at the end. If the future is dropped, no event is lost.
+    /// Returns the next event, or `None` at the end. No event is lost if the future is dropped.
     async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
             let event = self.reader.next().inspect_err(|_| self.has_ended = true)?;

@@ -12,22 +12,22 @@ use super::listing::McpListing;
 pub(super) enum McpServerState {
     Starting,
     Ready(Arc<McpListing>),
-    /// The connection is lost and will be retried. The text says why, for the user.
+    /// The connection was lost and will be retried. The string tells the user why.
     Lost(Arc<str>),
-    /// The server failed to start or is lost, and is not retried automatically. The text says why, for the user.
+    /// The server failed to start or was lost, and is not retried automatically. The string tells the user why.
     Failed(Arc<str>),
 }
 
-/// News about a server for the user.
+/// News about a server, to report to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum McpServerNews {
     Lost {
         why: Arc<str>,
-        /// What happens next, for the user.
+        /// A sentence for the user about what happens next.
         next: &'static str,
     },
     Recovered {
-        /// Why the connection was lost, if the user has not seen that yet.
+        /// Why the connection was lost, unless the user has seen that already.
         why: Option<Arc<str>>,
         how: &'static str,
     },
@@ -47,13 +47,13 @@ impl std::fmt::Display for McpServerNews {
     }
 }
 
-/// The channel between a server and its task. Only the latest news is stored, since it replaces what came before.
+/// The channel between a server and its task. It holds only the latest news, which replaces earlier news.
 #[derive(Default)]
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerNews>>,
-    /// Whether a loss is not reported, and so neither is the recovery.
+    /// Whether the current loss is not reported. Then the recovery is not reported either.
     hushed: AtomicBool,
-    /// Notified when a server is needed that is not connected.
+    /// Notified when a server that is not connected is needed.
     pub(super) retry_needed: Notify,
 }
 
@@ -67,7 +67,7 @@ impl McpServerChannel {
         *self.news() = Some(McpServerNews::Lost { why, next });
     }
 
-    /// Records a loss that is reported only if the next attempt to connect fails.
+    /// Records a loss that will be reported only if the next attempt to connect fails.
     pub(super) fn suppress_report(&self) {
         self.hushed.store(true, Ordering::Relaxed);
     }

@@ -1,42 +1,42 @@
-//! Model errors, and how they are reported to the client.
+//! Errors of models, and how they are reported to the client.
 
 use acp::jsonrpc;
 use serde_json::json;
 
-/// Why a model cannot respond.
+/// Why a model could not respond.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
     /// The kind of error, for programs.
     pub kind: ModelErrorKind,
-    /// What went wrong and what to do about it, for the user.
+    /// A message for the user that says what went wrong and what to do about it.
     pub message: String,
 }
 
-/// The kinds of model errors.
+/// The kind of a model error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// There is no key, or the provider rejects it.
+    /// The key is missing, or the provider rejected it.
     Unauthorized,
-    /// The provider does not have the model, or not for this key.
+    /// The provider does not have the model, or the key has no access to it.
     UnknownModel,
-    /// The conversation is longer than the model's context window.
+    /// The conversation does not fit into the model's context window.
     ContextFull,
-    /// The provider is overloaded or a rate limit is reached, and retries did not help.
+    /// The provider is overloaded or a rate limit was reached, and retries did not help.
     Overloaded,
     /// The provider cannot be reached.
     Unreachable,
-    /// The response broke off, or its format does not allow it.
+    /// The response was cut off or is invalid.
     Broken,
-    /// Anything else.
+    /// Any other error.
     #[default]
     Other,
 }
 
 impl ModelErrorKind {
-    /// Returns the name that clients find in the `data` of an error.
+    /// Returns the name of the kind, which clients find in the `data` of the error response.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,8 +66,8 @@ impl ModelError {
     }
 }
 
-/// Returns the error response to a prompt whose model fails. Its `data` has the error's kind for programs ("Error
-/// Handling" of the specification).
+/// Returns the error response to a prompt for which the model failed. Its `data` contains the kind of the error, for
+/// programs ("Error Handling" in the specification).
 pub(crate) fn failure(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {

@@ -1,4 +1,4 @@
-//! The trait that every model implements, and the request it gets.
+//! The trait that every model implements, and its request.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use super::provider::catalogue::Price;
 use super::step::Steps;
 use super::thought::ThoughtLevel;
 
-/// Something that continues a conversation.
+/// A model, which continues a conversation.
 ///
-/// A model is called once for each round of a turn: it gets the conversation so far and returns a stream of steps. If
-/// there are tool calls among them, the agent runs them, adds their results to the conversation, and calls the model
-/// again. If there are none, the turn has ended.
+/// A model is called once for each round of a turn. It gets the conversation so far and returns a stream of steps. If
+/// there are tool calls among the steps, the agent runs them, adds their results to the conversation, and calls the
+/// model again. If there are none, the turn is over.
 ///
-/// A model keeps no state between rounds. All of it is in the conversation, so one model can serve any number of
+/// A model keeps no state between rounds: everything is in the conversation. So one model can serve any number of
 /// sessions, and a stored session can continue with any model.
 pub trait Model: Send + Sync {
-    /// Returns the model's name, for users and logs.
+    /// Returns the model's name, to show to users and in logs.
     fn name(&self) -> &str;
 
-    /// Returns how many tokens a conversation and the response to it may have together, if known.
+    /// Returns the maximum number of tokens in a conversation and its response together, if known.
     fn context_window(&self) -> Option<u64> {
         None
     }
 
-    /// Returns `true` if the model understands natural language. A model that does not gets no instructions, has no
-    /// custom commands that are prompts, and gets the user's text unchanged.
+    /// Returns `true` if the model understands natural language. Otherwise, it gets no instructions, does not support
+    /// custom commands that expand to prompts, and gets the user's text unchanged.
     fn understands(&self) -> bool {
         true
     }
@@ -37,7 +37,7 @@ pub trait Model: Send + Sync {
         false
     }
 
-    /// Returns the thought levels that can be chosen, the lowest first, or nothing if none can be chosen.
+    /// Returns the supported thought levels, lowest first. Empty if there is no choice.
     fn thought_levels(&self) -> &[ThoughtLevel] {
         &[]
     }
@@ -47,30 +47,30 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Continues the conversation. The steps are streamed as they arrive. To cancel a round, the caller drops the
-    /// stream: the model must then stop all work on it.
+    /// Continues the conversation. The steps are returned as they arrive. To cancel a round, drop the stream: the model
+    /// must then stop all of its work.
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
 
-/// What a model gets for one round.
+/// The input of a model for one round.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RoundRequest<'a> {
-    /// The whole conversation of the session, the newest message last. The last message is the user's, or the results
-    /// of the model's own tool calls.
+    /// The whole conversation of the session, oldest message first. The last message is the user's prompt or the result
+    /// of a tool call.
     pub conversation: &'a [ModelMessage],
     /// The tools that the model may call.
     pub tools: &'a [ToolSpec],
     /// The session's working directory, an absolute path.
     pub cwd: &'a str,
-    /// The system prompt: who the model is, and the rules of this session.
+    /// The system prompt, which describes the model's role and the rules of this session.
     pub instructions: &'a str,
-    /// The thought level; `None` for the provider's default.
+    /// The thought level. `None` means the provider's default.
     pub thought: Option<ThoughtLevel>,
 }
 
 impl<'a> RoundRequest<'a> {
-    /// Creates a request without instructions and with the provider's default thought level.
+    /// Creates a request with no instructions and with the provider's default thought level.
     #[must_use]
     pub fn new(conversation: &'a [ModelMessage], tools: &'a [ToolSpec], cwd: &'a str) -> Self {
         Self {
@@ -101,16 +101,16 @@ impl<'a> RoundRequest<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolSpec {
-    /// Its name: letters, digits, `_` and `-`, at most 64 of them, which all providers accept.
+    /// The tool's name: at most 64 letters, digits, `_` and `-`, which all providers accept.
     pub name: Cow<'static, str>,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: Cow<'static, str>,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the tool's arguments.
     pub parameters: Value,
 }
 
 impl ToolSpec {
-    /// Creates the description of a tool. `parameters` is the JSON Schema of its arguments.
+    /// Creates the description of a tool. `parameters` is the JSON Schema of the tool's arguments.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,

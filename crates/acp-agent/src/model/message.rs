@@ -4,22 +4,22 @@ use acp::v1::{ContentBlock, ImageContent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One message of a conversation. Stored sessions contain it, so later versions must read what this one writes.
+/// A message of a conversation. Messages are stored with the session, so later versions must be able to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelMessage {
     /// The user's prompt.
     User(Vec<ContentBlock>),
-    /// The text and the calls of one round of the model. A round with neither is not sent to the model again.
+    /// The text and the tool calls of one round of the model. A round without either is not sent to the model again.
     Assistant {
-        /// The model's text.
+        /// The text of the model's response. May be empty.
         text: String,
-        /// The model's thoughts.
+        /// The model's thoughts before the response. May be empty.
         thought: String,
         /// The tool calls, in order. Each has a result later in the conversation.
         calls: Vec<ToolRequest>,
-        /// What the provider requires back in later rounds.
+        /// Opaque data that the provider requires back in later rounds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sealed: Option<OpaqueParts>,
     },
@@ -28,7 +28,7 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// Returns `true` for a round without text and calls: it is not sent to the model again.
+    /// Returns `true` for a round without text and tool calls, which is not sent to the model again.
     pub(crate) fn is_silent(&self) -> bool {
         let Self::Assistant { text, calls, .. } = self else {
             return false;
@@ -36,7 +36,7 @@ impl ModelMessage {
         text.trim().is_empty() && calls.is_empty()
     }
 
-    /// Creates a message of the model without tool calls.
+    /// Creates a message of the model with text only.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
@@ -46,7 +46,7 @@ impl ModelMessage {
         }
     }
 
-    /// Creates a message of the model without text.
+    /// Creates a message of the model with tool calls only.
     #[cfg(test)]
     pub(crate) fn calling(calls: Vec<ToolRequest>) -> Self {
         Self::Assistant {
@@ -58,14 +58,14 @@ impl ModelMessage {
     }
 }
 
-/// Data that only the model that produced it can use, such as signatures of its thoughts. It is sent back to that
-/// model unchanged, and to no other.
+/// Data that only the model that produced it understands, such as signatures of its thoughts. It is sent back to that
+/// model unchanged, and to no other model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OpaqueParts {
-    /// The model that produced it, and where that model is served.
+    /// The model that produced the data, and where it is served.
     pub by: String,
-    /// The data.
+    /// The data, as JSON that only the model understands.
     pub parts: Value,
 }
 
@@ -83,11 +83,11 @@ impl OpaqueParts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolRequest {
-    /// The model's id for the call. Clients see another id, which is unique in the session.
+    /// The model's id for the call. Clients see a different id, which is unique in the session.
     pub id: String,
     /// The name of the tool.
     pub tool: String,
-    /// The arguments, an object. If the model wrote invalid JSON, this is a string with what it wrote.
+    /// The arguments, as an object. If the model wrote invalid JSON, this is a string that contains what it wrote.
     pub arguments: Value,
 }
 
@@ -124,12 +124,12 @@ pub struct ToolResult {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolStatus {
-    /// It succeeded.
+    /// The call succeeded.
     Done,
-    /// It failed; the text says why.
+    /// The call failed. The text says why.
     Failed,
-    /// The user rejected it, so it did not run.
+    /// The user rejected the call, so it did not run.
     Rejected,
-    /// The turn was cancelled before it finished.
+    /// The turn was cancelled before the call finished.
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! A model without AI: it runs slash commands.
+//! A model without AI, which runs slash commands.
 
 mod plan;
 mod survey;
@@ -17,18 +17,18 @@ use crate::tools::list::names;
 use crate::tools::read::without_line_numbers;
 use survey::{manifest, readme, survey};
 
-/// The model of an agent that has no language model. It is not an AI, and says so.
+/// The model of an agent without a language model. It is not an AI, and says so.
 ///
 /// It runs slash commands (`/help` lists them) with the same tool calls, permissions and reports as any other model.
 /// To anything else it responds that no language model is configured, with a short survey of the workspace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineModel;
 
-/// The limit on the part of a result that a response repeats, in bytes.
-const REPEATED: usize = 16 * 1024;
+/// The maximum length of a tool result that is repeated in a response, in bytes.
+const MAX_REPEATED_BYTES: usize = 16 * 1024;
 
-/// How many lines of a file the survey reads.
-const GLIMPSE: u32 = 40;
+/// The number of lines that the survey reads from a file.
+const SURVEY_LINES: u32 = 40;
 
 impl OfflineModel {
     /// Creates the model.
@@ -53,12 +53,12 @@ impl Model for OfflineModel {
     }
 }
 
-/// The turn so far. It alone determines the next step.
+/// The turn so far, which alone determines the next step.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// The finished calls with their results.
     calls: Vec<(&'a ToolRequest, &'a ToolResult)>,
-    /// Whether the model has responded with text. Only a plan can follow that.
+    /// Whether the model has responded with text. After that, only a plan can follow.
     has_answered: bool,
 }
 
@@ -143,7 +143,7 @@ impl<'a> TurnProgress<'a> {
         }
     }
 
-    /// Returns the steps of a command that is one tool call.
+    /// Returns the steps of a command that consists of one tool call.
     fn command_steps(&self, command: &OfflineCommand) -> Vec<Step> {
         let (tool, arguments) = match command {
             OfflineCommand::List { dir } => (
@@ -231,21 +231,21 @@ impl<'a> TurnProgress<'a> {
         let worth: Vec<&str> = readme(&names).into_iter().chain(manifest(&names)).collect();
         if read.is_empty() && !worth.is_empty() {
             let look = |(n, name)| {
-                self.nth_call_step(n, "read", json!({ "path": name, "limit": GLIMPSE }))
+                self.nth_call_step(n, "read", json!({ "path": name, "limit": SURVEY_LINES }))
             };
             return worth.into_iter().enumerate().map(look).collect();
         }
-        let mut said =
+        let mut answer_text =
             "No language model is configured, so I cannot work on this: I am the `offline` model, not an AI. To use a model, add a provider's key with `acp agent login`, or choose a local model with `--model` or in `config.toml`. Until then, I can run these commands:\n\n"
                 .to_owned();
-        said.push_str(&commands::help());
+        answer_text.push_str(&commands::help());
         let attached = self.attachment_names();
         if !attached.is_empty() {
-            said.push_str(&format!("\nattached: {}\n", attached.join(", ")));
+            answer_text.push_str(&format!("\nattached: {}\n", attached.join(", ")));
         }
-        said.push_str("\nThe workspace:\n\n");
-        said.push_str(&survey(listing, &names, &read));
-        text_step(said)
+        answer_text.push_str("\nThe workspace:\n\n");
+        answer_text.push_str(&survey(listing, &names, &read));
+        text_step(answer_text)
     }
 
     /// Returns the names of the prompt's attachments.
@@ -284,15 +284,15 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
     }
 }
 
-/// Formats a result as part of a response.
+/// Formats a tool result as part of a response.
 fn quoted(text: &str) -> String {
-    let kept = head(text, REPEATED);
-    let more = if kept.len() < text.len() {
+    let excerpt = head(text, MAX_REPEATED_BYTES);
+    let more = if excerpt.len() < text.len() {
         "\n\nOutput truncated; see the tool call."
     } else {
         ""
     };
-    format!("{}{more}", fenced(kept))
+    format!("{}{more}", fenced(excerpt))
 }
 
 fn count_text(data: &Value, key: &str, what: &str) -> String {

@@ -1,4 +1,4 @@
-//! A model that plays a script, for tests.
+//! A model that follows a script, for tests.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::step::{KnownSteps, Step, Steps, TokenUsage};
 use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
-/// A model that plays a JSON script, for tests of programs that talk to an agent.
+/// A model that follows a JSON script, for tests of programs that communicate with an agent.
 ///
-/// The script is an object with `turns`. The first turn is played for a session's first prompt, the second for its
-/// second, and so on; a prompt after the last turn fails. Each turn is a list of steps, and each step is an object
-/// with one member:
+/// The script is an object with the key `turns`. The first turn is played for the first prompt of a session, the second
+/// for the second prompt, and so on. A prompt after the last turn fails. Each turn is a list of steps, and each step is
+/// an object with one member:
 ///
 /// | step                                     | what happens                                        |
 /// |------------------------------------------|-----------------------------------------------------|
@@ -38,13 +38,13 @@ use crate::context::summary::is_summary_request;
 /// | `{"error": "text"}`                      | fails with this error                               |
 /// | `{"expect": "text"}`                     | fails unless the system prompt or the prompt contains this text |
 ///
-/// Consecutive tool calls are made in one round, as a model makes several at once. The steps after them are played
-/// once their results are known. An unknown step, or a step with a second member, is an error when the script is
-/// read.
+/// Consecutive tool calls are made in one round, just as a model makes several calls at once. The steps after them are
+/// played once their results are known. A script with an unknown step, or a step with more than one member, is rejected
+/// when it is read.
 ///
-/// Besides `turns`, a script can have `window`. The model then has a context window of that many tokens, reports
-/// after each round how many of them are used (four bytes are one token), and fails if the request does not fit. It
-/// can also have `summary`: steps that are played when the agent asks for a summary of the conversation.
+/// In addition to `turns`, a script can have the key `window`. The model then has a context window of that many tokens,
+/// reports after each round how many of them are used (assuming four bytes per token), and fails if the request does
+/// not fit. It can also have `summary`: steps that are played when the agent asks for a summary of the conversation.
 ///
 /// ```
 /// use acp_agent::{CodingAgent, ScriptedModel};
@@ -79,12 +79,12 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read script {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The reason.
+        /// The error from the operating system.
         error: std::io::Error,
     },
-    /// The text is not a valid script. The error names the line and column.
+    /// The text is not a valid script. The error contains the line and column.
     #[error("invalid script: {0}")]
     Invalid(#[from] serde_json::Error),
 }
@@ -152,7 +152,7 @@ impl ScriptText {
 }
 
 impl ScriptStep {
-    /// Returns the tool and its arguments, if the step is a tool call.
+    /// Returns the tool and the arguments, if the step is a tool call.
     fn call(&self) -> Option<(&str, Value)> {
         Some(match self {
             Self::Plan(entries) => ("plan", json!({ "entries": entries })),
@@ -239,7 +239,7 @@ impl Model for ScriptedModel {
         }
         let Some(turn) = prompts.checked_sub(1).and_then(|turn| self.turns.get(turn)) else {
             let message = format!(
-                "the script has only {} turns, but this is prompt {prompts}",
+                "the script has no turn for prompt {prompts} (turns in the script: {})",
                 self.turns.len()
             );
             return KnownSteps::steps([Err(ModelError::new(message))], false);
@@ -250,7 +250,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Plays `script`. `name` becomes part of the ids of its tool calls.
+    /// Plays `script`. The ids of its tool calls contain `name`.
     fn run_script<'a>(
         &self,
         script: &[ScriptStep],
@@ -259,7 +259,7 @@ impl ScriptedModel {
     ) -> Steps<'a> {
         let mut steps = Vec::new();
         let mut hang = false;
-        let mut said = 0;
+        let mut output_bytes = 0;
         for (n, step) in script.iter().enumerate() {
             if let Some((tool, arguments)) = step.call() {
                 let id = format!("script_{name}_{n}");
@@ -268,7 +268,7 @@ impl ScriptedModel {
             }
             match step {
                 ScriptStep::Say(pieces) => {
-                    said += pieces.texts().iter().map(String::len).sum::<usize>();
+                    output_bytes += pieces.texts().iter().map(String::len).sum::<usize>();
                     steps.extend(pieces.texts().iter().cloned().map(Step::Text).map(Ok));
                 }
                 ScriptStep::Think(pieces) => {
@@ -287,7 +287,7 @@ impl ScriptedModel {
                     ..TokenUsage::default()
                 }))),
                 ScriptStep::Expect(text) if !contains_text(request, text) => {
-                    let message = format!("the script expects the model to be told {text:?}");
+                    let message = format!("the script expects the prompt to contain {text:?}");
                     steps.push(Err(ModelError::new(message)));
                 }
                 ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),
@@ -301,7 +301,7 @@ impl ScriptedModel {
             // The usage comes first: after `Stop`, no more steps are read.
             let usage = TokenUsage {
                 input: estimate_tokens(request),
-                output: bytes_to_tokens(said),
+                output: bytes_to_tokens(output_bytes),
                 ..TokenUsage::default()
             };
             steps.insert(0, Ok(Step::Usage(usage)));
@@ -310,7 +310,7 @@ impl ScriptedModel {
     }
 }
 
-/// Returns `true` if the system prompt or the prompt of the request contains `text`.
+/// Returns `true` if the system prompt or the user's prompt contains `text`.
 fn contains_text(request: &RoundRequest<'_>, text: &str) -> bool {
     let mut messages = request.conversation.iter().rev();
     let prompt = messages.find_map(|message| match message {
@@ -348,7 +348,7 @@ fn bytes_to_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
-/// Returns the steps of one round, which ends after consecutive tool calls.
+/// Returns the steps of one round. A round ends after consecutive tool calls.
 fn round_of(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
     let mut rest = turn;
     for n in 0.. {

@@ -1,4 +1,4 @@
-//! The steps of a model's response.
+//! Steps: the pieces of a model's response.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -19,15 +19,15 @@ pub enum Step {
     Text(String),
     /// A chunk of the thoughts.
     Thought(String),
-    /// The start of a tool call, which is shown from here on. The complete call follows as a [`Step::Call`]; if the
-    /// response breaks off, it does not. A model whose calls arrive complete need not send this step.
+    /// The start of a tool call. It is shown to the user from this point on. The complete call follows as a
+    /// [`Step::Call`], unless the response is cut off. A model whose calls arrive as a whole need not send this step.
     CallStarted {
-        /// The index of the call in the round, counted from 0 in the order of arrival.
+        /// The index of the call in the round. Calls are counted from 0 in the order in which they start.
         call: usize,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
     },
-    /// A further piece of a call that was started.
+    /// Another piece of a call that was started.
     CallDelta {
         /// The index of the call, as in [`Step::CallStarted`].
         call: usize,
@@ -36,16 +36,16 @@ pub enum Step {
     },
     /// A complete tool call. The calls of a round run in order after the round has ended.
     Call(ToolRequest),
-    /// A pause and its reason, for the user, such as a busy model that is retried later. It is not part of the
-    /// response, and the model does not see it. Calls that were started get no further pieces: the response starts
-    /// over.
+    /// A pause and its reason, for the user, for example because the model is busy and the request is retried. The
+    /// model does not see it, because it is not part of the response. Calls that were started are discarded, since the
+    /// response starts over.
     Delay(String),
-    /// What the model requires back of this round. It is sent at most once.
+    /// Opaque data from this round that the model requires back. Sent at most once.
     Sealed(OpaqueParts),
-    /// The token usage of the round so far. It replaces an earlier one.
+    /// The token usage of the round so far. It replaces earlier usage.
     Usage(TokenUsage),
-    /// The end of the response, with the stop reason. A stream without this step ends with [`StopReason::EndTurn`].
-    /// Tool calls run only with that reason, since with any other they may be incomplete.
+    /// The end of the response and the stop reason. A stream without this step ends with [`StopReason::EndTurn`]. Tool
+    /// calls run only if that is the reason, because with any other reason they may be incomplete.
     Stop(StopReason),
 }
 
@@ -53,10 +53,9 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenUsage {
-    /// The input tokens: the system prompt, the tools and the conversation. Those from the provider's cache are
-    /// included.
+    /// The input tokens: system prompt, tools and conversation. Tokens from the provider's cache are included.
     pub input: u64,
-    /// The output tokens, including thoughts.
+    /// The output tokens. Thoughts are included.
     pub output: u64,
     /// The output tokens that were thoughts.
     pub thought: u64,
@@ -67,7 +66,7 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Returns how many tokens of the context window are used after the round.
+    /// Returns the number of tokens in the context window after the round.
     #[must_use]
     pub fn in_window(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -77,12 +76,12 @@ impl TokenUsage {
 /// The stream of a model's steps.
 pub type Steps<'a> = Pin<Box<dyn Stream<Item = Result<Step, ModelError>> + Send + 'a>>;
 
-/// Waits for the next step of a stream.
+/// Returns the next step of a stream.
 pub(crate) async fn next_step(steps: &mut Steps<'_>) -> Option<Result<Step, ModelError>> {
     std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await
 }
 
-/// A stream of steps that are known in advance. It then ends, or stays pending forever if it is to hang.
+/// A stream of predetermined steps. After them, the stream ends or, to simulate a hang, stays pending forever.
 pub(crate) struct KnownSteps {
     steps: VecDeque<Result<Step, ModelError>>,
     hangs_at_end: bool,

@@ -1,32 +1,31 @@
-//! Thought levels: how much a model is to think.
+//! Thought levels: how much a model should think.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much a model is to think before it responds. A level that a provider does not have is replaced by the nearest
-/// one.
+/// How much a model should think before it responds. If a provider does not support a level, the nearest one is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ThoughtLevel {
-    /// Not at all, if the model supports that.
+    /// The model does not think, if thinking can be turned off.
     Off,
-    /// A little.
+    /// The model thinks briefly.
     Low,
-    /// Some.
+    /// The model thinks for a moderate time.
     Medium,
-    /// Much.
+    /// The model thinks for a long time.
     High,
-    /// As much as it can.
+    /// The model thinks as long as it can.
     Max,
 }
 
-/// The error for a name that no thought level has.
+/// The error for an unknown thought level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown thought level {0}; expected off, low, medium, high or max")]
 pub struct ParseThoughtLevelError(String);
 
 impl ThoughtLevel {
-    /// All levels, the lowest first.
+    /// All thought levels, lowest first.
     pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
 
     /// Returns the name of the level.
@@ -43,7 +42,7 @@ impl ThoughtLevel {
 }
 
 impl ThoughtLevel {
-    /// Returns the name to show to users.
+    /// Returns the level's name for display.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Off => "Off",

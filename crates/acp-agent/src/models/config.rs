@@ -10,33 +10,33 @@ use crate::model::thought::ThoughtLevel;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {
-    /// No language model: the agent only runs commands that the user types. See [`OfflineModel`](crate::OfflineModel).
+    /// No language model. The agent only runs commands that the user types; see [`OfflineModel`](crate::OfflineModel).
     #[default]
     Offline,
     /// Responses read from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).
     Scripted(PathBuf),
     /// A language model of a provider, or of any server that uses the same wire format.
     Provider(Box<ProviderModel>),
-    /// A choice of models for each session: the named ones, and those of providers that have a key.
+    /// A choice of models for each session: the configured ones, and those of providers that have a key.
     Choices(Box<ModelChoices>),
 }
 
-/// The models to choose from, besides the well-known ones of each provider that has a key.
+/// The models to choose from, in addition to the well-known models of each provider that has a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelChoices {
-    /// The model of sessions that have not chosen one. If `None`, the first available model.
+    /// The model of sessions that have not chosen one. `None` means the first available model.
     pub default: Option<ProviderModel>,
-    /// Further models. Those that lack a key they need are not offered.
+    /// Additional models. Models that require a key but have none are not offered.
     pub named_models: Vec<ProviderModel>,
     /// Where keys are read from.
     pub keys: KeySources,
-    /// The thought level, for models that support one and sessions that have not chosen one.
+    /// The thought level of sessions that have not chosen one. It applies to models that support thought levels.
     pub thought: Option<ThoughtLevel>,
 }
 
 impl ModelChoices {
-    /// Creates a choice with only the models of providers that have a key.
+    /// Creates a choice that contains only the models of providers that have a key.
     #[must_use]
     pub fn new(keys: KeySources) -> Self {
         Self {
@@ -52,14 +52,14 @@ impl ModelChoices {
         self
     }
 
-    /// Adds further models.
+    /// Adds models.
     #[must_use]
     pub fn with_model(mut self, models: impl IntoIterator<Item = ProviderModel>) -> Self {
         self.named_models.extend(models);
         self
     }
 
-    /// Sets the thought level, for models that support one and sessions that have not chosen one.
+    /// Sets the thought level of sessions that have not chosen one. It applies to models that support thought levels.
     #[must_use]
     pub fn thought_level(mut self, level: Option<ThoughtLevel>) -> Self {
         self.thought = level;

@@ -1,4 +1,4 @@
-//! The action of a tool call, as the rules see it.
+//! The action of a tool call, to which permission rules are applied.
 
 use acp::v1::ToolKind;
 
@@ -13,6 +13,6 @@ pub(crate) enum ToolAction {
     Change(String),
     /// Run a command line with the shell.
     Run(String),
-    /// Another action, known only by its kind.
+    /// Another action. The rules see only its kind.
     Other(ToolKind),
 }

@@ -1,4 +1,4 @@
-//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
+//! Permission requests: "Tool Calls", "Requesting Permission" in the specification.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -19,11 +19,12 @@ pub(crate) enum AskOutcome {
     Rejected(String),
 }
 
-/// Requests permission for an action, unless a remembered answer decides it. If a rule asks each time, remembered
-/// answers do not count and "always" is not offered. A question with a `rejection` is always rejected.
+/// Requests permission for an action, unless a remembered answer decides. If a rule requires asking each time,
+/// remembered answers are ignored and "always" is not offered. If `question` has a `rejection`, the action is rejected
+/// whatever the answer is.
 pub(crate) async fn ask(
     workspace: &Workspace,
-    deed: ToolAction,
+    tool_action: ToolAction,
     subject: &AlwaysSubject,
     question: PermissionQuestion,
     tool_call: ToolCallUpdate,
@@ -31,11 +32,11 @@ pub(crate) async fn ask(
     let answered = ask_user(workspace, subject, question.asks_each_time, tool_call).await?;
     Ok(match (question.rejection, answered) {
         (Some(why), _) | (None, Err(why)) => AskOutcome::Rejected(why),
-        (None, Ok(())) => AskOutcome::Allowed(Permit::new(Some(deed))),
+        (None, Ok(())) => AskOutcome::Allowed(Permit::new(Some(tool_action))),
     })
 }
 
-/// Returns the user's answer, given now or remembered. An `Err` inside is a rejection, as a text for the user.
+/// Returns the user's answer, given now or earlier. The inner `Err` is a rejection, with a message for the user.
 async fn ask_user(
     workspace: &Workspace,
     subject: &AlwaysSubject,
@@ -52,16 +53,16 @@ async fn ask_user(
         }
         None => {}
     }
-    let shown = subject.shown();
+    let description = subject.shown();
     let mut options = vec![
         option("Allow", PermissionOptionKind::AllowOnce),
         option(
-            format!("Always allow {shown} in this session"),
+            format!("Always allow {description} in this session"),
             PermissionOptionKind::AllowAlways,
         ),
         option("Reject", PermissionOptionKind::RejectOnce),
         option(
-            format!("Always reject {shown} in this session"),
+            format!("Always reject {description} in this session"),
             PermissionOptionKind::RejectAlways,
         ),
     ];
@@ -95,14 +96,14 @@ fn rejected(why: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// Creates an option with its kind as its id, because some clients treat any other id as a rejection. The second of two
-/// options of one kind needs another id.
+/// Creates an option. Its id is its kind, because some clients treat any other id as a rejection. If two options have
+/// the same kind, the second one needs a different id.
 pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> PermissionOption {
     PermissionOption::new(kind.to_string(), name, kind)
 }
 
-/// Requests permission and returns the option that the user chose. A client responds with `cancelled` if it cancels the
-/// turn (tool calls, "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
+/// Requests permission and returns the option that the user chose. A client that cancels the turn responds with
+/// `cancelled` ("Requesting Permission"), possibly before its `session/cancel` has arrived.
 pub(crate) async fn choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,

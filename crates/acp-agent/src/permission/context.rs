@@ -1,4 +1,4 @@
-//! The parts of a session that the rules depend on.
+//! The properties of a session on which its permission rules depend.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::mode::Mode;
 use crate::workspace::Workspace;
 use crate::workspace::tree::DirectoryTree;
 
-/// The parts of a session that the rules depend on.
+/// The properties of a session on which its permission rules depend.
 #[derive(Clone)]
 pub(crate) struct PermissionContext {
     pub(super) mode: Mode,
     pub(super) is_sandboxed: bool,
     pub(super) cwd: PathBuf,
-    /// The session's directories, if this process can access them.
+    /// The session's directories, if this process has access to them.
     pub(super) tree: Option<Arc<DirectoryTree>>,
     /// Whether files are read through the client.
     pub(super) client_lends_reading: bool,
@@ -35,9 +35,9 @@ impl PermissionContext {
         }
     }
 
-    /// Returns `true` if a client that applies the rules would report that it rejected this action.
-    pub(super) fn client_reports_refusals(&self, deed: &ToolAction) -> bool {
-        match deed {
+    /// Returns `true` if the client applies the rules itself and would report that it rejected this action.
+    pub(super) fn client_reports_refusals(&self, tool_action: &ToolAction) -> bool {
+        match tool_action {
             ToolAction::Read(_) => self.client_lends_reading,
             ToolAction::Inspect { .. } => false,
             ToolAction::Change(_) | ToolAction::Run(_) | ToolAction::Other(_) => true,
@@ -51,7 +51,7 @@ impl PermissionContext {
         }
     }
 
-    /// Returns `true` if the file is under the session's directories and is not one that other programs trust.
+    /// Returns `true` if the file is in the session's directories and other programs do not run or trust it.
     pub(super) fn is_ordinary(&self, path: &Path) -> bool {
         let Some(tree) = &self.tree else {
             let below = path.strip_prefix(&self.cwd);

@@ -1,4 +1,4 @@
-//! Permissions for tool calls: what the mode, the rules and the user decide.
+//! Permissions for tool calls, as decided by the mode, the rules and the user.
 
 pub(crate) mod action;
 pub(crate) mod ask;

@@ -1,9 +1,9 @@
-//! The permit for an action.
+//! Permits, which prove that an action was allowed.
 
 use super::action::ToolAction;
 
-/// A permit for one action. The functions that change a file, run a command or call a server require one. It is
-/// created only after the mode and the rules, or the user, allowed the action.
+/// A permit for one action. Functions that change a file, run a command or call a server require a permit. It is
+/// created only after the mode and the rules, or the user, have allowed the action.
 #[derive(Debug, Clone)]
 #[must_use]
 pub(crate) struct Permit {
@@ -11,9 +11,11 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Creates a permit for this action. `None` is for a call that needs no permission.
-    pub(super) fn new(deed: Option<ToolAction>) -> Self {
-        Self { action: deed }
+    /// Creates a permit for this action. `None` means that the call needs no permission.
+    pub(super) fn new(tool_action: Option<ToolAction>) -> Self {
+        Self {
+            action: tool_action,
+        }
     }
 
     /// Returns the absolute path of the file that may be changed.

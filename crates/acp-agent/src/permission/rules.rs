@@ -1,4 +1,4 @@
-//! Decisions on what is allowed without asking, by the session's mode and by the rules of the user and the project.
+//! Decides what is allowed without asking, based on the session's mode and on the rules of the user and the project.
 //! Clients read the same rules (`docs/decisions/0009-permissions.md`).
 
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::workspace::tool_failure::ToolFailure;
 
 /// The files with the user's rules and remembered answers. The project's rules (`.acp/permissions.toml`) always apply.
 ///
-/// The files are read again for each tool call, so changes apply at once. If a file cannot be read, everything is
-/// denied, because the file may deny anything.
+/// The files are read again for each tool call, so changes take effect at once. If a file cannot be read, everything is
+/// denied, because the file might have denied it.
 #[derive(Debug, Clone, Default)]
 pub struct RuleFiles {
     user: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct RuleFiles {
 #[derive(Debug, Clone, Copy)]
 struct PolicyCeiling {
     policy: Policy,
-    /// Whether the default policy in the user's rules replaces this one.
+    /// Whether a default policy in the user's rules replaces this one.
     is_default: bool,
 }
 
@@ -42,7 +42,7 @@ impl PolicyCeiling {
         self.policy == Policy::None && !self.is_default
     }
 
-    /// Returns the permissions of this policy, or `None` if it leaves everything to the mode and the rules.
+    /// Returns permissions with this policy, or `None` if the policy leaves all decisions to the mode and the rules.
     fn to_permissions(self) -> Option<Permissions> {
         match self.policy {
             Policy::Ask | Policy::All => None,
@@ -52,7 +52,7 @@ impl PolicyCeiling {
     }
 }
 
-/// The decision of the mode and the rules on an action.
+/// The decision about an action, based on the mode and the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
@@ -61,7 +61,7 @@ enum ActionDecision {
     Deny(String),
 }
 
-/// The decision on a tool call.
+/// The decision about a tool call.
 pub(crate) enum CallDecision {
     Allow(Permit),
     /// Ask the user about this action.
@@ -73,37 +73,39 @@ pub(crate) enum CallDecision {
 /// The properties of a permission request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PermissionQuestion {
-    /// Whether a rule asks each time, so that "always" is not offered.
+    /// Whether a rule requires asking each time. If so, "always" is not offered.
     pub(crate) asks_each_time: bool,
-    /// Whether the action changes a file that is outside the session's directories or that other programs trust.
+    /// Whether the action changes a file that is outside the session's directories or that other programs run or trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected regardless of the answer. The request then only informs the user.
+    /// Why the action is rejected whatever the user answers. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// Creates a value without any of the user's files.
+    /// Creates a value that uses none of the user's files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the file with the user's rules. The file may be missing.
+    /// Sets the path of the user's rules file. The file may be missing.
     #[must_use]
     pub fn user(mut self, file: impl Into<PathBuf>) -> Self {
         self.user = Some(file.into());
         self
     }
 
-    /// Sets the directory with the user's remembered answers, one file per project. The agent only reads them.
+    /// Sets the directory of the user's remembered answers, which contains one file per project. The agent only reads
+    /// them.
     #[must_use]
     pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
         self.answers = Some(directory.into());
         self
     }
 
-    /// Sets an upper limit for every mode. [`Policy::None`] allows nothing. [`Policy::Reads`] allows only reading and
-    /// what a rule of the user allows. [`Policy::Ask`] and [`Policy::All`] leave it to the mode and the rules.
+    /// Sets an upper limit on what is allowed in any mode. [`Policy::None`] allows nothing. [`Policy::Reads`] allows
+    /// only reading and what the user's rules allow. [`Policy::Ask`] and [`Policy::All`] leave the decision to the mode
+    /// and the rules.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         let gives_way = false;
@@ -114,8 +116,8 @@ impl RuleFiles {
         self
     }
 
-    /// Sets the limit like [`policy`](Self::policy), but the default policy in the user's rules replaces it if there is
-    /// one.
+    /// Sets an upper limit like [`policy`](Self::policy), which is replaced by the default policy in the user's rules,
+    /// if there is one.
     #[must_use]
     pub fn policy_by_default(mut self, policy: Policy) -> Self {
         let gives_way = true;
@@ -126,24 +128,25 @@ impl RuleFiles {
         self
     }
 
-    /// Declares that the client applies all of these rules itself, to permission requests and to what is done through
-    /// it, and informs the user which rule denied something. So the agent also asks about actions that it denies.
+    /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
+    /// the client, and tells the user which rule denied an action. The agent then also asks about actions that it
+    /// denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;
         self
     }
 
-    /// Decides on an action in this session. A call without an action is allowed.
+    /// Decides whether an action is allowed in this session. A call without an action is always allowed.
     pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
-        deed: Option<ToolAction>,
+        tool_action: Option<ToolAction>,
     ) -> Result<CallDecision, ToolFailure> {
-        let Some(deed) = deed else {
+        let Some(tool_action) = tool_action else {
             return Ok(CallDecision::Allow(Permit::new(None)));
         };
-        let judged = deed.clone();
+        let judged = tool_action.clone();
         let session = PermissionContext::of(workspace);
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
@@ -151,13 +154,13 @@ impl RuleFiles {
         let judged = judged
             .map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
         Ok(match judged {
-            ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
-            ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
+            ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(tool_action))),
+            ActionDecision::Ask(question) => CallDecision::Ask(tool_action, question),
             ActionDecision::Deny(why) => CallDecision::Deny(why),
         })
     }
 
-    /// Returns the permissions that decide which files may be read, or `None` if nothing restricts reading. May block.
+    /// Returns the permissions that decide which files may be read, or `None` if there are no restrictions. May block.
     pub(crate) fn read_permissions(
         &self,
         session: &PermissionContext,
@@ -174,14 +177,18 @@ impl RuleFiles {
         self.policy.is_some_and(PolicyCeiling::rejects_all)
     }
 
-    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
+    fn decide_action(
+        &self,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
         let judged = match self.read(session) {
-            Ok(said) => said.decide_action(session, deed),
+            Ok(said) => said.decide_action(session, tool_action),
             Err(why) => ActionDecision::Deny(unreadable_message(&why)),
         };
         match judged {
             ActionDecision::Deny(why)
-                if self.is_enforced_by_client && session.client_reports_refusals(deed) =>
+                if self.is_enforced_by_client && session.client_reports_refusals(tool_action) =>
             {
                 ActionDecision::Ask(PermissionQuestion {
                     asks_each_time: true,
@@ -221,7 +228,7 @@ impl RuleFiles {
     }
 }
 
-/// Returns `true` if the rules allow showing a file's name. The name of a file that may not be read is hidden.
+/// Returns `true` if the rules allow showing the name of a file. If the file may not be read, its name is hidden too.
 pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
         let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
@@ -229,7 +236,7 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
     })
 }
 
-/// Returns a note, for the model and the user, that something was omitted; `None` if nothing was.
+/// Returns a note for the model and the user about omitted items, or `None` if nothing was omitted.
 pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} omitted due to permission rules: {count}."))
 }
@@ -260,8 +267,12 @@ impl RuleSet {
         permissions.project(self.project.iter().cloned())
     }
 
-    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
-        let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
+    fn decide_action(
+        &self,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
+        let judged = session.with_roots(|roots| self.weigh(session, roots, tool_action));
         judged.unwrap_or_else(|| {
             ActionDecision::Deny(unreadable_message("cannot open the session's directories"))
         })
@@ -271,12 +282,12 @@ impl RuleSet {
         &self,
         session: &PermissionContext,
         roots: &Roots,
-        deed: &ToolAction,
+        tool_action: &ToolAction,
     ) -> ActionDecision {
         let file = |kind, path: &str| Action::for_file(kind, path, roots);
         let mut special = false;
         // The action, whether the mode allows it, and whether it only reads.
-        let (action, allowed, looks) = match deed {
+        let (action, allowed, looks) = match tool_action {
             ToolAction::Read(path) => (file(ToolKind::Read, path), true, true),
             ToolAction::Inspect { kind, path } => (file(kind.clone(), path), true, true),
             ToolAction::Change(path) => {
@@ -303,7 +314,7 @@ impl RuleSet {
             return refused(by);
         }
         // A file that may not be read may not be changed either: a failed edit reveals its content.
-        if let ToolAction::Change(path) = deed {
+        if let ToolAction::Change(path) = tool_action {
             let read = self.with_rules(Policy::All.into());
             if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {
                 return refused(by);
@@ -350,8 +361,12 @@ mod tests {
         }
     }
 
-    fn stand(files: &RuleFiles, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
-        files.decide_action(session, deed)
+    fn stand(
+        files: &RuleFiles,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
+        files.decide_action(session, tool_action)
     }
 
     const ASKED: ActionDecision = ActionDecision::Ask(PermissionQuestion {
@@ -378,8 +393,8 @@ mod tests {
             std::fs::create_dir_all(cwd.join(directory)).unwrap();
         }
         let change = |path: &str| {
-            let deed = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
-            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &deed)
+            let tool_action = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
+            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &tool_action)
         };
         assert_eq!(change("src/main.rs"), ActionDecision::Allow);
         assert_eq!(change(".github/workflows/ci.yml"), ActionDecision::Allow);
@@ -450,9 +465,9 @@ mod tests {
         }
         // A file that must not be read must not be changed either.
         let path = cwd.join("secret").to_str().unwrap().to_owned();
-        for deed in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
-            let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
-            assert!(matches!(stands, ActionDecision::Deny(_)), "{deed:?}");
+        for tool_action in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
+            let stands = stand(&files, &session(Mode::Code, &cwd), &tool_action);
+            assert!(matches!(stands, ActionDecision::Deny(_)), "{tool_action:?}");
         }
         // The client is asked only so that it informs the user. Its answer changes nothing.
         let client = files.clone().enforced_by_client();
@@ -489,33 +504,36 @@ mod tests {
         for mode in Mode::ALL {
             let mut session = session(mode, &cwd);
             session.is_sandboxed = true;
-            let stand = |files: &RuleFiles, deed: &ToolAction| files.decide_action(&session, deed);
-            let refuses = |files: &RuleFiles, deed: &ToolAction| {
-                let why = match stand(files, deed) {
+            let stand = |files: &RuleFiles, tool_action: &ToolAction| {
+                files.decide_action(&session, tool_action)
+            };
+            let refuses = |files: &RuleFiles, tool_action: &ToolAction| {
+                let why = match stand(files, tool_action) {
                     ActionDecision::Deny(why) => why,
-                    other => panic!("{mode}: {deed:?}: {other:?}"),
+                    other => panic!("{mode}: {tool_action:?}: {other:?}"),
                 };
                 assert!(why.starts_with("Permission denied by `--allow"), "{why}");
             };
             let none = RuleFiles::new().user(&file).policy(Policy::None);
-            for deed in looks.iter().chain(&does).chain([&ls]) {
-                refuses(&none, deed);
+            for tool_action in looks.iter().chain(&does).chain([&ls]) {
+                refuses(&none, tool_action);
             }
             let reads = RuleFiles::new().user(&file).policy(Policy::Reads);
-            does.iter().for_each(|deed| refuses(&reads, deed));
-            for deed in &looks {
-                assert_eq!(stand(&reads, deed), ActionDecision::Allow);
+            does.iter()
+                .for_each(|tool_action| refuses(&reads, tool_action));
+            for tool_action in &looks {
+                assert_eq!(stand(&reads, tool_action), ActionDecision::Allow);
             }
             // A rule allows it, which leaves the decision to the mode.
             let free = RuleFiles::new().user(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
                 let files = free.clone().policy(policy);
-                for deed in looks.iter().chain(&does) {
+                for tool_action in looks.iter().chain(&does) {
                     assert_eq!(
-                        stand(&files, deed),
-                        stand(&free, deed),
-                        "{policy}: {deed:?}"
+                        stand(&files, tool_action),
+                        stand(&free, tool_action),
+                        "{policy}: {tool_action:?}"
                     );
                 }
             }
@@ -524,9 +542,9 @@ mod tests {
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
             let files = RuleFiles::new().user(&lenient);
             let by_default = files.clone().policy_by_default(Policy::Reads);
-            for deed in &does {
-                assert_eq!(stand(&by_default, deed), stand(&files, deed));
-                refuses(&files.clone().policy(Policy::Reads), deed);
+            for tool_action in &does {
+                assert_eq!(stand(&by_default, tool_action), stand(&files, tool_action));
+                refuses(&files.clone().policy(Policy::Reads), tool_action);
             }
         }
     }

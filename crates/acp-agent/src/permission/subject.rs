@@ -1,29 +1,29 @@
-//! The subject of a permission request and of an "always" answer.
+//! The subjects of permission requests and of "always" answers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
-/// The subject of an "always" answer.
+/// The subject of an "always" answer, which is remembered for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AlwaysSubject {
-    /// Every use of a tool. For a tool that changes files: every file under the session's directories that other
-    /// programs do not trust.
+    /// All calls of a tool. For a tool that changes files, this covers only files in the session's directories that
+    /// other programs do not run or trust.
     Tool(String),
-    /// Exactly this command line.
+    /// Exactly one command line.
     Command(String),
-    /// Changes to this file, given by its absolute path.
+    /// Changes to one file, given by its absolute path.
     File(String),
-    /// Fetching from the host with this name or IP address.
+    /// Fetching from one host, given by its name or IP address.
     Host(String),
-    /// Fetching from an address that is not public: scheme, host, port and IP addresses.
+    /// Fetching from an address that is not public, given by scheme, host, port and IP addresses.
     Inside(String),
 }
 
 impl AlwaysSubject {
-    /// Returns the text to show after "Always allow" or "Always reject".
+    /// Returns the text that follows "Always allow" or "Always reject".
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Tool(tool) if tool == "edit" => "edits to project files".to_owned(),

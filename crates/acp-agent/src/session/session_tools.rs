@@ -1,4 +1,4 @@
-//! Implements [`ToolSession`], the tools' view of a session.
+//! Implements [`ToolSession`], the interface of a session for tools.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;

@@ -1,13 +1,13 @@
-//! Messages that the user sends while a turn runs.
+//! Messages that the user sends during a turn.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::v1::ContentBlock;
 
 /// The maximum number of messages queued for the next round.
-const MOST: usize = 64;
+const MAX_MESSAGES: usize = 64;
 
-/// A queue of messages for the running turn. It is `None` while no turn accepts messages.
+/// A queue of messages for the running turn. It is `None` if no turn accepts messages.
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
 
@@ -17,7 +17,7 @@ impl Steering {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the running turn accept messages.
+    /// Opens the queue, so that the running turn accepts messages.
     pub(crate) fn open(&self) {
         self.lock_messages().get_or_insert_default();
     }
@@ -31,8 +31,8 @@ impl Steering {
         let Some(messages) = messages.as_mut() else {
             return Ok(false);
         };
-        if messages.len() == MOST {
-            let text = format!("too many queued messages (limit: {MOST})");
+        if messages.len() == MAX_MESSAGES {
+            let text = format!("too many queued messages (limit: {MAX_MESSAGES})");
             return Err(acp::Error::internal(text));
         }
         messages.push(message);
@@ -45,7 +45,7 @@ impl Steering {
         messages.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes the queued messages. If there are none, closes the queue: later messages are for another turn.
+    /// Takes the queued messages. If there are none, closes the queue, so that later messages belong to another turn.
     pub(crate) fn take_or_close(&self) -> Vec<Vec<ContentBlock>> {
         let mut messages = self.lock_messages();
         match messages.as_mut() {
@@ -57,7 +57,7 @@ impl Steering {
         }
     }
 
-    /// Closes the queue and returns the messages that the model has not seen.
+    /// Closes the queue and returns the messages that the model has not seen yet.
     pub(crate) fn close(&self) -> Vec<Vec<ContentBlock>> {
         self.lock_messages().take().unwrap_or_default()
     }

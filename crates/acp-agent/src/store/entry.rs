@@ -6,17 +6,17 @@ use super::error::StoreError;
 use crate::context::compaction::Compaction;
 use crate::model::message::ModelMessage;
 
-/// The kind of an entry. The numbers are stored.
+/// The kind of an entry. The number of each kind is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEntryKind {
-    /// An update of the session, in the dialect of version 1.
+    /// An update of the session, in the form of protocol version 1.
     UpdateV1 = 1,
-    /// An update of the session, in the dialect of version 2.
+    /// An update of the session, in the form of protocol version 2.
     UpdateV2 = 2,
     /// A message of the conversation with the model.
     Message = 3,
-    /// A compaction of the conversation up to this entry.
+    /// A compaction of all earlier messages of the conversation.
     Compaction = 4,
 }
 
@@ -40,7 +40,7 @@ impl StoreEntryKind {
 pub struct StoreEntry {
     /// The kind of the entry.
     pub kind: StoreEntryKind,
-    /// The content as JSON. A store need not understand it.
+    /// The content as JSON, which a store need not understand.
     pub body: String,
 }
 
@@ -63,7 +63,7 @@ impl StoreEntry {
         }
     }
 
-    /// Creates an entry from an update for the client.
+    /// Creates an entry from an update that is sent to the client.
     pub(crate) fn from_update(update: &Update) -> Result<Self, StoreError> {
         // Version 1 where it can express the whole update: most updates are like that, and earlier releases can read
         // it.
@@ -79,7 +79,7 @@ impl StoreEntry {
         }
     }
 
-    /// Creates an entry from a message for the model.
+    /// Creates an entry from a message of the conversation with the model.
     pub(crate) fn from_message(message: &ModelMessage) -> Result<Self, StoreError> {
         Self::write(StoreEntryKind::Message, message)
     }

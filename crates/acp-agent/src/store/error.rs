@@ -1,4 +1,4 @@
-//! Errors of a session store.
+//! Errors of session stores.
 
 use acp::v1::SessionId;
 
@@ -17,13 +17,13 @@ pub enum StoreError {
     /// A session with this id already exists.
     #[error("session already exists: {0}")]
     Exists(SessionId),
-    /// The cursor was not made by this store.
+    /// The cursor does not come from this store.
     #[error("invalid cursor: {0:?}")]
     Cursor(String),
-    /// No space is left: the disk is full, or a limit is reached.
+    /// There is no space left: the disk is full, or a limit was reached.
     #[error("session store full: {0}")]
     Full(String),
-    /// Other processes have locked the store for too long.
+    /// Other processes have kept the store locked for too long.
     #[error("session store locked by another process: {0}")]
     Busy(String),
     /// The store was written by a newer version of this program.
@@ -31,23 +31,23 @@ pub enum StoreError {
         "{path} was written by a newer version of acp (format {theirs}; this version supports {ours})"
     )]
     Newer {
-        /// The file.
+        /// The path of the store's file.
         path: String,
-        /// The format of the file.
+        /// The format of the store's file.
         theirs: i64,
         /// The latest format that this program supports.
         ours: i64,
     },
-    /// Another user could read or change the stored sessions.
+    /// The store belongs to another user, who could read or change the sessions.
     #[error("{path} belongs to another user; the session store must be private")]
     NotOurs {
-        /// The directory, or a file in it.
+        /// The path of the directory, or of a file in it.
         path: String,
     },
     /// A stored entry cannot be parsed.
     #[error("corrupt session entry: {0}")]
     Unreadable(String),
-    /// Any other error, described by the text.
+    /// Any other error, as a message.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,8 +1,8 @@
-//! Folding of a history: fewer entries that show the same.
+//! Folds a history into fewer entries with the same meaning.
 //!
 //! While a turn runs, each update becomes an entry. After the turn, the chunks of a message are joined into one, the
-//! updates of a tool call are merged into the call, and of a plan only the last state stays. A replay shows the client
-//! the same as before.
+//! updates of a tool call are merged into the call, and only the last state of a plan is kept. A replay of the folded
+//! history shows the same to the client.
 
 use std::collections::HashMap;
 
@@ -16,21 +16,22 @@ use base64::engine::general_purpose::STANDARD;
 use super::entry::{StoreEntry, StoreEntryContent};
 use super::error::StoreError;
 
-/// The maximum number of bytes of joined text or output, because an entry is read and sent whole.
-const LONGEST: usize = 64 * 1024;
+/// The maximum length of joined text or output, in bytes. There is a limit because an entry is always read and sent as
+/// a whole.
+const MAX_JOINED_BYTES: usize = 64 * 1024;
 
-/// Folds entries, which are pushed one after the other.
+/// Folds entries, which must be pushed in order.
 #[derive(Default)]
 pub(crate) struct Folder {
-    /// The folded entries. An entry that a later one replaces leaves a gap.
+    /// The folded entries. `None` marks an entry that a later one has replaced.
     slots: Vec<Option<StoreEntryContent>>,
-    /// The last message: its type, its id and its slot. A chunk is joined to it only until an entry follows that a
-    /// client shows as an item of its own.
+    /// The last message: its type, id and slot. A chunk is joined to it only until another entry follows that clients
+    /// show as a separate item.
     message: Option<(&'static str, MessageId, usize)>,
     calls: HashMap<ToolCallId, usize>,
     outputs: HashMap<TerminalId, usize>,
     plans: HashMap<PlanId, usize>,
-    /// The size in bytes of all entries pushed.
+    /// The total size of all pushed entries, in bytes.
     bytes: usize,
 }
 
@@ -53,7 +54,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Returns the size in bytes of all entries pushed.
+    /// Returns the total size of all pushed entries, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -93,14 +94,14 @@ impl Folder {
             Update::ToolCallUpdate(update) => self.add_call_update(*update),
             Update::PlanUpdate(update) => {
                 let id = update.plan.plan_id();
-                let gone = id.as_ref().and_then(|id| self.plans.remove(id));
-                self.remove(gone);
+                let replaced = id.as_ref().and_then(|id| self.plans.remove(id));
+                self.remove(replaced);
                 let at = self.push_update(Update::PlanUpdate(update));
                 self.plans.extend(id.map(|id| (id, at)));
             }
             Update::PlanRemoved(removed) => {
-                let gone = self.plans.remove(&removed.plan_id);
-                self.remove(gone);
+                let replaced = self.plans.remove(&removed.plan_id);
+                self.remove(replaced);
                 self.push_update(Update::PlanRemoved(removed));
             }
             Update::TerminalOutputChunk(chunk) => self.add_output(chunk),
@@ -181,14 +182,14 @@ impl Folder {
     }
 }
 
-/// Appends text to text. Returns `false` if it would become too long or cannot be joined.
+/// Appends a chunk of text to another. Returns `false` if the result would be too long or the chunks cannot be joined.
 fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     if last.meta.is_some() || next.meta.is_some() {
         return false;
     }
     match (&mut last.content, &next.content) {
         (ContentBlock::Text(last), ContentBlock::Text(next))
-            if last.text.len() + next.text.len() <= LONGEST
+            if last.text.len() + next.text.len() <= MAX_JOINED_BYTES
                 && (last.annotations.is_none() && next.annotations.is_none())
                 && (last.meta.is_none() && next.meta.is_none()) =>
         {
@@ -199,9 +200,9 @@ fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     }
 }
 
-/// Joins two base64 texts. Returns `None` if the result would become too long.
+/// Joins two strings of base64. Returns `None` if the result would be too long.
 fn join_text(last: &str, next: &str) -> Option<String> {
-    if (last.len() + next.len()) / 4 * 3 > LONGEST {
+    if (last.len() + next.len()) / 4 * 3 > MAX_JOINED_BYTES {
         return None;
     }
     let mut bytes = STANDARD.decode(last).ok()?;
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn no_entry_becomes_huge() {
-        let long = "x".repeat(LONGEST / 3);
+        let long = "x".repeat(MAX_JOINED_BYTES / 3);
         let mut updates: Vec<Update> = (0..10).map(|_| text("1", &long)).collect();
         updates.extend((0..10).map(|_| printed("t", long.as_bytes())));
         let folded = folded(&updates);
@@ -327,7 +328,7 @@ mod tests {
         assert!((8..=12).contains(&folded.len()), "{}", folded.len());
         for update in &folded {
             let length = StoreEntry::from_update(update).unwrap().body.len();
-            assert!(length < 2 * LONGEST, "{length}");
+            assert!(length < 2 * MAX_JOINED_BYTES, "{length}");
         }
     }
 

@@ -14,11 +14,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// The default limit, in bytes of entries.
-const MOST: usize = 256 * 1024 * 1024;
+/// The default size limit, in bytes of entries.
+const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// A store that holds sessions in memory: for tests, and for an agent that reopens sessions it closed, but does not
-/// store them on disk.
+/// A store that keeps sessions in memory. It is for tests, and for agents that reopen closed sessions but do not store
+/// them on disk.
 #[derive(Debug)]
 pub struct MemoryStore {
     state: Mutex<MemoryStoreState>,
@@ -47,10 +47,11 @@ impl MemoryStore {
     /// Creates a store with a limit of 256 MiB.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_room(MOST)
+        Self::with_room(DEFAULT_LIMIT)
     }
 
-    /// Creates a store with a limit in bytes of entries. Further entries are rejected with [`StoreError::Full`].
+    /// Creates a store with a size limit, in bytes of entries. Entries that exceed the limit are rejected with
+    /// [`StoreError::Full`].
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl MemoryStoreState {
         Ok(session)
     }
 
-    /// Counts the entries toward the limit.
+    /// Counts the size of the entries toward the limit.
     fn reserve_bytes<'a>(
         &mut self,
         entries: impl IntoIterator<Item = &'a StoreEntry>,
@@ -121,7 +122,7 @@ impl SessionStore for MemoryStore {
                 return Err(StoreError::Exists(id));
             }
             let now = SystemTime::now();
-            let kept = StoredSession {
+            let stored = StoredSession {
                 id: id.clone(),
                 properties,
                 created_at: now,
@@ -134,11 +135,11 @@ impl SessionStore for MemoryStore {
             held.sessions.insert(
                 id,
                 MemorySession {
-                    stored: kept.clone(),
+                    stored: stored.clone(),
                     log,
                 },
             );
-            Ok(kept)
+            Ok(stored)
         }))
     }
 
@@ -152,25 +153,25 @@ impl SessionStore for MemoryStore {
             if held.sessions.contains_key(&id) {
                 return Err(StoreError::Exists(id));
             }
-            let MemorySession { stored: kept, log } = held.session(&from)?;
+            let MemorySession { stored, log } = held.session(&from)?;
             let now = SystemTime::now();
-            let kept = StoredSession {
+            let stored = StoredSession {
                 id: id.clone(),
                 properties,
                 created_at: now,
                 updated_at: now,
                 version: SessionRevision::default(),
-                next_entry: kept.next_entry,
-                folded_until: kept.folded_until,
+                next_entry: stored.next_entry,
+                folded_until: stored.folded_until,
             };
             let log = log.clone();
             held.reserve_bytes(log.values(), self.max_bytes)?;
             let session = MemorySession {
-                stored: kept.clone(),
+                stored: stored.clone(),
                 log,
             };
             held.sessions.insert(id, session);
-            Ok(kept)
+            Ok(stored)
         }))
     }
 
@@ -188,19 +189,19 @@ impl SessionStore for MemoryStore {
         ready_future(self.with_state(|held| {
             held.session_at_revision(&id, expected)?;
             held.reserve_bytes(&entries, self.max_bytes)?;
-            let MemorySession { stored: kept, log } = held.session(&id)?;
+            let MemorySession { stored, log } = held.session(&id)?;
             if !entries.is_empty() {
-                kept.updated_at = SystemTime::now();
+                stored.updated_at = SystemTime::now();
             }
             for entry in entries {
-                log.insert(kept.next_entry, entry);
-                kept.next_entry += 1;
+                log.insert(stored.next_entry, entry);
+                stored.next_entry += 1;
             }
             if let Some(properties) = properties {
-                kept.properties = properties;
+                stored.properties = properties;
             }
-            kept.version.0 += 1;
-            Ok(kept.version)
+            stored.version.0 += 1;
+            Ok(stored.version)
         }))
     }
 
@@ -253,20 +254,20 @@ impl SessionStore for MemoryStore {
             let after = cursor.as_deref().map(parse_cursor).transpose()?;
             let sessions = held.sessions.values().map(|session| &session.stored);
             let mut sessions: Vec<&StoredSession> = sessions
-                .filter(|kept| kept.next_entry > 0)
-                .filter(|kept| {
-                    let properties = &kept.properties;
+                .filter(|stored| stored.next_entry > 0)
+                .filter(|stored| {
+                    let properties = &stored.properties;
                     let archived = filter.archived.is_none_or(|it| it == properties.archived);
                     let cwd = filter.cwd.as_ref();
                     archived && cwd.is_none_or(|cwd| *cwd == properties.cwd)
                 })
-                .filter(|kept| {
+                .filter(|stored| {
                     after
                         .as_ref()
-                        .is_none_or(|after| list_position(kept) > *after)
+                        .is_none_or(|after| list_position(stored) > *after)
                 })
                 .collect();
-            sessions.sort_by_key(|kept| list_position(kept));
+            sessions.sort_by_key(|stored| list_position(stored));
             let more = sessions.len() > most;
             let sessions: Vec<StoredSession> = sessions.into_iter().take(most).cloned().collect();
             let last = sessions.last().filter(|_| more).map(list_position);
@@ -288,14 +289,14 @@ impl SessionStore for MemoryStore {
     }
 }
 
-/// The sort key of a session in the list: last changed first.
+/// The sort key of a session in a list: last changed first.
 type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
-fn list_position(kept: &StoredSession) -> ListPosition {
-    let since = kept.updated_at.duration_since(SystemTime::UNIX_EPOCH);
+fn list_position(stored: &StoredSession) -> ListPosition {
+    let since = stored.updated_at.duration_since(SystemTime::UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos();
     let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
-    (std::cmp::Reverse(nanos), kept.id.clone())
+    (std::cmp::Reverse(nanos), stored.id.clone())
 }
 
 fn parse_cursor(cursor: &str) -> Result<ListPosition, StoreError> {

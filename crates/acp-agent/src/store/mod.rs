@@ -1,12 +1,12 @@
-//! Stores for sessions, so that they outlive the process.
+//! Session stores, in which sessions outlive the process.
 //!
-//! A session is stored as its [`SessionProperties`] and its history, a list of [`StoreEntry`]s: what the client was
-//! sent and what the model was sent, in the order in which it happened. [`SqliteStore`] stores sessions in a directory,
-//! [`MemoryStore`] in memory. A service that runs on several machines implements [`SessionStore`] itself.
+//! A session is stored as its [`SessionProperties`] and its history: a list of [`StoreEntry`]s that contains everything
+//! sent to the client and to the model, in order. [`SqliteStore`] stores sessions in a directory, [`MemoryStore`] in
+//! memory. A service that runs on several machines can implement [`SessionStore`] itself.
 //!
-//! There are no locks. Each change names the [`SessionRevision`] that it is based on. If the session has a newer one,
-//! because another process has changed the session, the store rejects the change with [`StoreError::Conflict`]. So
-//! nothing stays locked when a process is killed.
+//! There are no locks. Each change names the [`SessionRevision`] on which it is based. If another process has changed
+//! the session since then, the store rejects the change with [`StoreError::Conflict`]. So nothing remains locked if a
+//! process is killed.
 
 pub(crate) mod entry;
 pub(crate) mod error;

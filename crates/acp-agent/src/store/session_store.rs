@@ -11,11 +11,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// The future of a store's operation.
+/// The future that a store's operation returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A store for sessions. A change whose future has returned without an error is stored, even if the process is killed
-/// right after.
+/// A store for sessions. Once the future of a change has returned without an error, the change is durable, even if the
+/// process is killed right afterwards.
 pub trait SessionStore: Send + Sync + 'static {
     /// Stores a new session.
     ///
@@ -27,8 +27,8 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Stores a new session that starts as a copy of another: with the history that the other has now, and with these
-    /// properties. Stores all of it or nothing.
+    /// Stores a new session that starts as a copy of another one: with the current history of that session, and with
+    /// these properties. Stores either everything or nothing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] if there is no session `from`, [`StoreError::Exists`] if there is a session `id`; or
@@ -46,8 +46,8 @@ pub trait SessionStore: Send + Sync + 'static {
     /// [`StoreError::NotFound`], or the session cannot be read.
     fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession>;
 
-    /// Appends entries to a session's history, and replaces its properties if any are given. Stores all of it or
-    /// nothing. Returns the session's new revision.
+    /// Appends entries to the history of a session, and replaces its properties if any are given. Stores either
+    /// everything or nothing. Returns the session's new revision.
     ///
     /// # Errors
     /// [`StoreError::Conflict`], [`StoreError::NotFound`], or the entries cannot be stored. On an error nothing has
@@ -60,7 +60,7 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: Option<SessionProperties>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// Reads one page of a session's entries, starting at the number `from`.
+    /// Reads a page of a session's entries, starting at number `from`.
     ///
     /// # Errors
     /// [`StoreError::Conflict`], [`StoreError::NotFound`], or the entries cannot be read.
@@ -72,8 +72,8 @@ pub trait SessionStore: Send + Sync + 'static {
         from: u64,
     ) -> StoreFuture<'_, EntryPage>;
 
-    /// Replaces the entries with the numbers `from..to` by `entries`, which must not be more than there are numbers.
-    /// Returns the session's new revision.
+    /// Replaces the entries numbered `from..to` with `entries`. The number of entries must not grow. Returns the
+    /// session's new revision.
     ///
     /// # Errors
     /// As for [`append`](Self::append).
@@ -86,8 +86,8 @@ pub trait SessionStore: Send + Sync + 'static {
         entries: Vec<StoreEntry>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// Lists one page of the sessions that have entries, last changed first. Includes those that pass the filter and
-    /// come after `cursor`, which the previous page returned.
+    /// Returns a page of the sessions that have entries and pass the filter, last changed first. It starts after
+    /// `cursor`, which comes from the previous page.
     ///
     /// # Errors
     /// [`StoreError::Cursor`], or the sessions cannot be read.

@@ -20,7 +20,7 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// A store that holds sessions in a directory that only its user can access.
+/// A store that keeps sessions in a database, in a directory that only its user can access.
 ///
 /// Any number of processes can use one directory. Stored data survives a crash of the process. A crash of the machine
 /// may lose the latest changes, but never anything older.
@@ -30,7 +30,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in this directory and creates what is missing. Blocks until it is open.
+    /// Opens the store in this directory, and creates it if it does not exist. Blocks until the store is open.
     ///
     /// # Errors
     /// The directory belongs to another user ([`StoreError::NotOurs`]), it was written by a newer version of
@@ -39,7 +39,8 @@ impl SqliteStore {
         Self::begin(directory).wait()
     }
 
-    /// Starts to [`open`](Self::open) the store and returns at once, for a program that has other work to do meanwhile.
+    /// Starts to [`open`](Self::open) the store without blocking, for a program that has other work to do in the
+    /// meantime.
     #[must_use]
     pub fn begin(directory: impl AsRef<Path>) -> SqliteOpening {
         let directory = directory.as_ref().to_owned();
@@ -52,7 +53,7 @@ impl SqliteStore {
 pub struct SqliteOpening(SqliteWorkerStart);
 
 impl SqliteOpening {
-    /// Blocks until the store is open, and returns it.
+    /// Blocks until the store is open, then returns it.
     ///
     /// # Errors
     /// As for [`SqliteStore::open`].

@@ -1,4 +1,4 @@
-//! A stored session, and pages of its entries.
+//! Stored sessions, and pages of their entries.
 
 use std::time::SystemTime;
 
@@ -11,22 +11,22 @@ use crate::permission::subject::AlwaysSubject;
 /// The maximum number of entries on a page.
 const PAGE_ENTRIES: usize = 256;
 
-/// The maximum number of bytes of the entries on a page. A larger entry is alone on its page.
+/// The maximum total size of the entries on a page, in bytes. A larger entry has a page of its own.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// The revision of a session. Each change creates a new one.
+/// The revision of a session. Every change creates a new revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
-/// The properties of a session: all of it except its history.
+/// The properties of a session, which are everything except its history.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionProperties {
     /// The working directory, an absolute path.
     pub cwd: String,
-    /// The further roots, absolute paths.
+    /// The additional roots, as absolute paths.
     pub additional_directories: Vec<String>,
-    /// The title, for the user.
+    /// The title shown to the user.
     pub title: Option<String>,
     /// The id of the mode.
     pub mode: String,
@@ -34,7 +34,7 @@ pub struct SessionProperties {
     pub calls: u64,
     /// The user's "always" answers.
     pub always: Vec<AlwaysAnswer>,
-    /// The cost of its models so far, in billionths of a US dollar.
+    /// The cost of the session so far, in billionths of a US dollar.
     pub spent: u64,
     /// The id of the model chosen in the session. `None` means the agent's default.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct SessionProperties {
     /// The id of the thought level chosen in the session, if any.
     #[serde(default)]
     pub thought_level: Option<String>,
-    /// Whether the session is hidden from lists.
+    /// Whether the session is archived, which hides it from lists.
     #[serde(default)]
     pub archived: bool,
     /// The client's latest instructions for the model.
@@ -54,14 +54,14 @@ pub struct SessionProperties {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientPrompt {
-    /// Whether they replace the agent's own instructions.
+    /// Whether the instructions replace those of the agent.
     pub replaces: bool,
     /// The text of the instructions.
     pub text: String,
 }
 
 impl ClientPrompt {
-    /// Joins the text blocks of a system prompt.
+    /// Creates the instructions from a system prompt by joining its text blocks.
     #[must_use]
     pub fn of(prompt: &SystemPrompt) -> Self {
         let texts: Vec<&str> = prompt
@@ -76,13 +76,13 @@ impl ClientPrompt {
     }
 }
 
-/// Which sessions to list. The default is the sessions of every directory that are not archived.
+/// A filter for a list of sessions. The default is all sessions that are not archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
     /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Only archived sessions (`true`) or only others (`false`). `None` for both.
+    /// Only archived sessions (`true`) or only others (`false`). `None` means both.
     pub archived: Option<bool>,
 }
 
@@ -103,7 +103,7 @@ impl SessionFilter {
         self
     }
 
-    /// Sets whether to list archived sessions, others, or both (`None`).
+    /// Sets whether to list archived sessions (`true`), others (`false`) or both (`None`).
     #[must_use]
     pub fn archived(mut self, archived: Option<bool>) -> Self {
         self.archived = archived;
@@ -115,18 +115,18 @@ impl SessionFilter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AlwaysAnswer {
-    /// What the answer is about.
+    /// What the answer applies to.
     pub subject: AlwaysSubject,
     /// Whether the user allowed it.
     pub allowed: bool,
-    /// The session's directories when the answer was given, the working directory first. The answer holds for no other
-    /// directories. Older versions did not store them, so their answers never hold.
+    /// The session's directories when the answer was given. The first one is the working directory. The answer applies
+    /// only in these directories. Older versions did not store them, so their answers never apply.
     #[serde(default)]
     pub roots: Vec<String>,
 }
 
 impl AlwaysAnswer {
-    /// Creates an answer given in a session with these directories.
+    /// Creates an answer that was given in a session with these directories.
     #[must_use]
     pub fn new(subject: AlwaysSubject, allowed: bool, roots: Vec<String>) -> Self {
         Self {
@@ -143,21 +143,21 @@ impl AlwaysAnswer {
 pub struct StoredSession {
     /// The id.
     pub id: SessionId,
-    /// The properties: all of it except its history.
+    /// All properties of the session.
     pub properties: SessionProperties,
-    /// When it was created, to the millisecond.
+    /// When the session was created, with a precision of one millisecond.
     pub created_at: SystemTime,
-    /// When an entry was last added, to the millisecond.
+    /// When an entry was last added, with a precision of one millisecond.
     pub updated_at: SystemTime,
-    /// The current revision.
+    /// The session's current revision.
     pub version: SessionRevision,
-    /// The number of the next entry.
+    /// The number that the next entry will have.
     pub next_entry: u64,
-    /// The entries with lower numbers have been folded.
+    /// The number before which all entries have been folded.
     pub folded_until: u64,
 }
 
-/// Which entries to read.
+/// A filter for the entries to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryFilter {
@@ -183,14 +183,14 @@ impl EntryFilter {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EntryPage {
-    /// The entries with their numbers, in order.
+    /// The entries with their numbers, in ascending order.
     pub entries: Vec<(u64, StoreEntry)>,
-    /// The number that the next page starts at. `None` on the last page.
+    /// The number at which the next page starts. `None` on the last page.
     pub next: Option<u64>,
 }
 
 impl EntryPage {
-    /// Takes as many entries as fit on one page.
+    /// Creates a page from as many entries as fit.
     pub(super) fn of<E>(
         entries: impl IntoIterator<Item = Result<(u64, StoreEntry), E>>,
     ) -> Result<Self, E> {
@@ -210,7 +210,7 @@ impl EntryPage {
     }
 }
 
-/// A page of a list of sessions.
+/// A page in a list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SessionPage {

@@ -1,4 +1,4 @@
-//! The description of a tool call while the model is still writing its arguments.
+//! Descriptions of tool calls while the model is still writing their arguments.
 
 use acp::v1::ToolKind;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::{find, read};
 use crate::text::one_line;
 use crate::workspace::Workspace;
 
-/// Describes a call by the tool's name alone. Returns `None` for a tool that is not shown as a tool call.
+/// Describes a call by its tool's name only. Returns `None` if the tool is not shown as a tool call.
 pub(crate) fn describe_begun(tool: &str) -> Option<CallDescription> {
     Some(match find(tool) {
         Some(entry) => {
@@ -27,12 +27,12 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
     find(tool)?.draft.as_ref()
 }
 
-/// Returns `true` if the arguments of the tool's calls describe them better than its name.
+/// Returns `true` if the arguments of a call describe it better than its tool's name.
 pub(crate) fn will_describe_more(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// Describes a call by the arguments that are complete so far. Returns `None` until the subject is among them.
+/// Describes a call by those arguments that are already complete. Returns `None` until the subject is one of them.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

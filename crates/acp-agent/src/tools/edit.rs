@@ -1,4 +1,4 @@
-//! The tool `edit`, which replaces text in a file.
+//! The `edit` tool, which replaces text in a file.
 
 use acp::v1::ToolKind;
 use acp_host::TextForm;
@@ -36,7 +36,7 @@ impl Tool for EditTool {
     const NAME: &'static str = "edit";
 
     const DESCRIPTION: &'static str = "\
-        Replace text in a file. The text must match the file exactly, and occur only once unless `replace_all` is set. If it is missing or not unique, the file is not changed and the error explains why.";
+        Replace text in a file. `search` must match the file exactly, without the line numbers that `read` adds, and must occur only once unless `replace_all` is set. Otherwise the file is not changed, and the error explains why. Read the file first.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
@@ -78,7 +78,7 @@ impl ToolInvocation for EditTool {
 }
 
 impl EditTool {
-    /// Computes the change to the file as it is now.
+    /// Computes the change to the current text of the file.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
@@ -124,15 +124,15 @@ impl EditTool {
         let change = self.compute_change(execution.workspace).await?;
         execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
-        let said = format!("Edited `{}` at line {line}.", self.path);
+        let summary = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });
-        let mut output = ToolOutput::completed(said, vec![change.content()], data);
+        let mut output = ToolOutput::completed(summary, vec![change.content()], data);
         output.locations = Some(vec![change.location()]);
         Ok(output)
     }
 }
 
-/// Returns the position of the text if it occurs exactly once, or of its first occurrence if `all` is set.
+/// Returns the position of the text if it occurs exactly once, or its first position if `all` is set.
 fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("`search` is empty.".to_owned());

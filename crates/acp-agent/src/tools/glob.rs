@@ -1,4 +1,4 @@
-//! The tool `glob`, which finds files by name.
+//! The `glob` tool, which finds files by name.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -25,13 +25,13 @@ use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// The maximum number of files to return.
-const MOST: usize = 200;
+const MAX_FILES: usize = 200;
 
-/// The maximum number of files to consider. If there are more, the newest may be missed.
-const MOST_SEEN: usize = 20_000;
+/// The maximum number of files to consider. If there are more, the newest files may be missed.
+const MAX_CONSIDERED: usize = 20_000;
 
-/// The maximum number of locations sent to the client.
-const PLACES: usize = 20;
+/// The maximum number of locations to send to the client.
+const MAX_LOCATIONS: usize = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,15 +44,15 @@ pub(crate) struct GlobTool {
     path: String,
 }
 
-/// A filter for the files that a glob pattern matches. The tool `search` uses it too.
+/// A filter for files that match a glob pattern. Also used by the `search` tool.
 pub(super) struct GlobFilter {
     pub(super) overrides: Override,
-    /// Whether hidden files match too.
+    /// Whether hidden files can match.
     pub(super) includes_hidden: bool,
 }
 
 impl GlobFilter {
-    /// Creates a filter for the files under `path` that match `glob`, or for all files if it is `None`.
+    /// Creates a filter for the files under `path` that match `glob`, or for all of them if `glob` is `None`.
     pub(super) fn of(path: &Path, glob: Option<&str>) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new(path);
         let mut hidden = false;
@@ -78,11 +78,11 @@ impl GlobFilter {
 
 #[derive(Default)]
 struct GlobMatches {
-    /// The matching files, the newest first.
+    /// The matching files, newest first.
     files: Vec<(SystemTime, String)>,
-    /// Whether there may be more files than the search considered.
+    /// Whether there are more files than were considered.
     has_more: bool,
-    /// The number of matching files omitted because a rule denies reading them.
+    /// The number of matching files that are omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -90,7 +90,7 @@ impl Tool for GlobTool {
     const NAME: &'static str = "glob";
 
     const DESCRIPTION: &'static str = "\
-        Find files by a glob pattern, newest first, at most 200. Files ignored by .gitignore are skipped.";
+        Find files whose path matches a glob pattern. Returns at most 200 files, newest first. Files ignored by .gitignore are skipped.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
@@ -141,9 +141,9 @@ impl GlobTool {
                 find_matches(tree, &path, &names, may.as_ref(), demand)
             })
             .await?;
-        let (all, shown) = (found.files.len(), found.files.len().min(MOST));
+        let (all, shown) = (found.files.len(), found.files.len().min(MAX_FILES));
         let mut lines = String::new();
-        for (_, file) in found.files.iter().take(MOST) {
+        for (_, file) in found.files.iter().take(MAX_FILES) {
             lines.push_str(&workspace.display_path(file));
             lines.push('\n');
         }
@@ -157,20 +157,20 @@ impl GlobTool {
         let places: Vec<ToolCallLocation> = found
             .files
             .iter()
-            .take(PLACES)
+            .take(MAX_LOCATIONS)
             .map(|(_, file)| location(file, None))
             .collect();
-        let (mut told, content) = match all {
+        let (mut model_text, content) = match all {
             0 => ("No files match.".to_owned(), "No files match.".to_owned()),
             _ => (lines.clone(), fenced(&lines)),
         };
         let mut content = vec![text(content)];
         if let Some(withheld) = left_out_note("Files", found.withheld_count) {
-            told.push_str(&format!("\n{withheld}"));
+            model_text.push_str(&format!("\n{withheld}"));
             content.push(text(withheld));
         }
         let data = json!({ "files": all, "truncated": found.has_more || all > shown });
-        let mut output = ToolOutput::completed(told, content, data);
+        let mut output = ToolOutput::completed(model_text, content, data);
         output.locations = (!places.is_empty()).then_some(places);
         Ok(output)
     }
@@ -190,7 +190,7 @@ fn find_matches(
         names.includes_hidden,
         demand,
         |file, opened| {
-            if found.files.len() == MOST_SEEN {
+            if found.files.len() == MAX_CONSIDERED {
                 found.has_more = true;
                 return WalkStep::Stop;
             }

@@ -1,4 +1,4 @@
-//! The tool `list`, which lists a directory.
+//! The `list` tool, which lists a directory.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
 
 /// The maximum number of entries to list.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ impl Tool for ListTool {
     const NAME: &'static str = "list";
 
     const DESCRIPTION: &'static str = "\
-        List a directory with file sizes, at most 1000 entries. To find files in a directory tree, use `glob`.";
+        List the entries of a directory, with file sizes. Returns at most 1000 entries. To find files in a directory tree, use `glob`.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
@@ -86,7 +86,7 @@ impl ListTool {
             .workspace
             .with_tree(move |tree, demand| {
                 let may = rules.read_permissions(&session)?;
-                let (mut entries, truncated) = tree.list(&path, MOST, demand)?;
+                let (mut entries, truncated) = tree.list(&path, MAX_ENTRIES, demand)?;
                 let all = entries.len();
                 entries.retain(|entry| {
                     can_show_name(may.as_ref(), &path.join(&entry.name), tree.roots())
@@ -115,7 +115,7 @@ impl ListTool {
             listed.push(item);
         }
         if truncated {
-            lines.push_str(&format!("… more entries omitted (limit: {MOST})\n"));
+            lines.push_str(&format!("… more entries omitted (limit: {MAX_ENTRIES})\n"));
         }
         let withheld = left_out_note("Entries", withheld);
         let mut shown = Vec::new();
@@ -134,7 +134,7 @@ impl ListTool {
     }
 }
 
-/// Returns the entry names from the tool's output data. Directory names end with `/`.
+/// Returns the names of the entries in the tool's output data. Names of directories end with `/`.
 pub(crate) fn names(data: &Value) -> Vec<String> {
     let entries = data.get("entries").and_then(Value::as_array);
     entries

@@ -1,8 +1,8 @@
 //! The tools that a model can call.
 //!
-//! Each tool is a file here, with its arguments as a type: its description for the model, the action it is about to
-//! do, the change it would make, and its implementation. What all tools have in common is in `tool.rs`. Calls are
-//! reported, and permission is requested, in `turn/call.rs`.
+//! Each tool has a file here, with a type for its arguments: its description for the model, its action, the change that
+//! it would make, and its implementation. The common parts are in `tool.rs`. Calls are reported, and permission is
+//! requested, in `turn/call.rs`.
 
 pub(crate) mod draft_description;
 mod edit;
@@ -45,7 +45,7 @@ pub(crate) struct ToolEntry {
     read: fn(&Value) -> Result<Box<dyn ToolInvocation>, String>,
 }
 
-/// All tools, in the order in which models are told about them.
+/// All tools, in the order in which they are offered to models.
 static TOOLS: [ToolEntry; 10] = [
     tool_entry::<ReadTool>(),
     tool_entry::<ListTool>(),
@@ -92,7 +92,7 @@ pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocati
     }
 }
 
-/// Returns the descriptions of the tools for a model.
+/// Returns the descriptions of all tools for a model.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let tools = TOOLS.iter();
     tools

@@ -1,21 +1,21 @@
-//! Explanations of why a text was not found in a file, so that the model can correct its call.
+//! Explains why a text was not found in a file, so that the model can correct its call.
 
-/// The maximum number of line numbers in a message.
-const NAMED: usize = 10;
+/// The maximum number of line numbers listed in a message.
+const MAX_NUMBERS: usize = 10;
 
 /// The maximum number of lines that are compared character by character.
-const COMPARED: usize = 5000;
+const MAX_COMPARED_LINES: usize = 5000;
 
-/// The maximum length of a line that is compared, in bytes.
-const LONGEST: usize = 1000;
+/// The maximum length of a line that is compared, in bytes. Longer lines are skipped.
+const MAX_COMPARED_BYTES: usize = 1000;
 
-/// The minimum similarity for a line to be mentioned, from 0 to 1.
-const LIKE: f64 = 0.6;
+/// The minimum similarity, from 0 to 1, at which a line is reported.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// The maximum length of a line that is shown in full, in bytes.
-const SHOWN: usize = 200;
+/// The maximum length of a line in a message, in bytes. Longer lines are truncated.
+const MAX_QUOTED_BYTES: usize = 200;
 
-/// Explains that the text was not found, and where and how the closest match differs.
+/// Explains that the text was not found. Reports the closest match and where it differs.
 pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
@@ -58,16 +58,16 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
             named(&part)
         );
     }
-    let comparable = |line: &&str| !line.trim().is_empty() && line.len() <= LONGEST;
+    let comparable = |line: &&str| !line.trim().is_empty() && line.len() <= MAX_COMPARED_BYTES;
     let likeness = lines
         .iter()
         .enumerate()
-        .take(COMPARED)
-        .filter(|(_, line)| wanted_first.len() <= LONGEST && comparable(line))
+        .take(MAX_COMPARED_LINES)
+        .filter(|(_, line)| wanted_first.len() <= MAX_COMPARED_BYTES && comparable(line))
         .map(|(at, line)| (at, strsim::sorensen_dice(line.trim(), &wanted_first)))
         .max_by(|(_, a), (_, b)| a.total_cmp(b));
     match likeness {
-        Some((at, like)) if like >= LIKE => format!(
+        Some((at, like)) if like >= MIN_SIMILARITY => format!(
             "no exact match. The closest match for the first line is line {}:\n{}\nThe search text has:\n{}",
             at + 1,
             quote_line(lines.get(at).copied().unwrap_or_default()),
@@ -81,7 +81,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     }
 }
 
-/// Describes the match that starts at line index `start`, and the first line that differs.
+/// Describes the closest match, which starts at line index `start`, and its first line that differs.
 fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
     let there = lines.get(start..).unwrap_or_default();
     let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
@@ -122,18 +122,26 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
     }
 }
 
-/// Formats a line so that its whitespace is visible.
+/// Quotes a line so that its white space is visible.
 fn quote_line(line: &str) -> String {
-    let shown = crate::text::head(line, SHOWN);
+    let shown = crate::text::head(line, MAX_QUOTED_BYTES);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
-    let more = if line.len() > SHOWN { "…" } else { "" };
+    let more = if line.len() > MAX_QUOTED_BYTES {
+        "…"
+    } else {
+        ""
+    };
     format!("  |{shown}|{more}")
 }
 
-/// Lists line numbers, up to a limit.
+/// Lists line numbers, up to the limit.
 pub(super) fn named(lines: &[usize]) -> String {
-    let mut named: Vec<String> = lines.iter().take(NAMED).map(ToString::to_string).collect();
-    if lines.len() > NAMED {
+    let mut named: Vec<String> = lines
+        .iter()
+        .take(MAX_NUMBERS)
+        .map(ToString::to_string)
+        .collect();
+    if lines.len() > MAX_NUMBERS {
         named.push("…".to_owned());
     }
     named.join(", ")

@@ -1,9 +1,9 @@
-//! A parser for incomplete JSON.
+//! Parses incomplete JSON.
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Parses the complete members of an incomplete JSON object.
+/// Returns the complete members of an incomplete JSON object.
 pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
     // A number or a word at the end may be incomplete.
     let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -15,7 +15,7 @@ pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
     members
 }
 
-/// Parses an incomplete JSON object for display, including a string that is still being written.
+/// Parses an incomplete JSON object for display. Includes a string that is not complete yet.
 pub(crate) fn so_far(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
     // The text may end inside an escape sequence, or between the two of a surrogate pair.

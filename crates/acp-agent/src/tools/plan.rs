@@ -1,4 +1,4 @@
-//! The tool `plan`, which reports the agent's plan: "Agent Plan" of the specification.
+//! The `plan` tool, which reports the agent's plan: "Agent Plan" in the specification.
 
 use acp::v1::{PlanEntry, ToolKind};
 use schemars::JsonSchema;
@@ -16,19 +16,19 @@ use crate::workspace::tool_failure::ToolFailure;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanTool {
-    /// All entries, in order.
+    /// All entries of the plan, in order.
     entries: Vec<PlanToolEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlanToolEntry {
-    /// What to do.
+    /// Description of the step.
     content: String,
-    /// Priority. Default: `medium`.
+    /// Priority of the step. Default: `medium`.
     #[serde(default)]
     priority: PlanToolPriority,
-    /// Status. Default: `pending`.
+    /// Status of the step. Default: `pending`.
     #[serde(default)]
     status: PlanToolStatus,
 }
@@ -55,7 +55,7 @@ impl Tool for PlanTool {
     const NAME: &'static str = "plan";
 
     const DESCRIPTION: &'static str = "\
-        Show the plan to the user: all entries with their status. Call it again whenever the plan or a status changes.";
+        Show the user your plan for work in several steps. Pass all entries in each call. Call it again whenever the plan or a status changes, and mark an entry as completed as soon as it is done.";
 
     const DRAFT: Option<DraftSpec> = None;
 }

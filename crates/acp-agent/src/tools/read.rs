@@ -1,4 +1,4 @@
-//! The tool `read`, which reads a file.
+//! The `read` tool, which reads a file.
 
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -24,19 +24,19 @@ use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
 
 /// The default number of lines to read.
-const LINES: u32 = 2000;
+const DEFAULT_LINES: u32 = 2000;
 
 /// The maximum length of the returned text, in bytes.
-const MOST: usize = 128 * 1024;
+const MAX_TEXT_BYTES: usize = 128 * 1024;
 
-/// The maximum number of bytes returned of one line.
-const LINE: usize = 8 * 1024;
+/// The maximum length of a returned line, in bytes. The rest of the line is omitted.
+const MAX_LINE_BYTES: usize = 8 * 1024;
 
-/// The maximum size of an image, in bytes. Providers accept that much once it is encoded as base64.
-const IMAGE: u64 = 3 * 1024 * 1024;
+/// The maximum size of an image, in bytes. Providers accept an image of this size after it is encoded in base64.
+const MAX_IMAGE_BYTES: u64 = 3 * 1024 * 1024;
 
-/// The number of bytes read to detect a file's type.
-const PEEK: u64 = 8 * 1024;
+/// The number of bytes that are read to detect the type of a file.
+const DETECTION_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ pub(crate) struct ReadTool {
     limit: Option<u32>,
 }
 
-/// The type of a file, detected from its start.
+/// The type of a file, as detected from its start.
 enum FileContents {
     Text,
     Image {
@@ -121,7 +121,7 @@ impl ReadTool {
             FileContents::Text => self.read_text(execution.workspace, &path).await,
             FileContents::Image { media_type, bytes } => Ok(self.image_output(media_type, &bytes)),
             FileContents::LargeImage { media_type, size } => Err(ToolFailure::failed(format!(
-                "`{}` is an image ({media_type}) of {size} bytes, too large to show (limit: {IMAGE} bytes).",
+                "`{}` is an image ({media_type}) of {size} bytes, too large to show (limit: {MAX_IMAGE_BYTES} bytes).",
                 self.path
             ))),
             FileContents::Binary { size } => Err(self.binary_error(Some(size))),
@@ -133,7 +133,7 @@ impl ReadTool {
         workspace: &Workspace,
         path: &str,
     ) -> Result<ToolOutput, ToolFailure> {
-        let limit = self.limit.unwrap_or(LINES);
+        let limit = self.limit.unwrap_or(DEFAULT_LINES);
         // Read one more line to see whether there are more.
         let read = workspace
             .read(path, self.line, Some(limit.saturating_add(1)))
@@ -151,12 +151,12 @@ impl ReadTool {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let first = self.line.unwrap_or(1).max(1) as usize;
         // The user sees the file's text. The model also gets line numbers to refer to.
-        let (mut kept, mut told) = (String::new(), String::new());
+        let (mut kept, mut model_text) = (String::new(), String::new());
         let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
         for line in lines.by_ref().take(limit) {
-            let shown = head(line, LINE);
-            if kept.len() + shown.len() > MOST {
+            let shown = head(line, MAX_LINE_BYTES);
+            if kept.len() + shown.len() > MAX_TEXT_BYTES {
                 cut = true;
                 break;
             }
@@ -166,7 +166,7 @@ impl ReadTool {
                 _ => Cow::Owned(format!("{shown} [… {left} more bytes on this line]\n")),
             };
             kept.push_str(&line);
-            told.push_str(&format!("{}\t{line}", first + count));
+            model_text.push_str(&format!("{}\t{line}", first + count));
             count += 1;
         }
         let more = cut || lines.next().is_some();
@@ -175,32 +175,32 @@ impl ReadTool {
         let mut shown = vec![text(fenced(&kept))];
         if unsaid {
             let last = first + count - 1;
-            if !told.ends_with('\n') {
-                told.push('\n');
+            if !model_text.ends_with('\n') {
+                model_text.push('\n');
             }
-            told.push_str(&format!(
+            model_text.push_str(&format!(
                 "[Truncated after line {last}. Continue with `line`: {}.]\n",
                 last + 1
             ));
             shown.push(text("Truncated."));
         } else if count == 0 && limit > 0 {
-            told = match first {
+            model_text = match first {
                 1 => "[The file is empty.]".to_owned(),
                 _ => format!("[The file ends before line {first}.]"),
             };
-            shown = vec![text(told.as_str())];
+            shown = vec![text(model_text.as_str())];
         }
         let data = json!({ "lines": count, "truncated": more });
-        Ok(ToolOutput::completed(told, shown, data))
+        Ok(ToolOutput::completed(model_text, shown, data))
     }
 
     fn image_output(&self, media_type: &'static str, bytes: &[u8]) -> ToolOutput {
         let image = ImageContent::new(STANDARD.encode(bytes), media_type);
         let size = bytes.len();
-        let told = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
+        let model_text = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
         let shown = ContentBlock::Image(Box::new(image.clone()));
         let data = json!({ "mediaType": media_type, "bytes": size });
-        let mut output = ToolOutput::completed(told, vec![shown.into()], data);
+        let mut output = ToolOutput::completed(model_text, vec![shown.into()], data);
         output.images.push(image);
         output
     }
@@ -216,7 +216,7 @@ impl ReadTool {
     }
 }
 
-/// Returns the text of a result without its line numbers, which are for the model.
+/// Removes the line numbers from the text of a result. They are only for the model.
 pub(crate) fn without_line_numbers(result: &str) -> String {
     let text = |line| match split_line_number(line) {
         Some((_, text)) => text,
@@ -230,7 +230,7 @@ fn split_line_number(line: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, text))
 }
 
-/// Detects the type of a file. A file that only the client can access is assumed to be text until it is read.
+/// Detects the type of a file. A file that only the client can access is assumed to be text.
 async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
     if workspace.access().is_err() {
         return Ok(FileContents::Text);
@@ -244,11 +244,14 @@ fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<FileContents> {
     let mut file = tree.open(path).ok()?;
     let size = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
-    file.by_ref().take(PEEK).read_to_end(&mut bytes).ok()?;
+    file.by_ref()
+        .take(DETECTION_BYTES)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(match media_type(&bytes) {
-        Some(media_type) if size > IMAGE => FileContents::LargeImage { media_type, size },
+        Some(media_type) if size > MAX_IMAGE_BYTES => FileContents::LargeImage { media_type, size },
         Some(media_type) => {
-            file.take(IMAGE).read_to_end(&mut bytes).ok()?;
+            file.take(MAX_IMAGE_BYTES).read_to_end(&mut bytes).ok()?;
             FileContents::Image { media_type, bytes }
         }
         None if bytes.contains(&0) => FileContents::Binary { size },

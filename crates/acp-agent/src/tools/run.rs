@@ -1,4 +1,4 @@
-//! The tool `run`, which runs a command.
+//! The `run` tool, which runs a command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,24 +22,24 @@ use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The maximum number of bytes returned from the start of the output.
-const HEAD: usize = 8 * 1024;
+/// How many bytes from the start of the output are returned.
+const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// The maximum number of bytes returned from the end of the output, which usually shows the result.
-const TAIL: usize = 24 * 1024;
+/// How many bytes from the end of the output are returned. The result is usually at the end.
+const MAX_TAIL_BYTES: usize = 24 * 1024;
 
 /// The default timeout for a command, in seconds.
-const TIMEOUT: u32 = 120;
+const DEFAULT_TIMEOUT: u32 = 120;
 
-/// The maximum timeout that a call may set, in seconds.
-const LONGEST: u32 = 600;
+/// The maximum timeout that a call can set, in seconds.
+const MAX_TIMEOUT: u32 = 600;
 
-/// The minimum time between two reports of the output as text. Each repeats all of it.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// The minimum time between two updates that show the output as text. Each contains all of the output.
+const TEXT_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The minimum time between two output messages for a display terminal, so that a command that prints single
-/// characters does not cause a message for each.
-const GATHER_FOR: Duration = Duration::from_millis(10);
+/// The minimum time between two updates of a display terminal, so that a command that prints single characters does not
+/// cause an update for each of them.
+const TERMINAL_UPDATE_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,7 +53,7 @@ pub(crate) struct RunTool {
 /// How a command ended.
 enum CommandEnd {
     Exited(TerminalExitStatus),
-    /// Killed after this time.
+    /// The command was killed after this time.
     TimedOut(Duration),
 }
 
@@ -61,7 +61,7 @@ impl Tool for RunTool {
     const NAME: &'static str = "run";
 
     const DESCRIPTION: &'static str = "\
-        Run a command line in the shell, in the session's working directory, without stdin, and wait for it to exit. The default timeout is 120 s; set `timeout` for up to 600 s. Processes it leaves running are killed when it exits. Long output is truncated in the middle to 32 KiB. Use the other tools to read, find and change files.";
+        Run a command line in the shell, in the working directory, and wait for it to exit. It gets no input, so use non-interactive options. The timeout is 120 s unless you set `timeout`, up to 600 s. Processes that the command leaves running are killed when it exits. Output over 32 KiB is truncated in the middle. To read, find and change files, use the other tools.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Execute,
@@ -106,9 +106,9 @@ impl RunTool {
         execution: &mut ToolExecution<'_>,
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
-        let timeout = self.timeout.unwrap_or(TIMEOUT);
-        if !(1..=LONGEST).contains(&timeout) {
-            let why = format!("Invalid `timeout` {timeout}: must be 1 to {LONGEST} seconds.");
+        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        if !(1..=MAX_TIMEOUT).contains(&timeout) {
+            let why = format!("Invalid `timeout` {timeout}: must be 1 to {MAX_TIMEOUT} seconds.");
             return Err(ToolFailure::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
@@ -143,18 +143,18 @@ impl RunTool {
     }
 }
 
-/// How the user sees a command's output.
+/// How the output of a command is shown to the user.
 enum OutputView {
     /// In a client terminal.
     Client,
-    /// In a display terminal.
+    /// In a terminal of the agent that the client displays.
     Terminal(DisplayTerminal, Arc<ProcessNews>),
-    /// As text in the tool call. Each update contains all of it.
+    /// As text in the tool call. Each update contains all of the output.
     Text,
 }
 
 impl OutputView {
-    /// Chooses the best view that the client supports, and makes it the content of the tool call.
+    /// Chooses the best view that the client supports, and sets it as the content of the tool call.
     async fn start(
         execution: &mut ToolExecution<'_>,
         process: &CommandProcess,
@@ -179,7 +179,7 @@ impl OutputView {
         Ok(view)
     }
 
-    /// Shows the output so far.
+    /// Shows the output that has arrived since the last update.
     async fn update(
         &mut self,
         execution: &ToolExecution<'_>,
@@ -190,7 +190,7 @@ impl OutputView {
             Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
             Self::Text => {
                 let printed = process.output().await?;
-                let content = text(fenced(tail(&printed.text, TAIL)));
+                let content = text(fenced(tail(&printed.text, MAX_TAIL_BYTES)));
                 execution.handle.content(vec![content]).await
             }
         }
@@ -199,8 +199,8 @@ impl OutputView {
     /// Returns the minimum time between two updates.
     fn update_interval(&self) -> Duration {
         match self {
-            Self::Text => REPORT_EVERY,
-            _ => GATHER_FOR,
+            Self::Text => TEXT_UPDATE_INTERVAL,
+            _ => TERMINAL_UPDATE_INTERVAL,
         }
     }
 
@@ -217,7 +217,7 @@ impl OutputView {
     }
 }
 
-/// Waits for the command to exit. Meanwhile, shows its output unless the client does that itself.
+/// Waits for the command to exit. In the meantime, shows its output, unless the client does so itself.
 async fn follow_process(
     execution: &ToolExecution<'_>,
     process: &CommandProcess,
@@ -261,8 +261,8 @@ fn command_output(
             let mut ended = format!(
                 "Timed out after {seconds} s. The command and all processes it started were killed."
             );
-            if seconds < LONGEST.into() {
-                ended.push_str(&format!(" The maximum `timeout` is {LONGEST}."));
+            if seconds < MAX_TIMEOUT.into() {
+                ended.push_str(&format!(" The maximum `timeout` is {MAX_TIMEOUT}."));
             }
             (ended, TerminalExitStatus::new())
         }
@@ -297,19 +297,19 @@ fn command_output(
     }
 }
 
-/// Returns the start and the end of the output, and whether anything between them was omitted.
+/// Returns the start and the end of the output, and whether anything was omitted between them.
 fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     let text = &printed.text;
-    if !printed.is_truncated && text.len() <= HEAD + TAIL {
+    if !printed.is_truncated && text.len() <= MAX_HEAD_BYTES + MAX_TAIL_BYTES {
         return (text.clone(), false);
     }
-    let end = tail(text, TAIL);
+    let end = tail(text, MAX_TAIL_BYTES);
     if !printed.is_truncated {
-        let begin = head(text, HEAD);
+        let begin = head(text, MAX_HEAD_BYTES);
         let left = text.len() - begin.len() - end.len();
         return (format!("{begin}\n[… {left} bytes omitted …]\n{end}"), true);
     }
-    let begin = head(&printed.head, HEAD);
+    let begin = head(&printed.head, MAX_HEAD_BYTES);
     (format!("{begin}\n[… output omitted …]\n{end}"), true)
 }
 
@@ -324,9 +324,9 @@ mod tests {
             head: beginning.to_owned(),
             is_truncated: truncated,
         };
-        let short = "a".repeat(HEAD + TAIL);
+        let short = "a".repeat(MAX_HEAD_BYTES + MAX_TAIL_BYTES);
         assert_eq!(shorten_output(&printed(&short, "", false)), (short, false));
-        let long = "a".repeat(HEAD) + &"b".repeat(100) + &"c".repeat(TAIL);
+        let long = "a".repeat(MAX_HEAD_BYTES) + &"b".repeat(100) + &"c".repeat(MAX_TAIL_BYTES);
         let (kept, truncated) = shorten_output(&printed(&long, "", false));
         assert!(truncated && kept.starts_with('a') && kept.ends_with('c'));
         assert!(

@@ -1,13 +1,13 @@
-//! JSON Schemas of tool parameters, as a model receives them.
+//! Generates the JSON Schemas of tool parameters that are sent to models.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Schema keywords that are useless to a model, or that some providers reject.
-const OMITTED: [&str; 4] = ["$schema", "title", "format", "$ref"];
+/// Schema keywords that are useless to a model or that some providers reject.
+const OMITTED_KEYWORDS: [&str; 4] = ["$schema", "title", "format", "$ref"];
 
-/// Returns the JSON Schema of a tool's parameters, without references.
+/// Returns the JSON Schema of a tool's parameters. It contains no references.
 pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -19,12 +19,12 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes the omitted keywords at every depth. Properties with the same names are kept.
+/// Removes these keywords at every depth. Properties that have the same names are kept.
 fn clean(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean),
         Value::Object(keywords) => {
-            keywords.retain(|keyword, _| !OMITTED.contains(&keyword.as_str()));
+            keywords.retain(|keyword, _| !OMITTED_KEYWORDS.contains(&keyword.as_str()));
             for (keyword, value) in keywords.iter_mut() {
                 match (keyword.as_str(), value) {
                     ("properties" | "patternProperties", Value::Object(named)) => {

@@ -1,4 +1,4 @@
-//! The tool `search`, which searches the contents of files.
+//! The `search` tool, which searches the contents of files.
 
 use std::path::{Path, PathBuf};
 
@@ -26,27 +26,27 @@ use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// The maximum number of matching lines to return.
-const MOST: usize = 200;
+const MAX_MATCHES: usize = 200;
 
-/// The maximum length of all returned lines, in bytes. There may be many context lines.
-const MOST_TEXT: usize = 64 * 1024;
+/// The maximum total length of the returned lines, in bytes. They include context lines, of which there may be many.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum number of context lines before and after each match.
-const MOST_CONTEXT: u32 = 10;
+const MAX_CONTEXT: u32 = 10;
 
-/// The maximum number of bytes returned of one line.
-const LINE: usize = 300;
+/// The maximum length of a returned line, in bytes.
+const MAX_SHOWN_LINE_BYTES: usize = 300;
 
-/// The maximum number of locations sent to the client.
-const PLACES: usize = 20;
+/// The maximum number of locations to send to the client.
+const MAX_LOCATIONS: usize = 20;
 
 /// The maximum length of a line that can be searched, in bytes.
-const LONGEST: usize = 16 * 1024 * 1024;
+const MAX_SEARCHED_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchTool {
-    /// Regular expression, matched line by line and case-sensitively.
+    /// Regular expression. Case-sensitive unless `ignore_case` is set.
     pattern: String,
     /// Glob pattern for the files to search, such as `*.rs` or `src/**`. Default: all files. Hidden files are
     /// searched only if the pattern names them, such as `.github/**`.
@@ -65,13 +65,13 @@ pub(crate) struct SearchTool {
     literal: bool,
 }
 
-/// A matching line or a context line.
+/// A line of the result: a match or a context line.
 struct SearchLine {
     path: String,
     number: u32,
     text: String,
     is_match: bool,
-    /// Whether lines before this one are omitted.
+    /// Whether there are omitted lines before this one.
     follows_gap: bool,
 }
 
@@ -80,10 +80,10 @@ struct SearchMatches {
     lines: Vec<SearchLine>,
     match_count: usize,
     file_count: usize,
-    /// The size of the lines and their paths, in bytes.
+    /// The total size of the lines and their paths, in bytes.
     total_bytes: usize,
     is_truncated: bool,
-    /// The number of files omitted because a rule denies reading them.
+    /// The number of files that are omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -91,7 +91,7 @@ impl Tool for SearchTool {
     const NAME: &'static str = "search";
 
     const DESCRIPTION: &'static str = "\
-        Search files line by line for a regular expression (Rust `regex` syntax: no look-around or backreferences). Returns at most 200 matching lines. Hidden files, binary files and files ignored by .gitignore are skipped.";
+        Search the contents of files, line by line, for a regular expression (Rust `regex` syntax, without look-around and backreferences). Returns at most 200 matching lines as `path:line`. Hidden files, binary files and files ignored by .gitignore are skipped.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
@@ -136,9 +136,9 @@ impl SearchTool {
         execution: &mut ToolExecution<'_>,
     ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
-        if self.context > MOST_CONTEXT {
-            let asked = self.context;
-            let why = format!("Invalid `context` {asked}: the maximum is {MOST_CONTEXT}.");
+        if self.context > MAX_CONTEXT {
+            let context_lines = self.context;
+            let why = format!("Invalid `context` {context_lines}: the maximum is {MAX_CONTEXT}.");
             return Err(ToolFailure::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
@@ -182,29 +182,29 @@ impl SearchTool {
                 line.number, line.text
             ));
         }
-        let mut told = lines.clone();
+        let mut model_text = lines.clone();
         if found.is_truncated {
             let more = format!(
                 "… more lines omitted (limit: {}); narrow the pattern, the glob or the path\n",
                 found.match_count
             );
             lines.push_str(&more);
-            told.push_str(&more);
+            model_text.push_str(&more);
         }
         let mut shown = vec![text(match found.lines.is_empty() {
             true => "No matches.".to_owned(),
             false => fenced(&lines),
         })];
         if found.lines.is_empty() {
-            told = "No matches.".to_owned();
+            model_text = "No matches.".to_owned();
         }
         if let Some(withheld) = left_out_note("Files", found.withheld_count) {
-            told.push_str(&format!("\n{withheld}"));
+            model_text.push_str(&format!("\n{withheld}"));
             shown.push(text(withheld));
         }
         let matches = found.lines.iter().filter(|line| line.is_match);
         let places: Vec<ToolCallLocation> = matches
-            .take(PLACES)
+            .take(MAX_LOCATIONS)
             .map(|line| location(&line.path, Some(line.number)))
             .collect();
         let data = json!({
@@ -212,7 +212,7 @@ impl SearchTool {
             "files": found.file_count,
             "truncated": found.is_truncated,
         });
-        let mut output = ToolOutput::completed(told, shown, data);
+        let mut output = ToolOutput::completed(model_text, shown, data);
         output.locations = (!places.is_empty()).then_some(places);
         output
     }
@@ -232,7 +232,7 @@ fn find_matches(
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(LONGEST))
+        .heap_limit(Some(MAX_SEARCHED_LINE_BYTES))
         .build();
     let mut found = SearchMatches::default();
     tree.walk(
@@ -270,7 +270,7 @@ fn find_matches(
     Ok(found)
 }
 
-/// A sink that collects the lines found in one file.
+/// Collects the matching lines and context lines of one file.
 struct SearchSink<'a> {
     path: &'a str,
     matches: &'a mut SearchMatches,
@@ -278,12 +278,12 @@ struct SearchSink<'a> {
 }
 
 impl SearchSink<'_> {
-    /// Adds a line. Returns `false` if the search should stop.
+    /// Adds a line. Returns `false` to stop the search.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
-        let line = head(line.trim_end(), LINE);
-        let full = self.matches.total_bytes + line.len() + self.path.len() > MOST_TEXT;
-        if full || (matches && self.matches.match_count == MOST) {
+        let line = head(line.trim_end(), MAX_SHOWN_LINE_BYTES);
+        let full = self.matches.total_bytes + line.len() + self.path.len() > MAX_TEXT_BYTES;
+        if full || (matches && self.matches.match_count == MAX_MATCHES) {
             self.matches.is_truncated = true;
             return false;
         }

@@ -1,4 +1,4 @@
-//! The tool `switch_mode`, which asks the user to switch the mode: "Session Modes", "Exiting plan modes" of the
+//! The `switch_mode` tool, which asks the user to switch the mode: "Session Modes", "Exiting plan modes" in the
 //! specification.
 
 use acp::v1::{PermissionOption, PermissionOptionKind, ToolCallStatus, ToolKind};
@@ -24,7 +24,7 @@ pub(crate) struct SwitchModeTool {
     /// the other two.
     #[serde(default = "SwitchModeTool::default_mode")]
     mode: String,
-    /// What you are going to do in that mode, as Markdown.
+    /// What you plan to do in that mode, as Markdown.
     #[serde(default)]
     plan: String,
 }
@@ -35,7 +35,7 @@ impl Tool for SwitchModeTool {
     const NAME: &'static str = "switch_mode";
 
     const DESCRIPTION: &'static str = "\
-        Ask the user to switch the session to another mode. In architect mode you cannot change files or run commands: call this to leave it, and describe in `plan` what you are going to do.";
+        Ask the user to switch the session to another mode. You cannot change files or run commands in architect mode. To leave it, call this tool and describe in `plan` what you are going to do.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::SwitchMode,
@@ -70,7 +70,7 @@ impl ToolInvocation for SwitchModeTool {
 }
 
 impl SwitchModeTool {
-    /// Creates a call that leaves architect mode to carry out this plan.
+    /// Creates a call that leaves architect mode to carry out `plan`.
     pub(crate) fn from_action(plan: String) -> Self {
         Self {
             mode: Self::default_mode(),
@@ -120,22 +120,22 @@ impl SwitchModeTool {
                 .set_config_options(memory.options())
                 .await?;
         }
-        let said = format!("The session is in {mode} mode.");
+        let summary = format!("The session is in {mode} mode.");
         let content = if self.plan.is_empty() {
-            said.clone()
+            summary.clone()
         } else {
             self.plan.clone()
         };
         Ok(ToolOutput::completed(
-            said,
+            summary,
             vec![text(content)],
             json!({ "mode": mode.as_str() }),
         ))
     }
 }
 
-/// Returns the options of the permission request, each with the mode it selects. Returns `None` if no permission is
-/// needed, because the wanted mode does not allow more than the current one.
+/// Returns the options of the permission request, each with the mode that it selects. Returns `None` if no permission
+/// is needed, because the requested mode allows no more than the current one.
 fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
     let code = ask::option(
         "Yes, and change files without asking",
@@ -162,11 +162,11 @@ fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, Permission
 }
 
 fn rejected_output(stays: Mode) -> ToolOutput {
-    let said = format!("Rejected by the user. The session stays in {stays} mode.");
+    let summary = format!("Rejected by the user. The session stays in {stays} mode.");
     ToolOutput {
         status: ToolStatus::Rejected,
-        content: Some(vec![text(said.as_str())]),
-        text: said,
+        content: Some(vec![text(summary.as_str())]),
+        text: summary,
         locations: None,
         images: Vec::new(),
         data: json!({ "mode": stays.as_str() }),

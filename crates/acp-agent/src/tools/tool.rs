@@ -20,7 +20,7 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The future of a tool call's output.
 pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolFailure>>;
 
-/// One of the agent's own tools. The implementing type holds the arguments of a call.
+/// One of the agent's own tools. A value of the implementing type contains the arguments of a call.
 pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static {
     /// The tool's name for the model.
     const NAME: &'static str;
@@ -28,17 +28,17 @@ pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static 
     /// What the tool does and when to use it, for the model.
     const DESCRIPTION: &'static str;
 
-    /// How a call is shown while its arguments are written; `None` for a tool that is not shown as a tool call.
+    /// How a call is shown while the model is writing its arguments. `None` if the tool is not shown as a tool call.
     const DRAFT: Option<DraftSpec>;
 }
 
-/// How a tool's call is shown until its arguments are complete.
+/// How a tool's calls are shown until their arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
-    /// The argument that says what the call is about. With it, the title is final.
+    /// The argument that contains the subject of the call. Once it is complete, the title is final.
     pub(crate) subject_field: &'static str,
-    /// The other required arguments, all of them strings.
+    /// The other required arguments. All of them are strings.
     pub(crate) required_fields: &'static [&'static str],
 }
 
@@ -47,34 +47,34 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// Returns the tool's name for the model.
     fn tool(&self) -> &str;
 
-    /// Describes the call to the user.
+    /// Returns the description of the call for the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
-    /// Returns the action of the call, which the mode and the rules decide on. Returns `None` if it is always allowed,
-    /// or if the tool requests permission itself.
+    /// Returns the action of the call, on which the mode and the rules decide. Returns `None` if the call is always
+    /// allowed, or if the tool requests permission itself.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
 
-    /// Returns the subject of a permission request, or `None` if the call changes nothing in the workspace.
+    /// Returns what a permission request is about, or `None` if the call changes nothing in the workspace.
     fn subject(&self) -> Option<AlwaysSubject> {
         None
     }
 
-    /// Returns `true` if the call may change something. Architect mode does not allow such a call.
+    /// Returns `true` if the call may change something. Such calls are not allowed in architect mode.
     fn may_change(&self) -> bool {
         self.subject().is_some()
     }
 
-    /// Returns `true` if the tool requests permission itself, and starts once the user allows it.
+    /// Returns `true` if the tool requests permission itself. It then starts without a permission request.
     fn asks_for_itself(&self) -> bool {
         false
     }
 
-    /// Returns the subject of a permission request, which an "always" answer covers. `special` is `true` for a file
-    /// that is not changed routinely.
-    fn permission_subject(&self, deed: &ToolAction, special: bool) -> AlwaysSubject {
-        match deed {
+    /// Returns what an "always" answer to a permission request applies to. `special` is `true` if the action changes a
+    /// file that is not normally changed.
+    fn permission_subject(&self, tool_action: &ToolAction, special: bool) -> AlwaysSubject {
+        match tool_action {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
             _ => self
                 .subject()
@@ -82,17 +82,17 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         }
     }
 
-    /// Returns the change that the call would make to a file, for the user to review before deciding.
+    /// Returns the change that the call would make to a file, so that the user can review it before deciding.
     fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Runs the call at once if it is not shown as a tool call. Otherwise returns `None`.
+    /// Runs the call if the tool is not shown as a tool call. Otherwise returns `None`.
     fn run_hidden<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
         None
     }
 
-    /// Runs the call. The permit shows that it was allowed.
+    /// Runs the call. The permit proves that the call was allowed.
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a>;
 }
 
@@ -124,12 +124,12 @@ pub(crate) struct ToolOutput {
     pub(crate) status: ToolStatus,
     /// The text for the model.
     pub(crate) text: String,
-    /// The content for the client, or `None` to keep what is shown.
+    /// The content for the client, or `None` to keep the content that is already shown.
     pub(crate) content: Option<Vec<ToolCallContent>>,
-    /// The locations, if they differ from the ones in the description.
+    /// The locations, if they differ from those in the description.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
     pub(crate) data: Value,
-    /// Images for models that accept images.
+    /// Images, for models that accept images.
     pub(crate) images: Vec<ImageContent>,
 }
 
@@ -166,11 +166,11 @@ impl ToolOutput {
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
-    /// The user's rules, for tools that know their action only once they run.
+    /// The user's rules, for tools whose action is known only while they run.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They stay visible regardless of the result.
+    /// The terminals that are shown. They remain visible whatever the result is.
     pub(crate) terminals: Vec<ToolCallContent>,
-    /// The result of [`ToolInvocation::preview`], which the user may have seen.
+    /// The change from [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,
 }
 
@@ -179,10 +179,10 @@ pub(crate) struct ToolExecution<'a> {
 pub(crate) struct TextChange {
     /// The absolute path of the file.
     pub(crate) path: String,
-    /// The old text, or `None` if the file does not exist yet.
+    /// The old text. `None` if the file does not exist yet.
     pub(crate) old: Option<String>,
     pub(crate) new: String,
-    /// The first line that changes, counted from 1.
+    /// The first line of the change, counted from 1.
     pub(crate) line: Option<u32>,
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn read_arguments<T: DeserializeOwned>(
     serde_json::from_value(arguments).map_err(|e| format!("Invalid arguments for `{tool}`: {e}"))
 }
 
-/// Creates a location that an editor can show.
+/// Creates a location, which an editor can show.
 pub(crate) fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
     let location = ToolCallLocation::new(path);
     match line {

@@ -1,4 +1,4 @@
-//! The tool `write`, which writes a file.
+//! The `write` tool, which writes a file.
 
 use acp::v1::ToolKind;
 use acp_host::TextForm;
@@ -29,7 +29,7 @@ impl Tool for WriteTool {
     const NAME: &'static str = "write";
 
     const DESCRIPTION: &'static str = "\
-        Write a whole text file, replacing its contents. Parent directories are created. To change part of a file, use `edit`.";
+        Write a whole text file, replacing its contents if it exists. Parent directories are created. To change part of a file, use `edit`. Read an existing file before you replace it.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
@@ -71,7 +71,7 @@ impl ToolInvocation for WriteTool {
 }
 
 impl WriteTool {
-    /// Computes the change to the file as it is now.
+    /// Computes the change to the current text of the file.
     async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let old = workspace.read_if_there(&path).await?;
@@ -104,9 +104,9 @@ impl WriteTool {
         }
         execution.workspace.write(&permit, &change.new).await?;
         let created = change.old.is_none();
-        let said = if created { "Created" } else { "Wrote" };
+        let summary = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });
-        let said = format!("{said} `{}` ({} bytes).", self.path, change.new.len());
-        Ok(ToolOutput::completed(said, vec![change.content()], data))
+        let summary = format!("{summary} `{}` ({} bytes).", self.path, change.new.len());
+        Ok(ToolOutput::completed(summary, vec![change.content()], data))
     }
 }

@@ -1,4 +1,4 @@
-//! The running turn and everything its parts need.
+//! The running turn and its context.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) struct ActiveTurn<'a> {
     pub(crate) tools: &'a [ToolSpec],
     /// The maximum number of rounds.
     pub(crate) max_requests: usize,
-    /// The path of the user's instruction file, if any.
+    /// The path of the user's instruction file, if there is one.
     pub(crate) user_instructions: Option<&'a Path>,
     pub(crate) rules: &'a RuleFiles,
     pub(crate) workspace: &'a Workspace,
@@ -31,7 +31,7 @@ impl<'a> ActiveTurn<'a> {
         &*self.round_model.model
     }
 
-    /// Adds the cost of this usage to the session's cost, if the price is known.
+    /// Adds the cost of this usage to the cost of the session, if the model's price is known.
     pub(crate) async fn add_cost(&self, usage: TokenUsage) -> acp::Result<()> {
         if let Some(price) = self.model().price() {
             let cost = price.of(&usage);
@@ -40,7 +40,7 @@ impl<'a> ActiveTurn<'a> {
         Ok(())
     }
 
-    /// Reports the context usage, in tokens, and the cost of the session so far.
+    /// Reports the context usage in tokens, and the cost of the session so far.
     pub(crate) async fn show_usage(&self, filled: u64, window: u64) -> acp::Result<()> {
         let spent = self.state.cost();
         let mut usage = UsageUpdate::new(filled, window);
@@ -48,8 +48,8 @@ impl<'a> ActiveTurn<'a> {
         self.workspace.turn.usage(usage).await
     }
 
-    /// Shows the user a notice from the agent. It is sent as a thought: it must not look like a response of the model,
-    /// and every client shows thoughts.
+    /// Shows a notice to the user. It is sent as a thought, because it must not look like a response of the model, and
+    /// every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
         // Clients join the thoughts of the model that may follow to this one.
         self.workspace.turn.thought(format!("{text}\n\n")).await

@@ -1,4 +1,4 @@
-//! The start of a turn: the user's prompt becomes a message for the model.
+//! The start of a turn: converts the user's prompt to a message for the model.
 
 use acp::v1::ContentBlock;
 
@@ -13,16 +13,16 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// What to do after a turn has started.
+/// How a turn continues after its start.
 pub(crate) enum TurnStart {
-    /// Call the model.
+    /// The model is called.
     RunModel,
-    /// End the turn, because the agent has already responded.
+    /// The turn ends, because the agent itself has already responded.
     Answered,
 }
 
 impl ActiveTurn<'_> {
-    /// Adds a prompt to the conversation. The client has already shown it as the user typed it.
+    /// Adds a prompt to the conversation. The client has already shown the prompt as the user typed it.
     pub(crate) async fn begin(
         &self,
         conversation: &mut Conversation,
@@ -102,7 +102,7 @@ impl ActiveTurn<'_> {
         Ok(TurnStart::RunModel)
     }
 
-    /// Responds in place of the model.
+    /// Sends a response in place of the model.
     async fn finish_with_text(
         &self,
         conversation: &mut Conversation,
@@ -117,7 +117,7 @@ impl ActiveTurn<'_> {
     }
 }
 
-/// Returns the first block of a prompt if it is text, which may start with a command.
+/// Returns the first block of a prompt if it is text, because the text may start with a command.
 fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     match content.first_mut()? {
         ContentBlock::Text(text) => Some(&mut text.text),
@@ -125,7 +125,7 @@ fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     }
 }
 
-/// Converts a failure to start a turn into a protocol error.
+/// Converts a failure at the start of a turn to a protocol error.
 fn to_protocol_error(fault: ToolFailure) -> acp::Error {
     match fault {
         ToolFailure::Stop(error) => error,

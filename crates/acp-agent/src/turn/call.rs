@@ -1,4 +1,4 @@
-//! A tool call, from `pending` to its end.
+//! A tool call, from `pending` to its final status.
 
 use acp::v1::{ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
@@ -17,7 +17,8 @@ use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
 use crate::workspace::tool_failure::ToolFailure;
 
 impl ActiveTurn<'_> {
-    /// Runs a tool call and reports it, from `pending` to its end. `shown` is the call if the client has it already.
+    /// Runs a tool call, and reports it from `pending` to its final status. `shown` is the call if it has already been
+    /// reported.
     pub(super) async fn execute(
         &self,
         request: &ToolRequest,
@@ -101,7 +102,7 @@ impl ActiveTurn<'_> {
         self.report_and_run(&call, &arguments, None, None).await
     }
 
-    /// Reports a call and runs it, unless it has been rejected already.
+    /// Reports a call and runs it, unless it has already been rejected.
     async fn report_and_run(
         &self,
         call: &dyn ToolInvocation,
@@ -175,10 +176,10 @@ impl ActiveTurn<'_> {
     ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
         // Decide before reading the file, because a rule may deny that.
-        let judged = self
+        let decision = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
-        let refused = match judged.await? {
+        let refused = match decision.await? {
             CallDecision::Deny(why) => return Ok(ToolOutput::rejected(why)),
             CallDecision::Ask(_, question) => question.rejection.is_some(),
             CallDecision::Allow(_) => false,
@@ -208,7 +209,7 @@ impl ActiveTurn<'_> {
         call.run(execution, permit).await
     }
 
-    /// Requests permission if the mode and the rules require it for the call.
+    /// Requests permission for the call if the mode and the rules require it.
     async fn request_permission(
         &self,
         call: &dyn ToolInvocation,
@@ -217,15 +218,15 @@ impl ActiveTurn<'_> {
         execution: &ToolExecution<'_>,
     ) -> Result<AskOutcome, ToolFailure> {
         // Decide again: the user may have changed the mode in the meantime.
-        let judged = self
+        let decision = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
-        let (deed, question) = match judged.await? {
+        let (tool_action, question) = match decision.await? {
             CallDecision::Allow(permit) => return Ok(AskOutcome::Allowed(permit)),
             CallDecision::Deny(why) => return Ok(AskOutcome::Rejected(why)),
-            CallDecision::Ask(deed, question) => (deed, question),
+            CallDecision::Ask(tool_action, question) => (tool_action, question),
         };
-        let subject = call.permission_subject(&deed, question.is_special);
+        let subject = call.permission_subject(&tool_action, question.is_special);
         execution.handle.flush().await?;
         // Send all fields again, because some clients show a permission request apart from its call.
         let mut update = execution
@@ -241,6 +242,6 @@ impl ActiveTurn<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        Ok(ask::ask(self.workspace, deed, &subject, question, update).await?)
+        Ok(ask::ask(self.workspace, tool_action, &subject, question, update).await?)
     }
 }

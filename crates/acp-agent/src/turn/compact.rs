@@ -1,4 +1,4 @@
-//! Compaction during a turn: before the context window is full, when a round does not fit into it, and on `/compact`.
+//! Compaction during a turn: before the context window is full, if a round does not fit into it, and for `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -11,22 +11,22 @@ use crate::context::summary;
 use crate::model::error::{ModelError, failure};
 use crate::model::message::ModelMessage;
 
-/// How to compact a conversation.
+/// A plan for compacting a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoomPlan {
-    /// Truncating long results of tool calls is enough.
+    /// It is enough to truncate long tool results.
     CutResults,
     Summarize(KeptTail),
-    /// Nothing in the conversation can be omitted.
+    /// There is nothing in the conversation that can be omitted.
     Nothing,
 }
 
-/// Why the conversation was not compacted.
+/// Why a conversation was not compacted.
 enum RoomFailure {
-    /// Nothing in the conversation can be omitted.
+    /// There is nothing in the conversation that can be omitted.
     NothingToCompact,
     Model(ModelError),
-    /// The turn ends with this error.
+    /// The turn must end with this error.
     Stop(acp::Error),
 }
 
@@ -92,17 +92,17 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Runs `/compact`, which summarizes everything before this prompt, regardless of the context usage.
+    /// Runs `/compact`, which replaces everything before this prompt with a summary, whatever the context usage is.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,
         wanted: &str,
     ) -> acp::Result<()> {
-        let said = match self
+        let report = match self
             .compact_with(conversation, plan_if_worthwhile(conversation), wanted)
             .await
         {
-            Ok(said) => said,
+            Ok(report) => report,
             Err(RoomFailure::NothingToCompact) => "Nothing to compact yet.".to_owned(),
             Err(RoomFailure::Stop(error)) => return Err(error),
             Err(RoomFailure::Model(error)) => {
@@ -113,25 +113,25 @@ impl ActiveTurn<'_> {
                 return Err(failure(ModelError::of(error.kind, message)));
             }
         };
-        self.workspace.turn.message(&said).await?;
+        self.workspace.turn.message(&report).await?;
         let state = self.state;
         Ok(state
-            .add_message(conversation, ModelMessage::said(said))
+            .add_message(conversation, ModelMessage::said(report))
             .await?)
     }
 
     /// Compacts the conversation and informs the user.
     async fn compact(&self, conversation: &mut Conversation) -> Result<(), RoomFailure> {
-        let said = self
+        let report = self
             .compact_with(conversation, plan_compaction(conversation), "")
             .await?;
         if !shows_compaction(self.workspace.turn.session()) {
-            self.send_notice(&said).await?;
+            self.send_notice(&report).await?;
         }
         Ok(())
     }
 
-    /// Compacts the conversation. Returns a report for the user.
+    /// Compacts the conversation as planned. Returns a report for the user.
     async fn compact_with(
         &self,
         conversation: &mut Conversation,
@@ -148,12 +148,12 @@ impl ActiveTurn<'_> {
         let update = |status| CompactionUpdate::new(id.clone(), status);
         show_compaction(turn.session(), update(CompactionStatus::InProgress)).await?;
         match self.apply_plan(conversation, plan, wanted).await {
-            Ok((said, summary)) => {
-                let texts = std::iter::once(said.clone()).chain(summary);
+            Ok((report, summary)) => {
+                let texts = std::iter::once(report.clone()).chain(summary);
                 let update = update(CompactionStatus::Completed)
                     .summary(texts.map(ContentBlock::text).collect::<Vec<_>>());
                 show_compaction(turn.session(), update).await?;
-                Ok(said)
+                Ok(report)
             }
             Err(failure) => {
                 let status = match &failure {
@@ -255,7 +255,7 @@ fn plan_compaction(conversation: &Conversation) -> RoomPlan {
     }
 }
 
-/// Plans a summary of everything before the last prompt, if that is more than an earlier summary.
+/// Plans a summary of everything before the last prompt, unless that is only an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
     let messages = conversation.messages();
     let before = last_prompt(messages).and_then(|at| messages.get(..at));
@@ -270,13 +270,13 @@ fn compaction_report(plan: RoomPlan, tokens: Option<(u64, u64)>, window: Option<
         RoomPlan::CutResults => "Long tool results were truncated",
         _ => "The conversation was compacted",
     };
-    let mut said = format!("{what} to free up context");
+    let mut report = format!("{what} to free up context");
     if let Some((before, after)) = tokens {
-        said.push_str(&format!(": {before} tokens before, about {after} after"));
+        report.push_str(&format!(": {before} tokens before, about {after} after"));
         if let Some(window) = window {
-            said.push_str(&format!(" (context window: {window})"));
+            report.push_str(&format!(" (context window: {window})"));
         }
     }
-    said.push_str(". The model sees only what remains; the session still shows everything.");
-    said
+    report.push_str(". The model sees only what remains; the session still shows everything.");
+    report
 }

@@ -1,6 +1,6 @@
-//! Tool calls that the model is still writing. They are shown as `pending`, the status of a call whose input is still
-//! streaming (Tool calls, "Status"), as soon as their description is known. Some clients keep the first title they get,
-//! so a call is held back until then, for up to a second.
+//! Tool calls that the model is still writing. As soon as they can be described, they are shown as `pending`, the
+//! status of a call whose input is still streaming (Tool Calls, "Status"). Some clients keep the first title that they
+//! get, so a call is held back for up to a second until its subject is known.
 
 use std::collections::BTreeMap;
 
@@ -17,40 +17,40 @@ use crate::tools::partial::{so_far, whole_members};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// The size, in bytes, up to which arguments are parsed and shown for each chunk.
+/// The length up to which the arguments of a call are parsed and shown after each chunk, in bytes.
 ///
-/// Longer ones are parsed and shown each time their length has doubled, so that the cost of writing a long file is
-/// linear in its length, not quadratic.
-const EACH_PIECE: usize = 1024;
+/// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
+/// its length rather than quadratic.
+const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 
-/// The maximum time to hold back a call while only its tool is known.
-const HELD_BACK: Duration = Duration::from_secs(1);
+/// How long a call is held back while only its tool is known.
+const MAX_HOLD: Duration = Duration::from_secs(1);
 
-/// The maximum number of calls per round that are shown while they are written. The rest are shown when they run.
-/// No model writes that many, but a broken one might.
-const MOST: usize = 64;
+/// The maximum number of calls in a round that are shown while they are being written. The others are shown when they
+/// run. No working model writes this many.
+const MAX_DRAFTS: usize = 64;
 
-/// The calls of a round that are shown or held back, and have not run yet.
+/// The calls of a round that are shown or held back, and that have not run yet.
 #[derive(Default)]
 pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
-/// A call that the model is writing.
+/// A call that the model is still writing.
 struct DraftCall {
-    /// `None` while the call is held back.
+    /// The reported call. `None` while the call is held back.
     handle: Option<ReportedCall>,
-    /// The deadline for showing the call.
+    /// When the call must be shown if it is held back.
     next_update: Instant,
     tool: String,
     arguments: String,
     description: CallDescription,
-    /// The length of the arguments when they were last parsed.
+    /// The length of the arguments when they were last parsed, in bytes.
     described_bytes: usize,
-    /// The length of the arguments when they were last shown.
+    /// The length of the arguments when they were last shown, in bytes.
     shown_bytes: usize,
 }
 
 impl ActiveTurn<'_> {
-    /// Handles the start of a call: shows the call, unless its tool is never shown, or holds it back.
+    /// Handles the start of a call: shows it or holds it back, unless its tool is never shown.
     pub(super) async fn begin_draft(
         &self,
         written: &mut DraftCalls,
@@ -58,7 +58,7 @@ impl ActiveTurn<'_> {
         tool: String,
     ) -> acp::Result<()> {
         // Some models send the name later. Such a call is shown when it is complete.
-        if tool.is_empty() || written.0.len() >= MOST || written.0.contains_key(&call) {
+        if tool.is_empty() || written.0.len() >= MAX_DRAFTS || written.0.contains_key(&call) {
             return Ok(());
         }
         let Some(about) = describe_tool(&self.state.servers, self.tools, &tool) else {
@@ -67,12 +67,12 @@ impl ActiveTurn<'_> {
         let held_back = will_describe_more(&tool);
         let mut writing = DraftCall {
             handle: None,
-            next_update: Instant::now() + HELD_BACK,
+            next_update: Instant::now() + MAX_HOLD,
             tool,
             arguments: String::new(),
             description: about,
             described_bytes: 0,
-            shown_bytes: EACH_PIECE / 2,
+            shown_bytes: UPDATE_EACH_CHUNK_BYTES / 2,
         };
         if !held_back {
             writing.announce(self.workspace).await?;
@@ -81,7 +81,7 @@ impl ActiveTurn<'_> {
         Ok(())
     }
 
-    /// Adds a chunk of a call's arguments, and shows the user what is new.
+    /// Adds a chunk to the arguments of a call, and updates what the user sees.
     pub(super) async fn extend_draft(
         &self,
         written: &mut DraftCalls,
@@ -95,7 +95,7 @@ impl ActiveTurn<'_> {
         writing.show(self.workspace).await
     }
 
-    /// Shows the held-back calls that are due.
+    /// Shows the held-back calls that have reached their deadline.
     pub(super) async fn announce_due(&self, written: &mut DraftCalls) -> acp::Result<()> {
         let now = Instant::now();
         for writing in written.0.values_mut() {
@@ -121,10 +121,10 @@ impl DraftCall {
         Ok(())
     }
 
-    /// Shows the user new details of the call, if there are any.
+    /// Updates the description of the call that the user sees, if there is anything new.
     async fn show(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let length = self.arguments.len();
-        if length > EACH_PIECE && length < self.described_bytes.saturating_mul(2) {
+        if length > UPDATE_EACH_CHUNK_BYTES && length < self.described_bytes.saturating_mul(2) {
             return Ok(());
         }
         self.described_bytes = length;
@@ -154,7 +154,7 @@ impl DraftCall {
     }
 }
 
-/// Describes a call of this tool before its arguments are known.
+/// Describes a call by its tool, before its arguments are known.
 fn describe_tool(
     servers: &SessionMcpServers,
     own: &[ToolSpec],
@@ -167,39 +167,39 @@ fn describe_tool(
 }
 
 impl DraftCalls {
-    /// Removes a call and returns its handle, if it is shown. The caller must report its end.
+    /// Removes a call. Returns its handle if it is shown, and the caller must then report how it ends.
     pub(super) fn take(&mut self, call: usize) -> Option<ReportedCall> {
         self.0.remove(&call)?.handle
     }
 
-    /// Returns the time at which the next held-back call must be shown.
+    /// Returns when the next held-back call must be shown.
     pub(super) fn due(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()
     }
 
-    /// Ends the remaining calls for this reason, so that none stays pending.
+    /// Ends the remaining calls and reports the reason, so that none stays pending.
     pub(super) async fn end(&mut self, why: &DraftInterruption) -> acp::Result<()> {
-        let mut told = Ok(());
+        let mut result = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
             // Each call is ended, even if reporting another one fails.
-            told = told.and(why.tell(&handle).await);
+            result = result.and(why.tell(&handle).await);
         }
-        told
+        result
     }
 }
 
-/// The reason why a call that was shown does not run.
+/// Why a call that was shown did not run.
 pub(super) enum DraftInterruption {
     /// The turn was cancelled.
     Cancelled,
-    /// Another reason, as a text for the user.
+    /// Another reason, as a message for the user.
     Failed(&'static str),
 }
 
 impl DraftInterruption {
-    /// Returns the reason that applies to the remaining calls when a round ends like this.
+    /// Returns why the remaining calls did not run, given how the round ended.
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,

@@ -1,4 +1,4 @@
-//! The reports of a tool call, for the client and for the model.
+//! Reports of a tool call to the client and to the model.
 
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported_call::ReportedCall;
 use crate::tools::tool::ToolOutput;
 
-/// Explains to the model why its arguments are not a JSON object.
+/// Explains to the model why the arguments it wrote are not a JSON object.
 pub(super) fn unreadable(written: &str) -> String {
     match serde_json::from_str::<Value>(written) {
         Ok(_) => "The arguments must be a JSON object.".to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn unreadable(written: &str) -> String {
     }
 }
 
-/// Creates an update with the final fields of a call that was already shown. The status does not change.
+/// Creates an update with all fields of a call that was already shown as a draft. The status does not change.
 pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
     let mut update = ToolCallUpdate::new(&report.tool_call_id)
         .title(&report.title)

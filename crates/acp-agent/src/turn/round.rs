@@ -1,4 +1,4 @@
-//! A round of a turn: sends one request to the model, streams the response to the client, and runs its tool calls.
+//! One round of a turn: sends a request to the model, streams the response to the client, and runs the tool calls.
 
 use acp::v1::StopReason;
 
@@ -18,7 +18,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
-    /// The calls that are shown or held back while the model writes them.
+    /// The calls that the model is still writing.
     drafts: DraftCalls,
     sealed: Option<OpaqueParts>,
     usage: Option<TokenUsage>,
@@ -28,13 +28,13 @@ struct Reply {
 }
 
 impl ActiveTurn<'_> {
-    /// Runs one round and its tool calls. Returns the stop reason if the model stops.
+    /// Runs one round, including its tool calls. Returns the stop reason if the turn is over.
     pub(crate) async fn round(
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
         let mut reply = Reply::default();
-        let heard = self.receive_reply(conversation, &mut reply).await;
+        let received = self.receive_reply(conversation, &mut reply).await;
         if std::mem::take(&mut reply.has_overflowed) {
             conversation.set_overflowed();
         }
@@ -48,9 +48,9 @@ impl ActiveTurn<'_> {
             stop,
             ..
         } = reply;
-        let heard = match usage {
-            Some(usage) => heard.and(self.record_usage(usage).await),
-            None => heard,
+        let received = match usage {
+            Some(usage) => received.and(self.record_usage(usage).await),
+            None => received,
         };
         let state = self.state;
         let message = ModelMessage::Assistant {
@@ -59,11 +59,11 @@ impl ActiveTurn<'_> {
             calls: calls.clone(),
             sealed,
         };
-        let kept = state.add_message(conversation, message).await;
+        let stored = state.add_message(conversation, message).await;
         if let Some(usage) = usage {
             conversation.record_usage(usage);
         }
-        let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
+        let mut ended = match (received.and(stored.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
             // After any other reason the calls may be incomplete.
             (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
@@ -86,11 +86,11 @@ impl ActiveTurn<'_> {
             }
         }
         let ended = ended.unwrap_or(Ok(None));
-        let told = written.end(&DraftInterruption::of(&ended)).await;
-        ended.and_then(|reason| told.map(|()| reason))
+        let drafts_ended = written.end(&DraftInterruption::of(&ended)).await;
+        ended.and_then(|reason| drafts_ended.map(|()| reason))
     }
 
-    /// Adds the usage of a round to the cost, and reports it if the size of the context window is known.
+    /// Adds the usage of a round to the cost. Also reports it to the client if the size of the context window is known.
     async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
         self.add_cost(usage).await?;
         match self.model().context_window() {
@@ -99,7 +99,8 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Streams the model's response to the client. `reply` holds what has arrived so far, even after an error.
+    /// Streams the model's response to the client. `reply` holds what has arrived so far, even if this returns an
+    /// error.
     async fn receive_reply(
         &self,
         conversation: &Conversation,

@@ -1,4 +1,4 @@
-//! Steering messages of a turn.
+//! Steering: messages from the user during a turn.
 
 use acp::v1::ContentBlock;
 
@@ -8,7 +8,7 @@ use crate::context::conversation::Conversation;
 use crate::model::message::ModelMessage;
 use crate::session::steering::Steering;
 
-/// A guard that closes the steering queue when dropped, and so also when the turn is dropped.
+/// Closes the steering queue when dropped. So the queue is closed even if the turn is dropped.
 pub(super) struct SteeringGuard<'a>(&'a Steering);
 
 impl Drop for SteeringGuard<'_> {
@@ -39,12 +39,13 @@ impl ActiveTurn<'_> {
         conversation: &mut Conversation,
     ) -> acp::Result<bool> {
         let messages = self.state.steering.take_or_close();
-        let heard = !messages.is_empty();
+        let has_messages = !messages.is_empty();
         self.add_messages(conversation, messages).await?;
-        Ok(heard)
+        Ok(has_messages)
     }
 
-    /// Closes the queue. Adds the queued messages to the conversation, because the client was told they were accepted.
+    /// Closes the queue. Adds the remaining messages to the conversation, because the client was told that they were
+    /// accepted.
     pub(super) async fn close_steering(&self, conversation: &mut Conversation) -> acp::Result<()> {
         let messages = self.state.steering.close();
         self.add_messages(conversation, messages).await

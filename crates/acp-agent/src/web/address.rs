@@ -1,9 +1,9 @@
-//! The distinction between public IP addresses and those of this machine or its network.
+//! Distinguishes public IP addresses from those of this machine and its networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns `true` if the address is on the public internet, and not on this machine, in a private or local network, or
-/// reserved. Follows IANA's registries of special-purpose addresses.
+/// Returns `true` if the address is on the public internet. Returns `false` if it is on this machine, in a private or
+/// local network, or reserved, according to IANA's registries of special-purpose addresses.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -13,7 +13,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     // The networks, each with the number of bits in its prefix.
-    const SPECIAL: [([u8; 4], u32); 16] = [
+    const SPECIAL_NETWORKS: [([u8; 4], u32); 16] = [
         ([0, 0, 0, 0], 8),
         ([10, 0, 0, 0], 8),
         // Shared by a provider and its customers. Many private cloud networks use it too.
@@ -41,7 +41,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         let shift = 32 - count;
         bits >> shift == u32::from_be_bytes(*network) >> shift
     };
-    !SPECIAL.iter().any(within)
+    !SPECIAL_NETWORKS.iter().any(within)
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {

@@ -1,4 +1,4 @@
-//! A fetched document.
+//! A document from the web.
 
 use reqwest::StatusCode;
 
@@ -6,9 +6,9 @@ use reqwest::StatusCode;
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) status: StatusCode,
-    /// The media type in lower case, without parameters. Empty if the server gave none.
+    /// The media type from the server, in lowercase and without parameters. Empty if the server sent none.
     pub(crate) media_type: String,
-    /// The charset that the server gave.
+    /// The character encoding named by the server, if any.
     pub(crate) charset: Option<String>,
     pub(crate) body: Vec<u8>,
 }

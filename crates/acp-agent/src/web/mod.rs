@@ -1,4 +1,4 @@
-//! Fetching one document from a URL. The caller can check the address before anything is sent.
+//! Fetches a document from a URL. The caller can check the address before anything is sent.
 
 mod address;
 pub(crate) mod document;
@@ -15,28 +15,28 @@ use crate::causes::chain;
 use crate::web::document::Document;
 
 /// The maximum size of a document, in bytes.
-const MOST: usize = 4 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The time limit for connecting.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// The timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A URL to fetch, with the addresses of its host.
 #[derive(Debug, Clone)]
 pub(crate) struct FetchTarget {
     pub(crate) url: Url,
     host: String,
-    /// The IP addresses of the host. Empty if a proxy resolves the name.
+    /// The IP addresses of the host. Empty if a proxy resolves the host's name.
     addresses: Vec<IpAddr>,
     proxy: Option<Proxy>,
 }
 
-/// The configured proxies.
+/// The proxies from the environment.
 pub(crate) struct Proxies(Matcher);
 
 /// A proxy.
 #[derive(Debug, Clone)]
 struct Proxy {
-    /// The URL, without user name and password.
+    /// The URL of the proxy, without user name and password.
     address: String,
     /// The `Proxy-Authorization` header, if the proxy needs one.
     authorization: Option<HeaderValue>,
@@ -45,22 +45,22 @@ struct Proxy {
 /// Why a target may be in a private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrivateAddress {
-    /// How the target is reached, to show after its name.
+    /// How the target is reached, for display after its name.
     pub(crate) access: String,
-    /// The whole sentence, for the user.
+    /// The reason: a sentence for the user.
     pub(crate) why: String,
 }
 
 /// The response of a server.
 #[derive(Debug)]
 pub(crate) enum FetchResponse {
-    /// The document is at another URL.
+    /// A redirect to this URL.
     Redirect(Url),
     Document(Document),
 }
 
 impl FetchTarget {
-    /// Resolves the host of a URL, or finds the proxy that does. Sends nothing except DNS queries.
+    /// Resolves the host of a URL, or finds the proxy that will. Sends nothing except DNS queries.
     ///
     /// # Errors
     /// The URL cannot be fetched, or its host has no address. The text says which.
@@ -111,12 +111,12 @@ impl FetchTarget {
         &self.host
     }
 
-    /// Returns scheme, host and port.
+    /// Returns the scheme, host and port.
     pub(crate) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
-    /// Returns why the target may be in a private network, if it may.
+    /// Returns why the target may be in a private network, or `None` if it is public.
     pub(crate) fn private_address(&self) -> Option<PrivateAddress> {
         let host = &self.host;
         if let (Some(proxy), true) = (&self.proxy, self.addresses.is_empty()) {
@@ -141,7 +141,7 @@ impl FetchTarget {
         })
     }
 
-    /// Fetches the document from the resolved addresses and no others, or through the proxy.
+    /// Fetches the document, either from exactly the addresses that were resolved or through the proxy.
     ///
     /// # Errors
     /// The text says what failed, for the user.
@@ -160,7 +160,7 @@ impl FetchTarget {
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)
-            .connect_timeout(CONNECTING);
+            .connect_timeout(CONNECT_TIMEOUT);
         client = match &self.proxy {
             Some(proxy) => client.proxy(proxy.to_reqwest()?),
             None => client.resolve_to_addrs(&self.host, &pinned),
@@ -198,13 +198,13 @@ impl FetchTarget {
 }
 
 impl Proxies {
-    /// Returns the proxies that the environment sets: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper
-    /// or lower case.
+    /// Returns the proxies set in the environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or
+    /// lower case.
     pub(crate) fn of_environment() -> Self {
         Self(Matcher::from_env())
     }
 
-    /// Returns the proxy for a URL.
+    /// Returns the proxy for a URL, or `None` for a direct connection.
     ///
     /// # Errors
     /// The proxy is not supported.
@@ -239,25 +239,32 @@ impl Proxy {
 
 async fn read_document(mut response: Response) -> Result<Document, String> {
     let status = response.status();
-    let said = response.headers().get(CONTENT_TYPE);
-    let said = said.and_then(|said| said.to_str().ok()).unwrap_or_default();
-    let mut parts = said.split(';');
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|content_type| content_type.to_str().ok())
+        .unwrap_or_default();
+    let mut parts = content_type.split(';');
     let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     let charset = parts.find_map(|part| {
         let (name, value) = part.split_once('=')?;
-        let is_it = name.trim().eq_ignore_ascii_case("charset");
-        is_it.then(|| value.trim().trim_matches('"').to_owned())
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"').to_owned())
     });
-    let too_large = || format!("document too large (limit: {} MiB).", MOST >> 20);
+    let too_large = || {
+        format!(
+            "document too large (limit: {} MiB).",
+            MAX_DOCUMENT_BYTES >> 20
+        )
+    };
     if response
         .content_length()
-        .is_some_and(|length| length > MOST as u64)
+        .is_some_and(|length| length > MAX_DOCUMENT_BYTES as u64)
     {
         return Err(too_large());
     }
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|e| chain(&e))? {
-        if body.len() + piece.len() > MOST {
+        if body.len() + piece.len() > MAX_DOCUMENT_BYTES {
             return Err(too_large());
         }
         body.extend_from_slice(&piece);

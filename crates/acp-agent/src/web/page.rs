@@ -1,4 +1,4 @@
-//! Conversion of a fetched document to text that a model can read.
+//! Converts a fetched document to text for a model.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,18 +8,19 @@ use htmd::{HtmlToMarkdown, Node};
 
 use crate::web::document::Document;
 
-/// The maximum number of open elements in a page. The parser's time grows with the square of it.
-const MOST_OPEN: usize = 2000;
+/// The maximum number of elements in a page that are open at the same time. The parser takes quadratic time in this
+/// number.
+const MAX_OPEN_ELEMENTS: usize = 2000;
 
 /// The maximum nesting depth of a page, because the conversion to Markdown is recursive.
-const DEEPEST: usize = 400;
+const MAX_DEPTH: usize = 400;
 
-/// Elements that are not part of a page's content.
-const LEFT_OUT: [&str; 9] = [
+/// HTML elements that are not part of the content of a page.
+const OMITTED_ELEMENTS: [&str; 9] = [
     "head", "script", "style", "noscript", "template", "svg", "iframe", "nav", "footer",
 ];
 
-/// Returns the text of a document. HTML is converted to Markdown. May take a while.
+/// Returns the text of a document. Converts HTML to Markdown. This may take a while.
 ///
 /// # Errors
 /// The document is not text. The error says what it is.
@@ -55,7 +56,7 @@ pub(crate) fn readable(document: &Document) -> Result<String, String> {
 }
 
 fn is_text(media_type: &str) -> bool {
-    const OTHERS: [&str; 12] = [
+    const OTHER_TEXT_TYPES: [&str; 12] = [
         "",
         "json",
         "ld+json",
@@ -72,7 +73,7 @@ fn is_text(media_type: &str) -> bool {
     match media_type.split_once('/') {
         Some(("text", _)) => true,
         Some(("application", rest)) => {
-            OTHERS.contains(&rest)
+            OTHER_TEXT_TYPES.contains(&rest)
                 || rest.ends_with("+json")
                 || rest.ends_with("+xml")
                 || rest.ends_with("+yaml")
@@ -82,7 +83,7 @@ fn is_text(media_type: &str) -> bool {
     }
 }
 
-/// Decodes the body with the encoding that its byte order mark, the server or the page gives, or else as UTF-8.
+/// Decodes the body. The encoding is taken from its byte order mark, the server or the page, and is UTF-8 by default.
 fn decode_text(document: &Document) -> String {
     let body = document.body.as_slice();
     let named = || Encoding::for_label(document.charset.as_deref()?.as_bytes());
@@ -103,11 +104,11 @@ fn decode_text(document: &Document) -> String {
 
 fn to_markdown(html: &str) -> Result<String, String> {
     let too_deep = || Err("the HTML is nested too deeply.".to_owned());
-    if max_open_elements(html) > MOST_OPEN {
+    if max_open_elements(html) > MAX_OPEN_ELEMENTS {
         return too_deep();
     }
     let converter = HtmlToMarkdown::builder()
-        .skip_tags(LEFT_OUT.to_vec())
+        .skip_tags(OMITTED_ELEMENTS.to_vec())
         .build();
     let tree = converter.html_to_tree(html).map_err(|e| e.to_string())?;
     if is_deep(&tree) {
@@ -116,11 +117,11 @@ fn to_markdown(html: &str) -> Result<String, String> {
     Ok(converter.tree_to_markdown(&tree))
 }
 
-/// Estimates the maximum number of elements open at the same time, without a parser. It is rather too high than too
-/// low: an end tag only closes an element with the same name.
+/// Estimates the maximum number of elements that are open at the same time, without a full parser. The estimate is high
+/// rather than low, because an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
     // The end tags of these elements are optional, or they have no content.
-    const ENDED: [&str; 33] = [
+    const IMPLICITLY_ENDED: [&str; 33] = [
         "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
         "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp",
         "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
@@ -135,7 +136,7 @@ fn max_open_elements(html: &str) -> usize {
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
             .unwrap_or(tag.len());
         let name = tag.get(..length).unwrap_or_default().to_ascii_lowercase();
-        if name.is_empty() || ENDED.contains(&name.as_str()) {
+        if name.is_empty() || IMPLICITLY_ENDED.contains(&name.as_str()) {
             continue;
         }
         let count = open.entry(name).or_default();
@@ -152,7 +153,7 @@ fn max_open_elements(html: &str) -> usize {
 fn is_deep(tree: &Rc<Node>) -> bool {
     let mut ahead = vec![(Rc::clone(tree), 0_usize)];
     while let Some((node, depth)) = ahead.pop() {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return true;
         }
         let children = node.children.borrow();
@@ -208,7 +209,7 @@ mod tests {
         let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
         assert!(readable(&document("text/html", None, many)).is_ok());
         // The deepest page allowed, on the smallest stack used.
-        let deep = "<ul><li>".repeat(DEEPEST / 2 - 10) + "bottom";
+        let deep = "<ul><li>".repeat(MAX_DEPTH / 2 - 10) + "bottom";
         assert!(
             readable(&document("text/html", None, deep))
                 .unwrap()

@@ -1,4 +1,4 @@
-//! The agent's own access to the files of a session.
+//! Direct access to the files of a session.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use acp_host::{Files, Roots, Sandbox, SandboxRules};
 
 use super::tree::DirectoryTree;
 
-/// The agent's own access to the files of a session.
+/// Direct access to the files of a session, without the client.
 #[derive(Clone)]
 pub(crate) struct WorkspaceAccess {
     pub(crate) files: Files,
     pub(crate) tree: Arc<DirectoryTree>,
-    /// The sandbox for commands, if there is one.
+    /// The sandbox for commands, or `None` if commands are not sandboxed.
     pub(crate) sandbox: Option<Sandbox>,
 }
 
 impl WorkspaceAccess {
-    /// Opens the access to these roots. The error says why that is not possible. `rules` is for the sandbox, or `None`
-    /// without one.
+    /// Opens direct access to these roots. Fails with the reason if that is not possible. `rules` are for the sandbox,
+    /// or `None` if there is none.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,

@@ -1,4 +1,4 @@
-//! A running command, in a client terminal or as the agent's own process.
+//! A running command, either in a client terminal or as a process of the agent.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,23 +12,26 @@ use acp_host::{HostTerminals, SessionTerminals, TerminalEventKind};
 use tokio::sync::Notify;
 
 use super::tool_failure::ToolFailure;
-use super::{GRACE, Workspace};
+use super::{CANCEL_GRACE, Workspace};
 use crate::client_quirks;
 use crate::permission::permit::Permit;
 use crate::text::{head, tail};
 
-/// The output limit for a client terminal, in bytes. A user wants to scroll back further than a model does.
-const CLIENT_KEEPS: u64 = 256 * 1024;
+/// The output limit of a client terminal, in bytes. It is high because a user may want to scroll back further than a
+/// model.
+const CLIENT_OUTPUT_LIMIT: u64 = 256 * 1024;
 
-/// How many bytes of output the agent keeps of its own process: of the end, and of the start.
-const OWN_KEEPS: u64 = 64 * 1024;
-const BEGINNING: usize = 8 * 1024;
+/// How many bytes of the end of a process's output the agent keeps.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// The maximum number of bytes of output waiting to be shown. A command that prints faster than the client reads is not
-/// slowed down. Instead, the oldest output is dropped.
-const NEWS_KEPT: usize = 256 * 1024;
+/// How many bytes of the start of a process's output the agent keeps.
+const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// A command that was started. Dropping it kills the command.
+/// The maximum amount of output that waits to be shown, in bytes. If a command prints faster than the client reads, it
+/// is not slowed down, and the oldest output is dropped instead.
+const MAX_UNSHOWN_BYTES: usize = 256 * 1024;
+
+/// A command that has been started. Dropping this kills the command.
 pub(crate) enum CommandProcess {
     Client(ClientTerminal),
     Local(LocalProcess),
@@ -36,14 +39,14 @@ pub(crate) enum CommandProcess {
 
 /// A process of the agent.
 pub(crate) struct LocalProcess {
-    /// Used for this process only, so that dropping it kills this process and no other.
+    /// The set of terminals of this process only, so that dropping it kills no other process.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
     events: Arc<ProcessNews>,
 }
 
-/// The events of the agent's own process, for the code that shows them.
+/// The events of the agent's own process, until they are shown.
 #[derive(Default)]
 pub(crate) struct ProcessNews {
     state: Mutex<PrintedOutput>,
@@ -53,12 +56,12 @@ pub(crate) struct ProcessNews {
 #[derive(Default)]
 struct PrintedOutput {
     command: String,
-    /// The output that has not been taken yet, or its end if it is too long.
+    /// The output that has not been taken yet. If it is too long, only its end.
     text: String,
-    /// The number of bytes dropped before that.
+    /// The number of bytes that were dropped before `text`.
     lost_bytes: usize,
     exit: Option<TerminalExitStatus>,
-    /// The start of the output, taken or not.
+    /// The start of the whole output, including output that was taken.
     head: String,
 }
 
@@ -72,11 +75,11 @@ impl ProcessNews {
         match event {
             TerminalEventKind::Started { command, .. } => so_far.command = command,
             TerminalEventKind::Output(text) => {
-                let room = BEGINNING.saturating_sub(so_far.head.len());
+                let room = MAX_HEAD_BYTES.saturating_sub(so_far.head.len());
                 so_far.head.push_str(head(&text, room));
                 so_far.text.push_str(&text);
-                if so_far.text.len() > NEWS_KEPT {
-                    let cut = so_far.text.len() - tail(&so_far.text, NEWS_KEPT).len();
+                if so_far.text.len() > MAX_UNSHOWN_BYTES {
+                    let cut = so_far.text.len() - tail(&so_far.text, MAX_UNSHOWN_BYTES).len();
                     so_far.text.drain(..cut);
                     so_far.lost_bytes += cut;
                 }
@@ -93,7 +96,7 @@ impl ProcessNews {
         self.lock_state().command.clone()
     }
 
-    /// Takes the output since the last call.
+    /// Takes the output that was printed since the last call.
     pub(crate) fn take(&self) -> String {
         let mut so_far = self.lock_state();
         let text = std::mem::take(&mut so_far.text);
@@ -111,16 +114,16 @@ impl ProcessNews {
     }
 }
 
-/// The output of a command, or its end if it is too long.
+/// The output of a command. If it is too long, only its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutput {
     pub(crate) text: String,
-    /// The start of the output. Empty if nothing was truncated or the start is not known.
+    /// The start of the output. Empty if nothing was truncated or the start is unknown.
     pub(crate) head: String,
     pub(crate) is_truncated: bool,
 }
 
-/// The shell, and its option to run a command line.
+/// The shell and its option for running a command line.
 pub(crate) const SHELL: (&str, &str) = if cfg!(windows) {
     ("cmd", "/C")
 } else {
@@ -128,7 +131,7 @@ pub(crate) const SHELL: (&str, &str) = if cfg!(windows) {
 };
 
 impl CommandProcess {
-    /// Starts the command line of the permit in the session's working directory.
+    /// Starts the command line for which the permit was issued, in the session's working directory.
     pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolFailure> {
         workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
@@ -153,7 +156,7 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the events, if this is the agent's own process. A client shows the events of its terminals itself.
+    /// Returns the events, if this is a process of the agent. A client shows the events of its terminals itself.
     pub(crate) fn news(&self) -> Option<&Arc<ProcessNews>> {
         match self {
             Self::Client(_) => None,
@@ -175,7 +178,7 @@ impl CommandProcess {
         }
     }
 
-    /// Waits until the command has printed more.
+    /// Waits until the command has printed something new.
     pub(crate) async fn wait_for_output(&self) {
         match self {
             Self::Client(_) => std::future::pending().await,
@@ -203,7 +206,7 @@ impl CommandProcess {
         })
     }
 
-    /// Kills the command and everything it started, and waits for that. The output remains available.
+    /// Kills the command and everything it started, and waits until they have exited. The output remains available.
     pub(crate) async fn kill(&self) {
         let killed = async {
             match self {
@@ -216,14 +219,14 @@ impl CommandProcess {
             }
         };
         // The terminal is released in any case.
-        match tokio::time::timeout(GRACE, killed).await {
+        match tokio::time::timeout(CANCEL_GRACE, killed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot kill a command"),
             Err(_) => tracing::warn!("a command is still being killed"),
         }
     }
 
-    /// Kills the command and everything it started, waits for that, and releases the terminal.
+    /// Kills the command and everything it started, waits until they have exited, and releases the terminal.
     pub(crate) async fn release(self) {
         let released = async {
             match self {
@@ -239,7 +242,7 @@ impl CommandProcess {
             }
         };
         // A client that does not respond must not block the turn forever.
-        match tokio::time::timeout(GRACE, released).await {
+        match tokio::time::timeout(CANCEL_GRACE, released).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot release a terminal"),
             Err(_) => tracing::warn!("a terminal is still being released"),
@@ -251,14 +254,14 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
     let (shell, option) = SHELL;
     let command = TerminalCommand::new(shell, [option, line])
         .cwd(workspace.turn.cwd())
-        .output_byte_limit(CLIENT_KEEPS);
+        .output_byte_limit(CLIENT_OUTPUT_LIMIT);
     let turn = workspace.turn.clone();
     // Runs in a task, because a terminal whose id arrives after a cancel must still be released.
     let mut creating = tokio::spawn(async move { turn.create_terminal(command).await });
     let created = tokio::select! {
         biased;
         () = workspace.turn.cancelled() => {
-            if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(GRACE, &mut creating).await {
+            if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(CANCEL_GRACE, &mut creating).await {
                 CommandProcess::Client(terminal).release().await;
             }
             return Err(ToolFailure::Stop(acp::Error::Cancelled));
@@ -272,19 +275,19 @@ async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, 
     // Fails with the reason if this process cannot access the session's directory.
     let own = workspace.access()?;
     let news = Arc::<ProcessNews>::default();
-    let told = Arc::clone(&news);
+    let recorder = Arc::clone(&news);
     let mut terminals = HostTerminals::new();
     if let Some(sandbox) = &own.sandbox {
         terminals = terminals.sandboxed(sandbox.clone());
     }
     let session = workspace.turn.id().clone();
     let terminals = terminals.session(workspace.turn.cwd(), move |event| {
-        told.record_event(event.kind)
+        recorder.record_event(event.kind)
     });
     let (shell, option) = SHELL;
     let request = CreateTerminalRequest::new(&session, shell)
         .args(vec![option.to_owned(), line.to_owned()])
-        .output_byte_limit(OWN_KEEPS);
+        .output_byte_limit(MAX_OUTPUT_BYTES);
     let created = terminals.create(&request).await.map_err(acp::Error::Rpc)?;
     Ok(LocalProcess {
         terminals,

@@ -1,11 +1,11 @@
-//! The failure of a tool.
+//! Failures of tools.
 
 use acp::jsonrpc;
 
-/// The failure of a tool.
+/// Why a tool call failed.
 #[derive(Debug)]
 pub(crate) enum ToolFailure {
-    /// The tool call fails for this reason. The turn continues.
+    /// The tool call failed with this message. The turn continues.
     Failed(String),
     /// The file does not exist.
     NotFound(String),
@@ -31,7 +31,7 @@ impl From<acp::Error> for ToolFailure {
     }
 }
 
-/// Returns `true` if the error means that the file does not exist. Clients use different codes for this.
+/// Returns `true` if the error means that a file does not exist. Clients use different error codes for this.
 fn is_missing(error: &jsonrpc::Error) -> bool {
     if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
         return true;
@@ -47,10 +47,10 @@ fn is_missing(error: &jsonrpc::Error) -> bool {
         .as_ref()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let said = format!("{} {data}", error.message).to_lowercase();
+    let error_text = format!("{} {data}", error.message).to_lowercase();
     ["not found", "no such file", "enoent", "does not exist"]
         .iter()
-        .any(|words| said.contains(words))
+        .any(|words| error_text.contains(words))
 }
 
 #[cfg(test)]

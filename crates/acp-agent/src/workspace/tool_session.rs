@@ -7,9 +7,9 @@ use super::access::WorkspaceAccess;
 use crate::mode::Mode;
 use crate::permission::subject::AlwaysSubject;
 
-/// The session that a tool works in.
+/// The interface of a session for the tools that run in it.
 pub(crate) trait ToolSession: Send + Sync {
-    /// Returns the agent's own access to the session's files, or why there is none.
+    /// Returns direct access to the session's files, or the reason why there is none.
     fn access(&self) -> Result<&WorkspaceAccess, &str>;
 
     /// Returns `true` if commands must run in a sandbox.
@@ -19,10 +19,10 @@ pub(crate) trait ToolSession: Send + Sync {
 
     fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>>;
 
-    /// Returns the config options, as the client gets them.
+    /// Returns the session's config options, as the client gets them.
     fn options(&self) -> Vec<SessionConfigOption>;
 
-    /// Returns the remembered answer for `subject` in the session's directories.
+    /// Returns the remembered answer for `subject` that applies in the session's directories.
     fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool>;
 
     fn remember<'a>(

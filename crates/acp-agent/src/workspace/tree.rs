@@ -1,5 +1,5 @@
-//! Listing and walking directories. A directory is opened through the session's [`Roots`], and everything in it through
-//! the directory's handle.
+//! Lists and walks directories. A directory is opened through the session's [`Roots`], and its contents through the
+//! directory's handle.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,10 +13,11 @@ use cap_std::fs::{Dir, File};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
 
-/// The maximum size of a file with ignore rules, in bytes. A larger one is ignored.
-const MAX_RULES: u64 = 1024 * 1024;
+/// The maximum size of a file with ignore rules, in bytes. A larger file is skipped.
+const MAX_RULES_FILE_SIZE: u64 = 1024 * 1024;
 
-/// Tells threads whether their result is still wanted. Dropping it cancels its clones for threads.
+/// A flag that tells threads that their result is no longer needed. Dropping it sets the flag for its clones in
+/// threads.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
     is_cancelled: Arc<AtomicBool>,
@@ -35,7 +36,7 @@ impl CancelFlag {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Wraps a reader, which then fails once the flag is set.
+    /// Wraps a reader in one that fails once the flag is set.
     pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
         struct CancellableReader<'a, R>(&'a CancelFlag, R);
         impl<R: Read> Read for CancellableReader<'_, R> {
@@ -62,7 +63,7 @@ impl Drop for CancelFlag {
 /// The directories of a session.
 pub(crate) struct DirectoryTree(Roots);
 
-/// An entry of a directory.
+/// An entry in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeEntry {
     pub(crate) name: String,
@@ -94,7 +95,8 @@ impl DirectoryTree {
             .map_err(|refusal| self.0.explain(path, &refusal))
     }
 
-    /// Lists a directory: directories first, then by name. The flag is `true` if there are more than `most` entries.
+    /// Lists the entries of a directory: first the directories, then the files, each sorted by name. The flag is `true`
+    /// if there are more than `most` entries.
     pub(crate) fn list(
         &self,
         path: &Path,
@@ -139,8 +141,8 @@ impl DirectoryTree {
         opened.map_err(|refusal| self.0.explain(path, &refusal))
     }
 
-    /// Visits the files under a directory, ordered by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
-    /// file, visits only that. Files that `.gitignore` or `.ignore` match are left out. Hidden files are left out
+    /// Visits the files under a directory, sorted by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
+    /// file, visits only that file. Files that `.gitignore` or `.ignore` match are skipped, and so are hidden files
     /// unless `hidden` is set. Symlinks are not followed.
     pub(crate) fn walk(
         &self,
@@ -211,7 +213,7 @@ impl DirectoryTree {
         Ok(())
     }
 
-    /// Loads the ignore rules of the directories from the root down to this one's parent.
+    /// Loads the ignore rules of the directories from the root down to the parent of this one.
     fn load_parent_rules(&self, path: &Path) -> Result<Option<Arc<IgnoreRules>>, String> {
         let place = self.0.lexical_path(path);
         let place = place.map_err(|refusal| self.0.explain(path, &refusal))?;
@@ -229,14 +231,14 @@ impl DirectoryTree {
     }
 }
 
-/// Whether a walk continues after a file.
+/// Whether a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkStep {
     Continue,
     Stop,
 }
 
-/// The ignore rules of a directory, and those of its parents.
+/// The ignore rules of a directory and of its parents.
 struct IgnoreRules {
     gitignore: Gitignore,
     parent: Option<Arc<IgnoreRules>>,
@@ -257,8 +259,8 @@ impl IgnoreRules {
                 continue;
             };
             let mut text = String::new();
-            let read = file.take(MAX_RULES + 1).read_to_string(&mut text);
-            if !read.is_ok_and(|read| read as u64 <= MAX_RULES) {
+            let read = file.take(MAX_RULES_FILE_SIZE + 1).read_to_string(&mut text);
+            if !read.is_ok_and(|read| read as u64 <= MAX_RULES_FILE_SIZE) {
                 continue;
             }
             for line in text.lines() {

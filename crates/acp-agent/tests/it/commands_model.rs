@@ -163,7 +163,7 @@ async fn the_users_own_commands_are_files() {
     });
     for why in [
         "help.md: `/help` is a built-in command",
-        "bad name.md: command names consist of",
+        "bad name.md: command names must consist of",
         "empty.md: the prompt is missing",
         "huge.md: file larger than",
     ] {

@@ -116,7 +116,7 @@ async fn stop_reasons_and_errors_reach_the_client() {
             .await
             .unwrap_err()
             .to_string()
-            .contains("5 turns")
+            .contains("no turn for prompt 6 (turns in the script: 5)")
     );
 }
 

@@ -1,4 +1,4 @@
-//! The checks that are the same in both versions: the unstable parts as of November 2026.
+//! Checks of the unstable parts of the protocol as of November 2026, which are the same in both versions.
 
 pub(super) mod agent;
 pub(super) mod client;

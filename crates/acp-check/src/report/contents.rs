@@ -1,4 +1,4 @@
-//! The content of a report, whatever its format.
+//! The content of a report, independent of its format.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use acp_rules::{RequirementLevel, Side};
 use crate::outcome::CheckOutcome;
 use crate::verdict::Verdict;
 
-/// A run of the suite.
+/// The results of one run of the suite.
 #[derive(Debug)]
 pub struct CheckReport {
     /// The side that was tested.
@@ -17,13 +17,13 @@ pub struct CheckReport {
     pub program: String,
     /// How long the run took.
     pub took: Duration,
-    /// The versions that the program does not support. Their checks were omitted.
+    /// The versions that the program does not speak, whose checks were omitted.
     pub not_spoken: Vec<SchemaVersion>,
-    /// The outcomes of the checks.
+    /// The outcomes of all checks.
     pub outcomes: Vec<CheckOutcome>,
-    /// Descriptions of what does not match the baseline; empty if there is no baseline.
+    /// Descriptions of all differences from the baseline; empty if there is no baseline.
     pub surprises: Vec<String>,
-    /// The ids of checks that are expected to fail.
+    /// The ids of the checks that are expected to fail.
     pub expected: Vec<String>,
 }
 
@@ -32,13 +32,13 @@ pub struct CheckReport {
 pub struct CheckSummary {
     /// Checks that passed.
     pub passed: usize,
-    /// MUST requirements that are not met.
+    /// Violated MUST requirements.
     pub failed: usize,
-    /// SHOULD and MAY requirements that are not met.
+    /// Violated SHOULD and MAY requirements.
     pub warned: usize,
-    /// Requirements that could not be tested.
+    /// Requirements that were not tested.
     pub skipped: usize,
-    /// Failures of the suite itself.
+    /// Checks that failed because of an error in the suite.
     pub broken: usize,
 }
 
@@ -59,8 +59,8 @@ impl CheckReport {
         summary
     }
 
-    /// Returns `true` if the program has passed: no MUST is violated unexpectedly, the baseline has no stale entries,
-    /// and, if `strict`, no SHOULD is violated either.
+    /// Returns `true` if the program has passed: all failures are expected, the baseline has no stale entries, and, if
+    /// `strict`, all warnings are expected, too.
     #[must_use]
     pub fn passed(&self, strict: bool) -> bool {
         let fails = |outcome: &CheckOutcome| match outcome.verdict {
@@ -81,7 +81,7 @@ impl CheckReport {
         self.expected.contains(&id)
     }
 
-    /// Returns the outcomes by version and page, in order.
+    /// Groups the outcomes by version and page, in order.
     pub(super) fn pages(&self) -> Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> {
         let mut pages: Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> = Vec::new();
         for outcome in &self.outcomes {
@@ -98,7 +98,7 @@ impl CheckReport {
     }
 }
 
-/// Returns the URL of a check's page in the specification. Version 2 has its own pages.
+/// Returns the URL of a page of the specification.
 pub(super) fn address(version: SchemaVersion, page: &str) -> String {
     let base = "https://agentclientprotocol.com/protocol";
     // Checks without a page of their own.
@@ -122,7 +122,8 @@ impl CheckSummary {
             broken,
         } = self;
         let all = passed + failed + warned + skipped + broken;
-        let mut words = format!("{all} checks: {passed} passed, {failed} failed");
+        let s = if all == 1 { "" } else { "s" };
+        let mut words = format!("{all} check{s}: {passed} passed, {failed} failed");
         for (count, what) in [(warned, "warned"), (skipped, "skipped"), (broken, "broken")] {
             if count > 0 {
                 words += &format!(", {count} {what}");

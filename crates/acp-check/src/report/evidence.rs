@@ -1,4 +1,4 @@
-//! The lines of a transcript, made safe to show.
+//! The lines of a transcript, in a form that is safe to print.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use acp_rules::schema::Direction;
 
 use crate::transcript::{Transcript, TranscriptEntry};
 
-/// A line of evidence.
+/// A line of evidence in a report: a message or another event.
 pub(super) struct EvidenceLine {
     /// Seconds since the start of the check.
     pub(super) at: f64,
-    /// `client`, `agent`, or empty for other events.
+    /// The side that sent it: `client` or `agent`. Empty for other events.
     pub(super) from: &'static str,
     pub(super) text: String,
 }
 
-/// Returns the transcript as lines, without terminal control sequences.
+/// Formats a transcript as lines, without terminal control sequences.
 pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
     let lines = transcript.entries().iter().map(|entry| match entry {
         TranscriptEntry::Line {
@@ -44,13 +44,16 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
         },
     });
     let mut lines: Vec<EvidenceLine> = lines.collect();
-    if transcript.left_out() > 0 {
-        lines.push(EvidenceLine {
-            at: 0.0,
-            from: "",
-            text: format!("{} more lines dropped", transcript.left_out()),
-        });
-    }
+    let omitted = match transcript.left_out() {
+        0 => return lines,
+        1 => "… and 1 more line".to_owned(),
+        count => format!("… and {count} more lines"),
+    };
+    lines.push(EvidenceLine {
+        at: 0.0,
+        from: "",
+        text: omitted,
+    });
     lines
 }
 
@@ -65,7 +68,7 @@ pub(super) fn arrow(from: &str) -> &'static str {
     }
 }
 
-/// Removes control characters and characters that change the direction of text.
+/// Removes control characters, and characters that change the direction of text.
 pub(super) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,16 +1,55 @@
 //! The report as a single HTML page.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::contents::{CheckReport, address};
 use super::evidence::lines;
 use crate::check::CheckProcedure;
+use crate::outcome::CheckOutcome;
 use crate::verdict::Verdict;
+
 impl CheckReport {
     /// Formats the report as a single self-contained HTML page.
     #[must_use]
     pub fn to_html(&self) -> String {
         render_html(self)
+    }
+}
+
+/// Renders the outcome of a check, with the messages that prove it.
+fn render_outcome(report: &CheckReport, outcome: &CheckOutcome) -> Markup {
+    html! {
+        @let word = outcome.verdict.as_str();
+        details.(word) id=(outcome.check.id()) data-verdict=(word) {
+            summary {
+                span.verdict { (word) }
+                " "
+                span.number { (match outcome.check.play {
+                    CheckProcedure::Shape(_) => String::new(),
+                    _ => outcome.check.name(),
+                }) }
+                " "
+                span.level { (outcome.check.level) }
+                " "
+                span.requirement { (outcome.check.sentence()) }
+                @if report.is_expected(outcome) { " (expected)" }
+                @if let Some(why) = outcome.verdict.reason() {
+                    span.why { (why) }
+                }
+            }
+            @if matches!(outcome.verdict, Verdict::Pass) {
+                p.took { (format!("{:.3} s", outcome.took.as_secs_f64())) }
+            }
+            ol.evidence {
+                @for line in lines(&outcome.transcript) {
+                    li.(if line.from.is_empty() { "event" } else { line.from }) {
+                        span.at { (format!("{:.3}", line.at)) }
+                        @if !line.from.is_empty() { span.from { (line.from) } }
+                        code { (line.text) }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -60,37 +99,7 @@ fn render_html(report: &CheckReport) -> String {
                         section {
                             h2 { a href=(address(version, page)) { (version) "/" (page) } }
                             @for outcome in outcomes {
-                                @let word = outcome.verdict.as_str();
-                                details.(word) id=(outcome.check.id()) data-verdict=(word) {
-                                    summary {
-                                        span.verdict { (word) }
-                                        " "
-                                        span.number { (match outcome.check.play {
-                                            CheckProcedure::Shape(_) => String::new(),
-                                            _ => outcome.check.name(),
-                                        }) }
-                                        " "
-                                        span.level { (outcome.check.level) }
-                                        " "
-                                        span.requirement { (outcome.check.sentence()) }
-                                        @if report.is_expected(outcome) { " (expected)" }
-                                        @if let Some(why) = outcome.verdict.reason() {
-                                            span.why { (why) }
-                                        }
-                                    }
-                                    @if matches!(outcome.verdict, Verdict::Pass) {
-                                        p.took { (format!("{:.3} s", outcome.took.as_secs_f64())) }
-                                    }
-                                    ol.evidence {
-                                        @for line in lines(&outcome.transcript) {
-                                            li.(if line.from.is_empty() { "event" } else { line.from }) {
-                                                span.at { (format!("{:.3}", line.at)) }
-                                                @if !line.from.is_empty() { span.from { (line.from) } }
-                                                code { (line.text) }
-                                            }
-                                        }
-                                    }
-                                }
+                                (render_outcome(report, outcome))
                             }
                         }
                     }

@@ -6,7 +6,7 @@ use super::contents::{CheckReport, address};
 use super::evidence::{arrow, lines};
 use crate::verdict::Verdict;
 impl CheckReport {
-    /// Formats the report as JUnit XML, which CI services show.
+    /// Formats the report as JUnit XML, a format that CI services display.
     ///
     /// # Errors
     /// It cannot be written as XML.

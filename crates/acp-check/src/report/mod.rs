@@ -1,4 +1,4 @@
-//! Reports of a run: as text, JSON, JUnit XML, or a single HTML page.
+//! Reports on a run: as text, JSON, JUnit XML, or a single HTML page.
 
 mod contents;
 mod evidence;

@@ -8,25 +8,37 @@ use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
 
-/// The limit of evidence lines shown for a failure. The last ones are shown.
-const EVIDENCE: usize = 12;
+/// The maximum number of evidence lines shown for a failure. The last ones are shown.
+const MAX_EVIDENCE_LINES: usize = 12;
 
-/// How many checks must share a reason for it to be listed at the end.
-const COMMON: usize = 5;
+/// How many checks must have the same reason for it to be listed at the end.
+const MIN_COMMON_CHECKS: usize = 5;
 
 /// The maximum length of such a reason, in characters.
-const LONGEST_CAUSE: usize = 200;
+const MAX_CAUSE_LEN: usize = 200;
 
-/// The style of the text.
+/// How the text is formatted.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
     /// Whether to use colors.
     pub color: bool,
-    /// Whether to show all evidence of all checks.
+    /// Whether to show all evidence, also for checks that passed.
     pub verbose: bool,
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
+
+impl TextStyle {
+    /// Returns `words` in a color, if colors are used. `code` is its number in an SGR escape sequence.
+    fn paint(self, code: &str, words: &str) -> String {
+        if self.color {
+            format!("\u{1b}[{code}m{words}\u{1b}[0m")
+        } else {
+            words.to_owned()
+        }
+    }
+}
+
 impl CheckReport {
     /// Formats the report as text.
     #[must_use]
@@ -38,71 +50,21 @@ impl CheckReport {
 fn render_text(report: &CheckReport, style: TextStyle) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write_all(&mut text, report, style);
+    let _ = write_report(&mut text, report, style);
     text
 }
 
-fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
-    let paint = |code: &str, words: &str| {
-        if style.color {
-            format!("\u{1b}[{code}m{words}\u{1b}[0m")
-        } else {
-            words.to_owned()
-        }
-    };
+fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
+    let paint = |code: &str, words: &str| style.paint(code, words);
     for (version, page, outcomes) in report.pages() {
         writeln!(text, "{}", paint("1", &format!("{version}/{page}")))?;
         for outcome in outcomes {
-            let check = &outcome.check;
-            let (mark, color) = mark(outcome);
-            let mark = paint(color, mark);
-            let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
-                " (expected)"
-            } else {
-                ""
-            };
-            // A shape is named by its sentence.
-            let number = match check.play {
-                CheckProcedure::Shape(_) => String::new(),
-                _ => check.name(),
-            };
-            let level = padded(check.level);
-            let requirement = check.sentence();
-            writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
-            if let Some(why) = outcome.verdict.reason() {
-                let why = paint(color, &harmless(why));
-                writeln!(text, "               {why}")?;
-            }
-            let wrong = matches!(
-                outcome.verdict,
-                Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
-            );
-            if wrong || style.verbose {
-                let lines = lines(&outcome.transcript);
-                let first = if style.verbose {
-                    0
-                } else {
-                    lines.len().saturating_sub(EVIDENCE)
-                };
-                if first > 0 {
-                    writeln!(
-                        text,
-                        "               … {first} earlier lines (show with --verbose)"
-                    )?;
-                }
-                for line in lines.iter().skip(first) {
-                    let room = style.width.saturating_sub(32).max(40);
-                    let said = truncate(&line.text, room);
-                    let at = format!("{:8.3}", line.at);
-                    let line = format!("{at} {}{said}", arrow(line.from));
-                    writeln!(text, "               {}", paint("2", &line))?;
-                }
-            }
+            write_outcome(text, report, outcome, style)?;
         }
         writeln!(text)?;
     }
     for (why, count) in common_causes(report) {
-        let why = truncate(&harmless(why), LONGEST_CAUSE);
+        let why = truncate(&harmless(why), MAX_CAUSE_LEN);
         let line = format!("{count} checks with the same result: {why}");
         writeln!(text, "{}", paint("33", &line))?;
     }
@@ -125,7 +87,65 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
     writeln!(text, "{}", paint(color, &summary.words(report.took)))
 }
 
-/// Returns the reasons that many checks share, and how many do: one fault shows in everything that builds on it.
+/// Writes the outcome of a check. If something is wrong, also writes the messages that prove it.
+fn write_outcome(
+    text: &mut String,
+    report: &CheckReport,
+    outcome: &CheckOutcome,
+    style: TextStyle,
+) -> std::fmt::Result {
+    let paint = |code: &str, words: &str| style.paint(code, words);
+    let check = &outcome.check;
+    let (mark, color) = verdict_mark(outcome);
+    let mark = paint(color, mark);
+    let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
+        " (expected)"
+    } else {
+        ""
+    };
+    // A shape is named by its sentence.
+    let number = match check.play {
+        CheckProcedure::Shape(_) => String::new(),
+        _ => check.name(),
+    };
+    let level = padded(check.level);
+    let requirement = check.sentence();
+    writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
+    if let Some(why) = outcome.verdict.reason() {
+        let why = paint(color, &harmless(why));
+        writeln!(text, "               {why}")?;
+    }
+    let wrong = matches!(
+        outcome.verdict,
+        Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
+    );
+    if wrong || style.verbose {
+        let lines = lines(&outcome.transcript);
+        let first = if style.verbose {
+            0
+        } else {
+            lines.len().saturating_sub(MAX_EVIDENCE_LINES)
+        };
+        if first > 0 {
+            let s = if first == 1 { "" } else { "s" };
+            writeln!(
+                text,
+                "               … {first} earlier line{s} (show with --verbose)"
+            )?;
+        }
+        for line in lines.iter().skip(first) {
+            let room = style.width.saturating_sub(32).max(40);
+            let said = truncate(&line.text, room);
+            let at = format!("{:8.3}", line.at);
+            let line = format!("{at} {}{said}", arrow(line.from));
+            writeln!(text, "               {}", paint("2", &line))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns each reason that many checks share, with the number of checks. Usually one fault breaks everything that
+/// builds on it.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {
@@ -137,12 +157,12 @@ fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
             None => causes.push((why, 1)),
         }
     }
-    causes.retain(|(_, count)| *count >= COMMON);
+    causes.retain(|(_, count)| *count >= MIN_COMMON_CHECKS);
     causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     causes
 }
 
-fn mark(outcome: &CheckOutcome) -> (&'static str, &'static str) {
+fn verdict_mark(outcome: &CheckOutcome) -> (&'static str, &'static str) {
     match outcome.verdict {
         Verdict::Pass => ("✓", "32"),
         Verdict::Fail(_) => ("✗", "31"),

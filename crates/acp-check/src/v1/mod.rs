@@ -1,4 +1,4 @@
-//! The checks of version 1.
+//! Checks for version 1.
 
 pub(super) mod agent;
 pub(super) mod client;

@@ -1,4 +1,4 @@
-//! The checks of version 2.
+//! Checks for version 2.
 
 pub(super) mod agent;
 pub(super) mod client;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use acp_host::Policy;
 use clap::Subcommand;
 
+use super::candidates;
 use super::shared::{ProtocolArg, SandboxArgs};
 
 // The language model. No doc comment: clap would use it as the description of the command.
@@ -61,7 +62,7 @@ pub(crate) struct AgentArgs {
     ///
     /// `none` allows nothing. `reads` allows reading, and what a rule in permissions.toml allows. `ask` and
     /// `all` leave it to the mode and the rules.
-    #[arg(long, value_name = "POLICY", value_parser = super::shared::policy)]
+    #[arg(long, value_name = "POLICY", value_parser = super::shared::policy, add = candidates::policies())]
     pub(crate) allow: Option<Policy>,
 
     /// Let the default in permissions.toml override --allow.
@@ -101,7 +102,7 @@ pub(crate) struct AccountArgs {
     /// Provider: anthropic, openai or gemini.
     ///
     /// The default is the provider of the configured model for login, and all providers for logout.
-    #[arg(value_name = "PROVIDER")]
+    #[arg(value_name = "PROVIDER", add = candidates::providers())]
     pub(crate) provider: Option<String>,
 
     /// Base URL of the server to use the key for, instead of the provider's.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use acp_config::{AgentChoice, AgentEnvironment, AgentSelector, EnvRequest};
 
+use super::candidates;
 use crate::exit::CommandExit;
 use crate::{config, terminal_user};
 
@@ -13,7 +14,7 @@ pub(crate) struct AgentChoiceArgs {
     /// Agent to use, by name.
     ///
     /// List agents with `acp agents`. The default is the configured `default_agent`, or else the bundled agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agents())]
     pub(crate) agent: Option<String>,
 
     /// Command that starts the agent, instead of --agent.
@@ -36,7 +37,7 @@ impl AgentChoiceArgs {
         self.agent.is_some() || !self.agent_command.is_empty()
     }
 
-    /// Returns the chosen agent, for work in `cwd`. If it is a project's agent that is not allowed yet, asks the user.
+    /// Returns the chosen agent, for work in `cwd`. Asks the user about a project's agent that is not allowed yet.
     ///
     /// # Errors
     /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.
@@ -60,22 +61,22 @@ impl AgentChoiceArgs {
 pub(crate) struct EnvArgs {
     /// Give the agent an environment variable.
     ///
-    /// Without VALUE, the variable has its current value. Can be repeated. API keys in the environment are not
-    /// passed on otherwise, except by `acp trace` and `acp bridge`.
+    /// Without VALUE, the variable has its current value. Can be repeated. Otherwise, API keys in
+    /// the environment are not passed on, except by `acp trace` and `acp bridge`.
     ///
-    /// Other users can see the command line: set a secret beforehand and give only its name.
+    /// Command lines are visible to other users. To pass a secret, set the variable beforehand and give only its name.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<EnvRequest>,
 }
 
 impl EnvArgs {
-    /// Returns the environment that the configuration and the command line give an agent.
+    /// Returns the environment for an agent, from the configuration and the command line.
     pub(crate) fn environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read()?;
         Ok(AgentEnvironment::of(&config.environment, &self.env)?)
     }
 
-    /// Returns the environment of this process, with the additions of the command line.
+    /// Returns the environment of this process with the variables of the command line added.
     pub(crate) fn all(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueHint};
 
 use super::shared::ListFormat;
 
@@ -19,7 +19,7 @@ pub(crate) struct AgentsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListAgentsArgs {
     /// Project directory, or a directory in it.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 
     /// Output format.
@@ -47,7 +47,7 @@ pub(crate) struct AllowAgentsArgs {
     pub(crate) yes: bool,
 
     /// Project directory, or a directory in it.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct AllowAgentsArgs {
 #[command(after_long_help = REVOKE_EXAMPLES)]
 pub(crate) struct RevokeAgentsArgs {
     /// Project directory, or a directory in it.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 

@@ -4,6 +4,7 @@ use acp_config::{Background, SessionName};
 use acp_host::Policy;
 
 use super::agent_choice::AgentChoiceArgs;
+use super::candidates;
 use super::shared::{SessionArgs, policy};
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,7 @@ pub(crate) struct ChatArgs {
     /// Continue the session with this name, or start it.
     ///
     /// Names are per agent and directory. The agent must store sessions.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
     /// What the agent may do: ask, reads, all or none.
@@ -39,7 +40,7 @@ pub(crate) struct ChatArgs {
     ///
     /// `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or warn if
     /// sandboxing is not available. --sandbox overrides this.
-    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    #[arg(long, value_name = "POLICY", value_parser = policy, add = candidates::policies())]
     pub(crate) allow: Option<Policy>,
 
     #[command(flatten)]

@@ -13,7 +13,7 @@ Examples:
   acp check client -- acp run --allow all Hello -- {agent}
   acp check agent --list                             # list the checks";
 
-/// The exit codes of both commands, below the examples of each.
+/// Adds the exit codes of both commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(
@@ -21,8 +21,9 @@ macro_rules! with_exit_codes {
             "
 
 Exit codes:
-    0  no MUST fails, apart from those in --baseline
-    1  a MUST fails (with --strict, also a SHOULD), or the baseline is out of date
+    0  no MUST check fails, apart from those in --baseline
+    1  a MUST check fails (with --strict, also a SHOULD check), or the
+       baseline is out of date
     2  invalid command line
     3  the program could not be started, or did not respond
   130  cancelled with Ctrl-C, or terminated by a signal"
@@ -100,7 +101,7 @@ pub(crate) struct CheckCommonArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Also fail for a SHOULD.
+    /// Also fail if a SHOULD requirement is not met.
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -116,7 +117,7 @@ pub(crate) struct CheckCommonArgs {
 
     /// Protocol version to check.
     ///
-    /// `all` are the versions that the program speaks.
+    /// `all` checks every version that the program speaks.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
     pub(crate) protocol: CheckedVersions,
 
@@ -137,7 +138,7 @@ pub(crate) struct CheckAgentArgs {
     #[command(flatten)]
     pub(crate) common: CheckCommonArgs,
 
-    /// Prompt to use where any prompt will do.
+    /// Prompt for checks that work with any prompt.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 

@@ -26,7 +26,7 @@ pub(crate) struct LogoutArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 }
 
-/// The exit codes of both commands, below the examples of each.
+/// Adds the exit codes of both commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

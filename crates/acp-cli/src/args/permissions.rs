@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueHint};
 
 use super::shared::ListFormat;
 
@@ -19,7 +19,7 @@ pub(crate) struct PermissionsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListPermissionsArgs {
     /// Project directory, or a directory in it.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 
     /// Output format.
@@ -51,7 +51,7 @@ pub(crate) struct RevokeArgs {
     pub(crate) all: bool,
 
     /// Project directory, or a directory in it.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 

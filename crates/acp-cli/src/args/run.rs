@@ -8,6 +8,7 @@ use acp_host::Policy;
 use clap::ValueEnum;
 
 use super::agent_choice::AgentChoiceArgs;
+use super::candidates;
 use super::shared::{SessionArgs, policy};
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +40,7 @@ pub(crate) struct RunArgs {
     /// Continue the session with this name, or start it.
     ///
     /// Names are per agent and directory. The agent must store sessions.
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = candidates::session_names())]
     pub(crate) session: Option<SessionName>,
 
     /// Start a new session under the name, even if one exists.
@@ -55,7 +56,7 @@ pub(crate) struct RunArgs {
     ///
     /// If given, `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or
     /// warn if sandboxing is not available; the default does not. --sandbox overrides this.
-    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    #[arg(long, value_name = "POLICY", value_parser = policy, add = candidates::policies())]
     pub(crate) allow: Option<Policy>,
 
     /// Attach a text, image or audio file to the prompt.
@@ -105,8 +106,8 @@ impl RunArgs {
 
 const EXAMPLES_AND_EXIT_CODES: &str = "\
 Examples:
-  acp run \"/read src/main.rs:1-20\"                  # the bundled agent
-  acp run --agent goose \"Why does the build fail?\"  # another agent, by name
+  acp run \"/read src/main.rs:1-20\"                   # the bundled agent
+  acp run --agent goose \"Why does the build fail?\"   # another agent, by name
   acp run \"Why does the build fail?\" -- gemini --acp
   git diff | acp run --format quiet --allow none \"Review this\" > review.md
   acp run --session build \"Fix the build\"           # start or continue a session

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use acp_config::SessionName;
-use clap::Subcommand;
+use clap::{Subcommand, ValueHint};
 
 use super::agent_choice::AgentChoiceArgs;
+use super::candidates;
 use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,7 @@ pub(crate) struct ListSessionsArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// List only the sessions with this working directory.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
 
     /// Also list archived sessions.
@@ -87,7 +88,7 @@ pub(crate) struct NameSessionArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
@@ -101,28 +102,28 @@ pub(crate) struct NameSessionArgs {
 )]
 pub(crate) struct ForgetSessionArgs {
     /// Session name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = candidates::session_names())]
     pub(crate) name: String,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManageSessionArgs {
     /// Session name or id.
-    #[arg(value_name = "NAME|ID")]
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
     pub(crate) session: String,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct ManageSessionArgs {
 )]
 pub(crate) struct RenameSessionArgs {
     /// Session name or id.
-    #[arg(value_name = "NAME|ID")]
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
     pub(crate) session: String,
 
     /// New title.
@@ -147,7 +148,7 @@ pub(crate) struct RenameSessionArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
@@ -162,7 +163,7 @@ pub(crate) struct RenameSessionArgs {
 )]
 pub(crate) struct ExportSessionArgs {
     /// Session name or id.
-    #[arg(value_name = "NAME|ID")]
+    #[arg(value_name = "NAME|ID", add = candidates::session_names())]
     pub(crate) session: String,
 
     /// Write to a file instead of stdout.
@@ -175,11 +176,11 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 }
 
-/// The exit codes of all these commands, below the examples of each.
+/// Adds the exit codes of all these commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(
@@ -187,7 +188,7 @@ macro_rules! with_exit_codes {
             "
 
 Exit codes:
-    0  success; at most 10,000 sessions are listed
+    0  success
     1  the agent returned an error, or the output could not be written
     2  invalid command line, or not supported by the agent
     3  the agent could not be started, exited, or closed the connection
@@ -200,10 +201,10 @@ const EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
   acp sessions                                       # list sessions
-  acp sessions --agent goose --cwd .                 # ... of this directory
+  acp sessions --agent goose --cwd .                 # only those of this directory
   acp sessions rename build \"The new build\"
   acp sessions export build --out build.md
-  acp run --session build \"Fix the build\"           # continue a session"
+  acp run --session build \"Fix the build\"            # continue a session"
 );
 
 const NAME_EXAMPLES: &str = "\

@@ -6,12 +6,13 @@ use std::str::FromStr;
 use acp::v1::McpServer;
 use acp_config::{AgentChoice, paths, read_mcp_file};
 use acp_host::{Policy, SandboxRules};
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 
+use super::candidates;
 use crate::exit::CommandExit;
 
-/// The name of the directory for reverted files, inside the state directory.
-const UNDONE: &str = "undone";
+/// The name of the directory for reverted files, in the state directory.
+const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
 #[derive(Debug, Clone, clap::Args)]
@@ -19,19 +20,19 @@ pub(crate) struct SandboxArgs {
     /// Run agents and commands in a sandbox.
     ///
     /// They can read everything, but write only to a temporary directory of their own and to --writable
-    /// directories. MODE is `workspace` (the default) to let them write to the session's directories, too;
-    /// `read-only` not to, except for the agent's own state if its location is known; or `off`. Append
+    /// directories. With MODE `workspace`, the default, they can also write to the session's directories; with
+    /// `read-only`, to the agent's own state instead, if its location is known. `off` disables the sandbox. Append
     /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
     ///
     /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
-    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace", add = candidates::sandbox_modes())]
     pub(crate) sandbox: Option<SandboxMode>,
 
     /// Allow writing to a directory in the sandbox.
     ///
     /// Needed for agents that store state in the home directory in a location acp does not know. Can be
     /// repeated.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) writable: Vec<PathBuf>,
 
     /// Allow TCP connections to a port in a no-network sandbox.
@@ -44,7 +45,7 @@ pub(crate) struct SandboxArgs {
 /// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// Where writing is allowed, if given.
+    /// Where writing is allowed, unless that is left to the policy.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
@@ -54,7 +55,7 @@ pub(crate) struct SandboxMode {
 pub(crate) enum SandboxWrites {
     /// The session's directories.
     Workspace,
-    /// Not even the session's directories.
+    /// Nowhere, not even in the session's directories.
     ReadOnly,
     /// No sandbox.
     Off,
@@ -93,7 +94,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A TCP port that may be connected to.
+/// A TCP port that may be connected to in a sandbox without network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -110,8 +111,8 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// Returns the rules of the sandbox, or `None` for no sandbox. A given policy of `reads` or `none` implies a
-    /// read-only sandbox, unless `--sandbox` says where writing is allowed.
+    /// Returns the rules of the sandbox, or `None` for no sandbox. A policy of `reads` or `none` implies a read-only
+    /// sandbox, unless `--sandbox` says where writing is allowed.
     ///
     /// # Errors
     /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
@@ -146,7 +147,7 @@ impl SandboxArgs {
         let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
         let mut rules = rules.writable(writable);
         if let Some(state) = paths::state_dir() {
-            rules = rules.undone_directory(state.join(UNDONE));
+            rules = rules.undone_directory(state.join(UNDONE_DIRECTORY));
         }
         if mode.is_some_and(|mode| mode.no_network) {
             let ports = self.reachable.iter().map(|ReachablePort(port)| *port);
@@ -164,13 +165,13 @@ impl SandboxArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 
     /// Session mode to set.
     ///
     /// The default for a new session is the mode that is configured for the agent.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = candidates::modes())]
     pub(crate) mode: Option<String>,
 
     /// Set a config option of the session.
@@ -202,7 +203,7 @@ impl SessionArgs {
         }
     }
 
-    /// Returns the MCP servers of --mcp, and those configured for the agent whose names are not among them.
+    /// Returns the MCP servers from `--mcp`, and those configured for the agent under other names.
     pub(crate) fn servers(
         &self,
         configured: Vec<McpServer>,
@@ -222,7 +223,7 @@ impl SessionArgs {
     }
 }
 
-/// Returns the directory of `--cwd` as an absolute path without symlinks.
+/// Returns `cwd` as an absolute path without symlinks.
 pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
@@ -250,14 +251,14 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
-    /// Returns the version to offer to an agent.
+    /// Returns the protocol version to offer to an agent.
     pub(crate) fn of(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
-    /// Sets the version in the options of a connection.
+    /// Sets the protocol version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()
@@ -288,7 +289,7 @@ mod tests {
             };
             args.rules(policy).unwrap()
         };
-        let kept = paths::state_dir().unwrap().join(UNDONE);
+        let kept = paths::state_dir().unwrap().join(UNDONE_DIRECTORY);
         let workspace = SandboxRules::new().undone_directory(kept);
         let read_only = workspace.clone().read_only();
         for policy in [None, Some(Policy::Ask), Some(Policy::All)] {

@@ -115,13 +115,13 @@ pub(crate) struct TraceFilterArgs {
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     method: Vec<GlobMatcher>,
 
-    /// Restrict to messages, or findings, of this side.
+    /// Restrict to messages from this side, or findings about it.
     #[arg(long, value_name = "SIDE", value_enum)]
     from: Option<SideArg>,
 }
 
 impl TraceFilterArgs {
-    /// Returns `true` if the filters select a message of this side and session with one of these names.
+    /// Returns `true` if the filters select a message from this side, in this session, with one of these names.
     pub(crate) fn wants<'a>(
         &self,
         side: Option<Side>,
@@ -176,7 +176,7 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Also fail for a SHOULD.
+    /// Also fail if a SHOULD rule is broken.
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -187,7 +187,7 @@ pub(crate) struct LintArgs {
     pub(crate) format: LintFormat,
 }
 
-/// How findings are printed.
+/// The output format of `acp trace lint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
     Text,
@@ -274,8 +274,8 @@ Examples:
   acp trace lint today.trace --from agent --strict --format json
 
 Exit codes:
-    0  no MUST is broken
-    1  a MUST is broken (with --strict, also a SHOULD)
+    0  no MUST rule is broken
+    1  a MUST rule is broken (with --strict, also a SHOULD rule)
     2  invalid command line, FILE could not be read, or FILE is not a trace";
 
 const HTML_EXAMPLES: &str = "\

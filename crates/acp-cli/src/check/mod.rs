@@ -20,8 +20,8 @@ use crate::args::check::{
 use crate::exit::CommandExit;
 use crate::signals::Signals;
 
-/// The line width if the width of the terminal is unknown.
-const WIDTH: usize = 120;
+/// The line width to use if the width of the terminal is unknown.
+const DEFAULT_WIDTH: usize = 120;
 
 pub(crate) async fn check(args: CheckArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -173,7 +173,7 @@ async fn run_checks(
     Ok(report_exit(&report, common.strict))
 }
 
-/// Returns the exit for a report.
+/// Returns the exit that corresponds to a report.
 fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
     let broken = report
         .outcomes
@@ -204,7 +204,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
                 && stdout.is_terminal()
                 && std::env::var_os("NO_COLOR").is_none(),
             verbose: common.verbose,
-            width: WIDTH,
+            width: DEFAULT_WIDTH,
         }),
         CheckFormat::Json => format!("{:#}\n", report.to_json()),
         CheckFormat::Junit => report
@@ -225,7 +225,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
     }
 }
 
-/// Returns the checks that `--only` names.
+/// Returns the checks that `--only` selects.
 fn filter_checks(common: &CheckCommonArgs, checks: Vec<Check>) -> Result<Vec<Check>, CommandExit> {
     if common.only.is_empty() {
         return Ok(checks);
@@ -264,7 +264,7 @@ fn list_checks(
     Ok(CommandExit::SUCCESS)
 }
 
-/// The progress line.
+/// The progress of the checks, shown on the terminal.
 struct CheckProgress {
     shown: bool,
     done_count: std::cell::Cell<usize>,
@@ -301,7 +301,7 @@ impl CheckProgress {
 }
 
 impl CheckCommonArgs {
-    /// Returns the versions whose checks are requested.
+    /// Returns the versions to check.
     fn versions(&self) -> Vec<SchemaVersion> {
         match self.protocol {
             CheckedVersions::All => vec![SchemaVersion::V1, SchemaVersion::V2],

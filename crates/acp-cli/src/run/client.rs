@@ -1,4 +1,4 @@
-//! The client side of `acp run`: how it handles the agent's requests.
+//! The client side of `acp run`: handles the agent's requests.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::terminal_user::{self, TerminalUser};
 
 pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
-    /// Present if there is a user to ask.
+    /// The handler of elicitations, if there is a user to ask.
     elicitation: Option<TerminalElicitation>,
 }
 

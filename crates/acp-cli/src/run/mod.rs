@@ -1,4 +1,4 @@
-//! `acp run`: one turn, headless.
+//! `acp run`: runs one turn without a user interface.
 
 mod client;
 mod naming;

@@ -10,18 +10,18 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::start::is_not_found;
 
-/// A session name, and the session that has it.
+/// A session name, and the session that it refers to.
 pub(super) struct SessionNaming {
     names: SessionNames,
     name: SessionName,
-    /// The id of the session that has the name.
+    /// The id of the session with this name, if there is one.
     session_id: Option<String>,
     /// Whether to give the name to a new session (`--new`).
     anew: bool,
 }
 
 impl SessionNaming {
-    /// Returns the name given on the command line, if any.
+    /// Returns the session name given on the command line, if any.
     pub(super) fn from_args(
         args: &RunArgs,
         agent: &AgentChoice,
@@ -55,7 +55,7 @@ impl SessionNaming {
         self.session_id.clone().filter(|_| !self.anew)
     }
 
-    /// Checks that the agent stores its sessions.
+    /// Requires that the agent stores its sessions.
     ///
     /// `why_not` returns the reason why it does not, if that is known.
     pub(super) fn check(

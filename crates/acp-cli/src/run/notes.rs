@@ -1,8 +1,8 @@
-//! Notes shown to the user beside the thread.
+//! Notes for the user that are not part of the thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Notes that are still to be shown to the user beside the thread.
+/// Notes for the user that were not shown yet.
 #[derive(Clone, Default)]
 pub(super) struct RunNotes(Arc<Mutex<Vec<String>>>);
 

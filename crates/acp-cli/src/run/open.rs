@@ -1,4 +1,4 @@
-//! Opening the session: a new one, an existing one, or a named one.
+//! Opens the session: a new one, an existing one, or a named one.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::login;
 use crate::start::StartFailure;
 
 /// How long to wait for the agent to offer an option.
-const OFFERED: Duration = Duration::from_secs(3);
+const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Sets a config option. Some agents learn only after a session is open which values they can offer, such as the models
-/// of a server, so this waits for the option.
+/// Sets a config option, waiting for the agent to offer it. Some agents learn available values, such as the models of a
+/// server, only after the session is open.
 async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> acp::Result<()> {
-    let deadline = Instant::now() + OFFERED;
+    let deadline = Instant::now() + OFFER_TIMEOUT;
     let mut seen = 0;
     loop {
         let error = match session.set_config_option(key, value).await {
@@ -71,8 +71,8 @@ impl RunSetup {
         Ok(session)
     }
 
-    /// Sets the mode and the options. Those configured for the agent apply only to new sessions, where the user has not
-    /// chosen yet. Those of the command line apply to every session.
+    /// Sets the mode and the config options. Values configured for the agent apply only to new sessions, in which the
+    /// user has not chosen others yet; values on the command line always apply.
     async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
         if let Some(mode) = &self.args.session_args.mode {

@@ -10,7 +10,7 @@ use acp_host::{AlwaysEffect, Prompter, question};
 use super::render;
 use crate::terminal_user::{self, TerminalUser};
 
-/// Asks the user at the terminal.
+/// Asks the user for permission on the terminal.
 pub(super) struct TerminalPrompter {
     pub(super) user: Arc<TerminalUser>,
     /// The session's working directory.

@@ -1,4 +1,4 @@
-//! The prompt: its text and the attached files.
+//! The prompt: its text and attached files.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::line_input;
 
-/// Larger files, in bytes, are linked instead of embedded in the prompt.
-const EMBEDDED: u64 = 4 * 1024 * 1024;
+/// The maximum size of a file to embed in the prompt, in bytes. Larger files are linked.
+const MAX_EMBEDDED_SIZE: u64 = 4 * 1024 * 1024;
 
-/// The maximum length of stdin, in bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+/// The maximum length of input on stdin, in bytes.
+const MAX_STDIN_LEN: u64 = 16 * 1024 * 1024;
 
-/// How long a pipe may stay silent before the prompt is sent without it. Scripts often have a stdin that nobody writes
-/// to.
-const SILENCE: Duration = Duration::from_secs(3);
+/// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
+/// that nobody writes to.
+const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Returns the prompt from the arguments, the file or stdin, with piped input appended.
+/// Returns the prompt from the arguments, a file or stdin. Piped input is appended.
 pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
@@ -44,7 +44,7 @@ pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     Ok(text)
 }
 
-/// Reads piped input, if there is any.
+/// Reads all piped input. Returns `None` if there is none.
 fn read_piped() -> Result<Option<String>, CommandExit> {
     if !line_input::is_piped() {
         return Ok(None);
@@ -59,8 +59,8 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
         let _ = read.send(bytes);
     });
     reading.map_err(|e| CommandExit::failed(format!("cannot read stdin: {e}")))?;
-    if begins.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let seconds = SILENCE.as_secs();
+    if begins.recv_timeout(STDIN_TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let seconds = STDIN_TIMEOUT.as_secs();
         eprintln!(
             "acp: no input on stdin after {seconds} s; sending the prompt without it (use `< /dev/null` to avoid waiting)"
         );
@@ -71,22 +71,22 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads stdin to its end. Calls `begun` when the first data, or the end, has arrived.
+/// Reads stdin to its end. Calls `begun` when the first bytes, or the end, have arrived.
 fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);
     begun();
     waited?;
     let mut bytes = Vec::new();
-    stdin.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    stdin.take(MAX_STDIN_LEN + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     let bytes = bytes.map_err(|e| CommandExit::usage(format!("stdin: {e}")))?;
-    if bytes.len() as u64 > LARGEST {
+    if bytes.len() as u64 > MAX_STDIN_LEN {
         let message =
-            format!("stdin: too large (limit: {LARGEST} bytes); pass a file with --attach");
+            format!("stdin: too large (limit: {MAX_STDIN_LEN} bytes); pass a file with --attach");
         return Err(CommandExit::usage(message));
     }
     String::from_utf8(bytes).map_err(|e| {
@@ -95,7 +95,7 @@ fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     })
 }
 
-/// Reads the attached files, before the agent is started.
+/// Reads all files to attach. Called before the agent is started.
 pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, CommandExit> {
     files.iter().map(|file| read_attachment(file)).collect()
 }
@@ -107,10 +107,10 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
             file.display()
         )));
     }
-    Attachment::read(file, EMBEDDED).map_err(attachment_exit)
+    Attachment::read(file, MAX_EMBEDDED_SIZE).map_err(attachment_exit)
 }
 
-/// Builds the prompt from content that the agent accepts.
+/// Builds the content of the prompt, using only types that the agent accepts.
 pub(super) fn content(
     text: &str,
     attachments: &[Attachment],

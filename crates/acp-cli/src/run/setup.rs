@@ -1,4 +1,4 @@
-//! The settings of `acp run`, complete before the agent is started.
+//! The settings of `acp run`, which are complete before the agent is started.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub(super) struct RunSetup {
 }
 
 impl RunSetup {
-    /// Checks the arguments, so that any mistake in them is reported before anything is started.
+    /// Checks the arguments, so that mistakes are reported before anything is started.
     pub(super) fn prepare(args: RunArgs) -> Result<Self, CommandExit> {
         let text = prompt::read(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
@@ -77,9 +77,9 @@ impl RunSetup {
         self.target().spawn_as(&command)
     }
 
-    /// Adds a hint to the message of a failure that the implied sandbox may have caused.
+    /// Adds a hint to the message of a failure that an implied sandbox may have caused.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
-        /// Messages of agents that were not allowed to write.
+        /// Texts in error messages of agents that were not allowed to write.
         const REFUSED: [&str; 6] = [
             "permission denied",
             "eacces",
@@ -100,7 +100,7 @@ impl RunSetup {
         exit
     }
 
-    /// Returns why the bundled agent cannot store sessions, if it is the chosen agent and cannot.
+    /// Returns why the chosen agent cannot store sessions. Returns `None` if it can, or if it is not the bundled agent.
     pub(super) fn storage_problem(&self) -> Option<String> {
         match self.agent.is_bundled() {
             true => crate::agent::storage_problem(),

@@ -22,13 +22,13 @@ use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, SLOW, SLOW_START, StartFailure};
 use crate::terminal_user::TerminalUser;
 
-/// How long an agent may take to end a turn that `--timeout` has cancelled.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long an agent may take to end a turn that was cancelled because of `--timeout`.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an agent must be silent after the response to its turn before the output ends.
-const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
+/// How long the agent must send nothing after the response to the prompt before the output ends.
+const QUIET_TIME: Duration = Duration::from_millis(50);
 
-/// The turn of an agent process.
+/// One turn of an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
     pub(super) renderer: Renderer,
@@ -38,7 +38,7 @@ pub(super) struct AgentTurn<'a> {
 }
 
 impl AgentTurn<'_> {
-    /// Connects, opens the session, and runs the turn to its stop reason.
+    /// Connects, opens the session, and runs the turn until its stop reason.
     pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -115,7 +115,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Runs the turn and shows it.
+    /// Runs the turn and shows its output.
     async fn run_turn(
         &mut self,
         session: &ClientSession,
@@ -149,7 +149,7 @@ impl AgentTurn<'_> {
                         return self.timeout_exit(Some(message));
                     }
                     timed_out = true;
-                    deadline = Some(Instant::now() + LAST_WORDS);
+                    deadline = Some(Instant::now() + CANCEL_TIMEOUT);
                     self.cancel(session).await;
                 }
                 revision = thread.changed(seen) => {
@@ -167,8 +167,7 @@ impl AgentTurn<'_> {
         self.show(&thread);
         if result.is_ok() {
             // Some agents send the response before their last updates.
-            while let Ok(revision) = tokio::time::timeout(AFTERTHOUGHTS, thread.changed(seen)).await
-            {
+            while let Ok(revision) = tokio::time::timeout(QUIET_TIME, thread.changed(seen)).await {
                 seen = revision;
                 self.show(&thread);
             }
@@ -189,7 +188,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Cancels the turn. The agent learns of it first; then its open questions to the user are cancelled.
+    /// Cancels the turn, and then the agent's open questions to the user.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
         self.user.cancel_questions();

@@ -1,4 +1,4 @@
-//! `acp sessions rename`, `archive` and `unarchive`: changes to a session that the agent stores.
+//! `acp sessions rename`, `archive` and `unarchive`: changes to sessions that the agent stores.
 
 use acp::client::AgentConnection;
 use acp::v1::SessionId;
@@ -13,7 +13,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget, is_not_found};
 
-/// A change to a session. Applying it returns the message to print.
+/// A change to a session.
 enum SessionChange {
     Rename(String),
     Archive,

@@ -21,8 +21,8 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
 
-/// The maximum number of sessions listed, and of pages requested.
-const MOST: usize = 10_000;
+/// The maximum number of sessions to list, and of pages to request.
+const MAX_SESSIONS: usize = 10_000;
 
 pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
     let done = match args.command {
@@ -72,7 +72,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the exit for a name that no session has.
+/// Returns the exit for an unknown session name.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
         "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",
@@ -118,7 +118,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     with_agent(target, work).await
 }
 
-/// Prints the sessions page by page.
+/// Prints all sessions, requesting page after page.
 async fn list_pages(
     target: StartTarget<'_>,
     agent: &AgentConnection,
@@ -128,14 +128,14 @@ async fn list_pages(
     screen: &TerminalScreen,
 ) -> Result<(), StartFailure> {
     let mut listed = 0;
-    for _ in 0..MOST {
+    for _ in 0..MAX_SESSIONS {
         let page = match agent.list_sessions(&request).await {
             Err(error) if error.is_auth_required() => {
                 return Err(login::login_required_exit(&target, agent, &error).into());
             }
             page => page?,
         };
-        let fit = page.sessions.get(..MOST - listed);
+        let fit = page.sessions.get(..MAX_SESSIONS - listed);
         let sessions = fit.unwrap_or(&page.sessions);
         listed += sessions.len();
         if !print(render_sessions(sessions, names, format)?.as_bytes()) {
@@ -143,8 +143,8 @@ async fn list_pages(
             return Err(CommandExit::UNREAD.into());
         }
         let next = page.next_cursor;
-        if sessions.len() < page.sessions.len() || (listed == MOST && next.is_some()) {
-            screen.note(&format!("showing the first {MOST} sessions"));
+        if sessions.len() < page.sessions.len() || (listed == MAX_SESSIONS && next.is_some()) {
+            screen.note(&format!("showing the first {MAX_SESSIONS} sessions"));
             return Ok(());
         }
         if next.is_none() {

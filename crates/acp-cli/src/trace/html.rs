@@ -1,4 +1,4 @@
-//! `acp trace html`: a trace as one page.
+//! `acp trace html`: renders a trace as an HTML page.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,9 +8,10 @@ use acp_trace::{LintFinding, PageError, PageFinding, PageSummary, TraceLinter, T
 use crate::args::trace::HtmlArgs;
 use crate::exit::CommandExit;
 use crate::screen;
+use crate::trace::lint::counted;
 
-/// The maximum number of findings on the page. This many already show that a trace is wrong everywhere.
-const FINDINGS: usize = 10_000;
+/// The maximum number of findings to show on the page.
+const MAX_FINDINGS: usize = 10_000;
 
 pub(super) fn html(args: &HtmlArgs) -> CommandExit {
     let reader = match TraceReader::open(&args.file) {
@@ -27,9 +28,11 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
         Ok(page) => {
             let notes = match page.notes {
                 0 => String::new(),
+                1 => "; ignored 1 line that is not a record".to_owned(),
                 notes => format!("; ignored {notes} lines that are not records"),
             };
-            let line = format!("{}: {} records{notes}\n", out.display(), page.records);
+            let records = counted(page.records as u64, "record");
+            let line = format!("{}: {records}{notes}\n", out.display());
             // The page is written, whether or not anyone reads this line.
             screen::print(line.as_bytes());
             CommandExit::SUCCESS
@@ -41,8 +44,8 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
     }
 }
 
-/// Returns the exit for a page that could not be written. A trace that cannot be read to its end exits with the same
-/// code as one that cannot be opened.
+/// Returns the exit for a page that could not be written. If the trace cannot be read to its end, the exit code is the
+/// same as if it cannot be opened.
 fn page_exit(error: &PageError, message: String) -> CommandExit {
     match error {
         PageError::Read(_) => CommandExit::usage(message),
@@ -50,8 +53,8 @@ fn page_exit(error: &PageError, message: String) -> CommandExit {
     }
 }
 
-/// Writes the page to a temporary file first, so that there is never half a page. As with traces, only the user can
-/// read the file.
+/// Writes the page to a temporary file first, so that it is never incomplete. Like a trace, it is readable only by its
+/// owner.
 fn write_file(
     reader: TraceReader<std::io::BufReader<std::fs::File>>,
     findings: &[PageFinding],
@@ -69,8 +72,8 @@ fn write_file(
     Ok(page)
 }
 
-/// Returns the findings of `acp trace lint`. If a trace cannot be read to its end, these are the findings up to there;
-/// the page itself reports the error.
+/// Returns the findings of `acp trace lint`. If the trace cannot be read to its end, returns those up to the error,
+/// which the page reports.
 fn collect_findings(file: &Path) -> Vec<PageFinding> {
     let Ok(reader) = TraceReader::open(file) else {
         return Vec::new();
@@ -78,7 +81,7 @@ fn collect_findings(file: &Path) -> Vec<PageFinding> {
     let mut lint = TraceLinter::new();
     let mut findings = Vec::new();
     let mut add = |problems: Vec<LintFinding>| {
-        let room = FINDINGS - findings.len();
+        let room = MAX_FINDINGS - findings.len();
         findings.extend(problems.into_iter().take(room).map(|problem| PageFinding {
             line: problem.line,
             level: problem.level.to_string(),

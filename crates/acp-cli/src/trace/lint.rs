@@ -13,8 +13,8 @@ use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How much output is collected before it is printed, in bytes.
-const PRINT: usize = 64 * 1024;
+/// How many bytes of output to collect before printing them.
+const PRINT_SIZE: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> CommandExit {
     let of_file =
@@ -24,26 +24,26 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
         Err(e) => return of_file(&e),
     };
     let mut lint = TraceLinter::new();
-    let mut told = LintOutput::new(args);
+    let mut output = LintOutput::new(args);
     for record in reader {
         match record {
-            Ok(record) => told.push_all(lint.check_record(record)),
+            Ok(record) => output.push_all(lint.check_record(record)),
             Err(e) if e.is_line_error() => {
                 eprintln!("{}", terminal_text::clean_line(&e.to_string()));
                 lint.skip_line();
             }
             Err(e) => return of_file(&e),
         }
-        if told.out.len() > PRINT && !told.print() {
+        if output.out.len() > PRINT_SIZE && !output.print() {
             return CommandExit::UNREAD;
         }
     }
-    told.push_all(lint.end());
-    told.push_totals(lint.messages());
-    if !told.print() {
+    output.push_all(lint.end());
+    output.push_totals(lint.messages());
+    if !output.print() {
         return CommandExit::UNREAD;
     }
-    if told.must > 0 || (args.strict && told.should > 0) {
+    if output.must > 0 || (args.strict && output.should > 0) {
         CommandExit::DIFFERENT
     } else {
         CommandExit::SUCCESS
@@ -131,7 +131,7 @@ impl<'a> LintOutput<'a> {
                 "summary": message.summary,
             })
         });
-        let told = json!({
+        let output = json!({
             "line": problem.line,
             "earlier": problem.earlier,
             "side": problem.side.name(),
@@ -141,7 +141,7 @@ impl<'a> LintOutput<'a> {
             "text": problem.text,
             "message": message,
         });
-        let _ = writeln!(self.out, "{told}");
+        let _ = writeln!(self.out, "{output}");
     }
 
     fn push_totals(&mut self, messages: u64) {
@@ -177,7 +177,7 @@ impl<'a> LintOutput<'a> {
         }
     }
 
-    /// Prints the collected output. Returns `false` if nobody reads it any more.
+    /// Prints the collected output. Returns `false` if stdout was closed by its reader.
     fn print(&mut self) -> bool {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();
@@ -185,8 +185,8 @@ impl<'a> LintOutput<'a> {
     }
 }
 
-/// Returns the count and its noun, singular or plural.
-fn counted(count: u64, what: &str) -> String {
+/// Returns a count with its noun, singular or plural.
+pub(super) fn counted(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),

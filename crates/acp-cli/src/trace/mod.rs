@@ -1,4 +1,4 @@
-//! `acp trace`: records the messages between a client and an agent, and reads the recordings.
+//! `acp trace`: records the messages between a client and an agent, and evaluates traces.
 
 mod html;
 mod lint;

@@ -1,4 +1,4 @@
-//! `acp trace FILE -- COMMAND…`: starts in place of an agent, relays all messages and records them.
+//! `acp trace FILE -- COMMAND…`: takes the place of an agent, relays all messages and records them.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::args::trace::RecordArgs;
 use crate::exit::CommandExit;
 use crate::signals::{ExitSignal, Signals};
 
-/// How long an agent may take to exit after its stdin was closed, and again once it is asked to exit.
+/// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an agent that has closed its stdout may take to exit, so that its exit code can be reported. Also how long
-/// a client may go without reading anything of an exited agent's remaining output.
-const ENDING: Duration = Duration::from_millis(500);
+/// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also,
+/// how long a client may read nothing of an exited agent's remaining output.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
-/// How long the disk may take to write the last records.
-const LAST_WRITES: Duration = Duration::from_secs(10);
+/// How long writing the last records may take.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn record(args: RecordArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -46,7 +46,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
     };
     let exit = relay_messages(&command, &recorder, &mut signals).await;
     // Write the last messages to the file before exiting.
-    let finished = tokio::task::spawn_blocking(move || recorder.finish(LAST_WRITES));
+    let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
     let _ = finished.await;
     exit
 }
@@ -76,9 +76,9 @@ async fn relay_messages(
     let notes = recorder.notes();
     let failed = |message: String| {
         let from = Side::Agent;
-        let told = message.clone();
+        let description = message.clone();
         recorder.notes().event(TraceEvent::Failed { from, message });
-        CommandExit::agent_failed(told)
+        CommandExit::agent_failed(description)
     };
     let stderr = notes.clone();
     let started = AgentProcess::spawn_with(command, move |line| {
@@ -119,11 +119,11 @@ async fn relay_messages(
     exit
 }
 
-/// A direction that has ended, and why.
+/// The side that a relay reads from, and how the relay ended.
 type EndedRelay = (Side, RelayEnd);
 
-/// Relays one direction on its own thread. The program exits without waiting for that thread, which may still be
-/// reading.
+/// Runs a relay for one direction on its own thread. The program exits without waiting for the thread, which may be
+/// blocked in a read.
 fn spawn_relay(
     side: Side,
     relay: Relay,
@@ -139,7 +139,7 @@ fn spawn_relay(
     std::thread::Builder::new().spawn(relay).map(drop)
 }
 
-/// Waits until one side ends the connection, and returns the exit for it.
+/// Waits until one side ends the connection, and returns the exit that reports it.
 async fn wait_first_end(
     process: &AgentProcess,
     ends: &mut mpsc::Receiver<EndedRelay>,
@@ -175,15 +175,15 @@ async fn wait_first_end(
     }
 }
 
-/// Describes how an agent that has closed its stdout ended.
+/// Describes why an agent has closed its stdout.
 async fn agent_end_text(process: &AgentProcess) -> String {
-    match tokio::time::timeout(ENDING, process.wait()).await {
+    match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => "the agent closed the connection".to_owned(),
     }
 }
 
-/// Shuts the agent down: gracefully, or at once on a signal.
+/// Shuts the agent down: gracefully, or immediately on a signal.
 async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Signals) {
     let kindly = async {
         let itself = async {
@@ -204,13 +204,13 @@ async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Si
     notes.event(TraceEvent::Exited { code, signal });
 }
 
-/// Waits until the client has received the last output of the agent, as long as the client reads and the output is
-/// recorded.
+/// Waits until the client has received the agent's last output. Gives up if neither the client nor the recorder makes
+/// progress.
 async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHandle) {
     let mut progress = to_client.progress();
     loop {
         // The channel closes after the second direction ends. The client's direction may keep reading forever.
-        match tokio::time::timeout(ENDING, ends.recv()).await {
+        match tokio::time::timeout(EXIT_WAIT, ends.recv()).await {
             Ok(Some((Side::Client, _))) => {}
             Ok(_) => return,
             Err(_) if to_client.progress() == progress => return,
@@ -219,7 +219,7 @@ async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHa
     }
 }
 
-/// Prints a note about the recording itself. Stderr may be closed.
+/// Prints a note about the recording. Ignores errors, since stderr may be closed.
 fn print_note(what: &str) {
     let _ = writeln!(std::io::stderr(), "acp: {what}");
 }

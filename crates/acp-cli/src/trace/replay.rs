@@ -12,12 +12,13 @@ use crate::args::trace::{ReplayArgs, SideArg};
 use crate::exit::CommandExit;
 use crate::screen;
 use crate::signals::Signals;
+use crate::trace::lint::counted;
 
-/// How long an agent may take to exit once its stdin is closed, and again once it is asked to exit.
+/// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How much of a value is shown, in characters.
-const SHOWN: usize = 100;
+/// The maximum length of a value to show, in characters.
+const MAX_VALUE_LEN: usize = 100;
 
 pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -68,7 +69,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     }
 }
 
-/// Opens the connection to the live side: the client that started this process, or an agent that is started here.
+/// Opens the connection to the live side: the client that started this process, or an agent that this process starts.
 fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport), CommandExit> {
     let Some((program, rest)) = args.agent.split_first() else {
         if args.side == SideArg::Client {
@@ -98,7 +99,7 @@ fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport)
     }
 }
 
-/// Renders the report on the differences.
+/// Renders the report as text.
 fn render_report(report: &ReplayReport) -> String {
     let mut text = String::new();
     for difference in &report.differences {
@@ -120,8 +121,9 @@ fn render_report(report: &ReplayReport) -> String {
     let count = report.differences.len() as u64 + report.omitted;
     let _ = writeln!(
         text,
-        "{} messages matched, {count} differences",
-        report.match_count
+        "{} matched, {}",
+        counted(report.match_count, "message"),
+        counted(count, "difference")
     );
     text
 }
@@ -131,7 +133,7 @@ fn shorten(value: Option<&Value>) -> String {
         return "missing".to_owned();
     };
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_VALUE_LEN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

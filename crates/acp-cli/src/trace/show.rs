@@ -14,29 +14,29 @@ use crate::args::trace::ShowArgs;
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// The polling interval for a trace that is still being recorded. The end of a file cannot be waited for.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often to look for new records in a trace that is still being recorded.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The width of the columns before the summary.
-const BEFORE: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME + 1 + TOOK + 1;
+const PREFIX_WIDTH: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME_WIDTH + 1 + DURATION_WIDTH + 1;
 
 /// The width of the name column.
-const NAME: usize = 26;
+const NAME_WIDTH: usize = 26;
 
 /// The width of the response time column.
-const TOOK: usize = 9;
+const DURATION_WIDTH: usize = 9;
 
-/// The minimum width of a summary beside the other columns. With less space, it goes on a line below them.
-const LEAST: usize = 40;
+/// The minimum width of a summary beside the other columns. If there is less space, it goes below them.
+const MIN_SUMMARY_WIDTH: usize = 40;
 
-/// The maximum number of lines of a summary.
-const LINES: usize = 6;
+/// The maximum number of lines to show of a summary.
+const MAX_SUMMARY_LINES: usize = 6;
 
-/// The maximum width of a summary if lines have no limit, in columns.
-const PLAIN: usize = 2000;
+/// The maximum width of a summary if the line width is not limited, in columns.
+const MAX_SUMMARY_WIDTH: usize = 2000;
 
-/// How much output is collected before it is printed, in bytes.
-const PRINT: usize = 64 * 1024;
+/// How many bytes of output to collect before printing them.
+const PRINT_SIZE: usize = 64 * 1024;
 
 pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     let of_file =
@@ -58,7 +58,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
                 Err(e) if e.is_line_error() => view.push_note(&e.to_string()),
                 Err(e) => return of_file(&e),
             }
-            if !view.print(PRINT) {
+            if !view.print(PRINT_SIZE) {
                 return CommandExit::UNREAD;
             }
         }
@@ -71,7 +71,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
             break;
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             _ = tokio::signal::ctrl_c() => return CommandExit::CANCELLED,
         }
     }
@@ -83,14 +83,14 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     }
 }
 
-/// The output so far.
+/// Collects the output for a trace, and prints it in blocks.
 struct TraceOutput<'a> {
     args: &'a ShowArgs,
     show: EntryBuilder,
     styles: Styles,
-    /// The maximum width of a line, if there is one.
+    /// The maximum width of a line, if limited.
     width: Option<usize>,
-    /// An entry that the next one may be merged into.
+    /// An entry that is not shown yet, because the next one may be merged into it.
     pending_entry: Option<TraceEntry>,
     /// The time of the last entry shown.
     last_time: u64,
@@ -156,7 +156,7 @@ impl<'a> TraceOutput<'a> {
         ) && (entry.is_error || !self.args.errors)
     }
 
-    /// Shows the pending entry.
+    /// Shows the pending entry, if there is one.
     fn flush_entry(&mut self) {
         if let Some(entry) = self.pending_entry.take() {
             self.push_entry(&entry);
@@ -188,21 +188,24 @@ impl<'a> TraceOutput<'a> {
         if let Some(id) = &entry.id {
             let id = truncate_to_width(&terminal_text::clean_line(&id.to_string()), 10);
             let answer = matches!(entry.kind, TraceEntryKind::Response | TraceEntryKind::Error);
-            name = truncate_to_width(&name, NAME - 2 - id.width());
+            name = truncate_to_width(&name, NAME_WIDTH - 2 - id.width());
             name.push_str(if answer { " =" } else { " #" });
             name.push_str(&id);
         } else if entry.records > 1 {
             let times = format!(" ×{}", entry.records);
-            name = truncate_to_width(&name, NAME - times.width());
+            name = truncate_to_width(&name, NAME_WIDTH - times.width());
             name.push_str(&times);
         }
         self.out.push(' ');
         self.push_styled(
             color,
-            &format!("{arrow} {}", pad(&truncate_to_width(&name, NAME), NAME)),
+            &format!(
+                "{arrow} {}",
+                pad(&truncate_to_width(&name, NAME_WIDTH), NAME_WIDTH)
+            ),
         );
         let took = entry.duration_us.map(format_duration).unwrap_or_default();
-        self.out.push_str(&format!(" {took:>TOOK$} "));
+        self.out.push_str(&format!(" {took:>DURATION_WIDTH$} "));
         let mut summary = terminal_text::clean_text(&entry.summary);
         if let Some(session) = entry
             .session
@@ -225,19 +228,19 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Shows a text, truncated to the space for it.
+    /// Shows a summary, truncated to the available space.
     fn push_summary(&mut self, style: Style, text: &str) {
         let Some(width) = self.width else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            self.push_styled(style, &truncate_to_width(&text, PLAIN));
+            self.push_styled(style, &truncate_to_width(&text, MAX_SUMMARY_WIDTH));
             self.out.push('\n');
             return;
         };
-        let beside = width.saturating_sub(BEFORE) >= LEAST;
-        let indent = if beside { BEFORE } else { 4 };
+        let beside = width.saturating_sub(PREFIX_WIDTH) >= MIN_SUMMARY_WIDTH;
+        let indent = if beside { PREFIX_WIDTH } else { 4 };
         let mut lines = wrap(text, width.saturating_sub(indent).max(16));
-        let more = lines.len() > LINES;
-        lines.truncate(LINES);
+        let more = lines.len() > MAX_SUMMARY_LINES;
+        lines.truncate(MAX_SUMMARY_LINES);
         if let (true, Some(last)) = (more, lines.last_mut()) {
             last.pop();
             last.push('…');
@@ -273,7 +276,8 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Prints the collected output if it is longer than `more_than` bytes. Returns `false` if nobody reads it any more.
+    /// Prints the collected output if there are more than `more_than` bytes of it. Returns `false` if stdout was closed
+    /// by its reader.
     fn print(&mut self, more_than: usize) -> bool {
         if self.out.len() <= more_than {
             return true;
@@ -284,7 +288,7 @@ impl<'a> TraceOutput<'a> {
     }
 }
 
-/// Returns the maximum width of lines: that of `COLUMNS`, or of the terminal. `None` means no limit.
+/// Returns the maximum width of lines, from `COLUMNS` or the terminal. `None` means unlimited.
 fn line_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS")
         .ok()
@@ -297,7 +301,7 @@ fn line_width() -> Option<usize> {
     asked.or_else(terminal).filter(|&width| width > 0)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "it is shown with three figures")]
+#[allow(clippy::cast_precision_loss, reason = "only three digits are shown")]
 fn to_seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
@@ -314,7 +318,7 @@ fn format_duration(microseconds: u64) -> String {
     }
 }
 
-/// Truncates a line to the width.
+/// Truncates a line to a width, in columns.
 fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -332,19 +336,19 @@ fn truncate_to_width(text: &str, width: usize) -> String {
     fits
 }
 
-/// Pads a text with spaces to the width.
+/// Pads text with spaces to a width, in columns.
 fn pad(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Wraps a text to the width, and keeps its own line breaks. Stops one line after the maximum that is shown.
+/// Wraps text to a width, preserving its line breaks. Returns at most one line more than will be shown.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {
         let line = line.replace('\t', "    ");
         let mut rest = line.as_str();
-        while lines.len() <= LINES {
+        while lines.len() <= MAX_SUMMARY_LINES {
             let end = fitting_len(rest, width);
             let (fit, behind) = rest.split_at(end);
             lines.push(fit.to_owned());
@@ -353,14 +357,14 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
                 break;
             }
         }
-        if lines.len() > LINES {
+        if lines.len() > MAX_SUMMARY_LINES {
             break;
         }
     }
     lines
 }
 
-/// Returns how many bytes of a line fit, ending at a space if there is one.
+/// Returns how many bytes of a line fit into a width, breaking at a space if possible.
 fn fitting_len(line: &str, width: usize) -> usize {
     let (mut used, mut blank) = (0, None);
     for (at, c) in line.char_indices() {
@@ -377,7 +381,7 @@ fn fitting_len(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// Formats JSON in several lines, without changing its values or the order of its members.
+/// Formats JSON on several lines, without changing its values or the order of its fields.
 fn pretty_print(json: &str) -> String {
     let mut out = String::from("    ");
     let mut depth = 1;
@@ -436,7 +440,7 @@ mod tests {
         assert_eq!(wrap("a\nb\n", 8), ["a", "b"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(truncate_to_width("漢字漢字", 5), "漢字…");
-        assert_eq!(wrap(&"x".repeat(100), 10).len(), LINES + 1);
+        assert_eq!(wrap(&"x".repeat(100), 10).len(), MAX_SUMMARY_LINES + 1);
         assert_eq!(wrap("漢", 1), ["漢"]);
     }
 

@@ -75,7 +75,7 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("requested version 1, got 7"), "{text}");
     assert!(text.contains(r#""protocolVersion":7"#), "{text}");
-    assert!(text.contains("1 checks: 0 passed, 1 failed"), "{text}");
+    assert!(text.contains("1 check: 0 passed, 1 failed"), "{text}");
 
     // What is known does not fail the run.
     let known = home.path().join("known");

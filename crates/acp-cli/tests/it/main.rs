@@ -44,6 +44,7 @@ mod model;
 mod ordinary_user;
 mod permissions;
 mod promises;
+mod registry;
 mod run;
 #[cfg(unix)]
 mod sandbox;
@@ -51,6 +52,8 @@ mod sandbox;
 mod session_names;
 #[cfg(unix)]
 mod sessions;
+#[cfg(target_os = "linux")]
+mod shells;
 #[cfg(unix)]
 mod start;
 #[cfg(target_os = "linux")]

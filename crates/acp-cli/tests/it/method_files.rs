@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use acp::wire::Method;
+use acp::wire::{Method, extensions};
 use acp::{v1, v2};
 
 /// The crates of the library, and those that judge others.
@@ -21,6 +21,7 @@ fn a_method_is_named_in_few_files() {
     let library = sources(&LIBRARY);
     let suite = sources(&SUITE);
     let methods = v1::METHODS.iter().chain(v2::METHODS);
+    let methods = methods.chain(extensions::METHODS);
     let methods: BTreeSet<&str> = methods.map(|method| method.name).collect();
     let mut counts = Vec::new();
     println!("{:<28} library  suite", "method");
@@ -48,7 +49,7 @@ fn a_method_is_named_in_few_files() {
 
 /// The words by which a method is named: on the wire, by its types in either version, and as a function.
 fn words(name: &str) -> Vec<String> {
-    let rows = [v1::method(name), v2::method(name)];
+    let rows = [v1::method(name), v2::method(name), extensions::method(name)];
     let mut words = vec![format!("\"{name}\"")];
     for Method { params, result, .. } in rows.into_iter().flatten() {
         words.push((*params).to_owned());

@@ -294,7 +294,10 @@ fn an_editor_logs_in_by_the_agents_own_program() {
     );
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
     let screen = typed(&project, &line, "(hidden)", "sk-typed\n").ends(0);
-    assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
+    assert!(
+        screen.contains("logged in: API key for Anthropic"),
+        "{screen}"
+    );
     let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
     opens(&mut editor, &project).unwrap();
     project

@@ -15,7 +15,7 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quoted;
 
-/// The selection of an agent on a command line.
+/// Which agent to use, as requested on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
     /// The agent's name.
@@ -28,10 +28,10 @@ pub struct AgentSelector {
     pub protocol: Option<u16>,
 }
 
-/// Asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
+/// A function that asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
-/// A chosen agent.
+/// The agent that was chosen, with the settings for its sessions.
 #[derive(Debug, Clone)]
 pub struct AgentChoice {
     /// The agent's name, if it was chosen by name.
@@ -40,7 +40,7 @@ pub struct AgentChoice {
     pub command: Vec<String>,
     /// The latest protocol version to use.
     pub protocol: u16,
-    /// Whether the protocol version must be given again on the command line to choose the same agent.
+    /// Whether the protocol version must be repeated on the command line to choose the same agent again.
     pub needs_protocol_arg: bool,
     /// The agent's environment.
     pub environment: AgentEnvironment,
@@ -48,11 +48,11 @@ pub struct AgentChoice {
     pub mode: Option<String>,
     /// The config options to set when a session starts, as ids and values.
     pub options: Vec<(String, String)>,
-    /// The MCP servers for the agent's sessions.
+    /// MCP servers for the agent's sessions.
     pub mcp_servers: Vec<McpServer>,
     /// The command that installs the agent, if known.
     pub install: Option<&'static str>,
-    /// A note about the choice for the user.
+    /// A note for the user about the choice.
     pub note: Option<String>,
 }
 
@@ -134,13 +134,13 @@ impl AgentSelector {
             }
             if let Some(mut settings) = project.agents.remove(name) {
                 let command = settings.command.take().unwrap_or_default();
-                let wrong = |what: String| {
+                let config_error = |what: String| {
                     ConfigError::usage(format!(
                         "{}: [agents.{name}]: {what}",
                         project.file.display()
                     ))
                 };
-                let mut chosen = self.to_choice(config, settings, wrong)?;
+                let mut chosen = self.to_choice(config, settings, config_error)?;
                 chosen.name = Some(name.to_owned());
                 chosen.command = command;
                 return Ok(chosen);
@@ -150,7 +150,7 @@ impl AgentSelector {
         Err(unknown_agent_error(name, config, None))
     }
 
-    /// Returns an agent that the user has configured.
+    /// Chooses an agent that the user has configured.
     fn choose_configured(
         &self,
         config: &UserConfig,
@@ -158,29 +158,29 @@ impl AgentSelector {
         mut settings: AgentSettings,
     ) -> Result<AgentChoice, ConfigError> {
         let known = find_well_known(name);
-        let wrong = |what: String| {
+        let config_error = |what: String| {
             let file = UserConfig::display_path();
             ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
         };
-        check_name(name).map_err(wrong)?;
+        check_name(name).map_err(config_error)?;
         let command = match (settings.command.take(), known) {
             (Some(_), Some(known)) if known.name == BUNDLED => {
                 let what = format!("`{BUNDLED}` is bundled and does not accept `command`");
-                return Err(wrong(what));
+                return Err(config_error(what));
             }
             (Some(mut command), _) => {
                 if let Some(program) = command.first_mut() {
-                    *program = settings::program(program, None).map_err(wrong)?;
+                    *program = settings::program(program, None).map_err(config_error)?;
                 }
                 command
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "`command` is missing, and it is not the name of a well-known agent";
-                return Err(wrong(what.to_owned()));
+                let what = "`command` is missing; only well-known agents need no command";
+                return Err(config_error(what.to_owned()));
             }
         };
-        let mut chosen = self.to_choice(config, settings, wrong)?;
+        let mut chosen = self.to_choice(config, settings, config_error)?;
         chosen.install = known
             .filter(|known| command == known.command)
             .map(|known| known.install);
@@ -189,14 +189,15 @@ impl AgentSelector {
         Ok(chosen)
     }
 
-    /// Builds the choice from settings and the command line, without name and command.
+    /// Builds the choice from an agent's settings and the command line. The caller sets the name and the command.
     fn to_choice(
         &self,
         config: &UserConfig,
         settings: AgentSettings,
-        wrong: impl Fn(String) -> ConfigError,
+        config_error: impl Fn(String) -> ConfigError,
     ) -> Result<AgentChoice, ConfigError> {
-        let given = AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &wrong)?;
+        let given =
+            AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &config_error)?;
         let protocol = self.protocol.or(settings.protocol).unwrap_or(1);
         Ok(AgentChoice {
             name: None,
@@ -209,7 +210,7 @@ impl AgentSelector {
             environment: given,
             options: settings.options().collect(),
             mode: settings.mode,
-            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(wrong)?,
+            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(config_error)?,
             install: None,
             note: None,
         })
@@ -223,7 +224,8 @@ impl AgentChoice {
         self.command.is_empty()
     }
 
-    /// Returns the paths of the agent's own state that it must be able to write, and creates missing directories.
+    /// Returns the paths where the agent stores its own state and which it must be able to write. Creates missing
+    /// directories.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
@@ -238,7 +240,7 @@ impl AgentChoice {
 
     /// Returns the key under which the agent's data is stored.
     ///
-    /// For a command, only the program is readable, because the arguments may contain a secret.
+    /// For a command, the key contains only the program in readable form, because the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {
@@ -257,7 +259,7 @@ impl AgentChoice {
         }
     }
 
-    /// Returns a phrase that names the agent in a sentence, such as `the agent gemini`.
+    /// Returns a noun phrase for the agent, such as `the agent gemini`, to use in a sentence.
     #[must_use]
     pub fn title(&self) -> String {
         match (&self.name, self.command.first()) {
@@ -281,7 +283,7 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns the configured default agent, if any, and a note for the user.
+/// Returns the name of the default agent, if one is configured, and a note for the user, if there is one.
 ///
 /// The project's default takes precedence over the user's if the user has allowed the project's agents.
 fn default_agent(
@@ -306,7 +308,7 @@ fn default_agent(
     Ok((users, not_used(why)))
 }
 
-/// Asks the user to allow a project's agents, unless they are already allowed.
+/// Checks that the user has allowed the project's agents. If not, asks the user.
 fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), ConfigError> {
     if project.is_allowed()? {
         return Ok(());
@@ -326,7 +328,8 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     )))
 }
 
-/// Returns the flag ` --cwd DIR` if the current directory is outside the project, otherwise an empty string.
+/// Returns ` --cwd DIR`, for a suggested command, if the current directory is outside the project. Otherwise returns an
+/// empty string.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
@@ -335,7 +338,7 @@ fn cwd_flag(directory: &Path) -> String {
     }
 }
 
-/// Builds the error for an unknown agent name, with a suggestion.
+/// Builds the error for an unknown agent name. Suggests the most similar name, if there is one.
 fn unknown_agent_error(
     name: &str,
     config: &UserConfig,
@@ -355,14 +358,14 @@ fn unknown_agent_error(
     ))
 }
 
-/// Returns the most similar name, if any is similar enough.
+/// Returns the name most similar to `name`, if one is similar enough.
 fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    /// The minimum similarity, from 0 (nothing in common) to 1 (equal).
-    const ALIKE: f64 = 0.75;
+    /// The minimum similarity, from 0 (nothing in common) to 1 (identical).
+    const MIN_SIMILARITY: f64 = 0.75;
     let name = name.to_lowercase();
     let rated = names.map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
     let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(alike, _)| *alike >= ALIKE)
+    best.filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .map(|(_, name)| name)
 }
 

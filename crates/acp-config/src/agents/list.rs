@@ -11,7 +11,7 @@ use crate::config::UserConfig;
 use crate::error::ConfigError;
 use crate::quote::quoted;
 
-/// The place where an agent is configured.
+/// Where an agent is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentOrigin {
     /// The user's configuration.
@@ -40,7 +40,7 @@ impl AgentOrigin {
 pub struct ListedAgent {
     /// The agent's name.
     pub name: String,
-    /// The place where the agent is configured.
+    /// Where the agent is configured.
     pub origin: AgentOrigin,
     /// The agent's title, if known.
     pub title: Option<&'static str>,
@@ -52,7 +52,7 @@ pub struct ListedAgent {
     pub install: Option<&'static str>,
     /// Whether the agent is used when no agent is named.
     pub is_default: bool,
-    /// The reason why the agent cannot be used, if any.
+    /// Why the agent cannot be used, or `None` if it can.
     pub error: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl ListedAgent {
         }
     }
 
-    /// Returns the agent's title and command, how to install it, or why it cannot be used.
+    /// Returns a one-line summary: the agent's title and command, how to install it, or why it cannot be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {
@@ -105,7 +105,7 @@ impl ListedAgent {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
-    /// The user's agents, the project's, and the well-known ones, in this order.
+    /// The agents: first the user's, then the project's, then the well-known ones.
     pub agents: Vec<ListedAgent>,
     /// The project's agents.
     pub project: Option<ProjectAgents>,
@@ -116,7 +116,7 @@ pub struct AgentList {
 }
 
 impl AgentList {
-    /// Lists the agents. Starts nothing and asks no questions.
+    /// Lists the agents. Starts no program and asks no questions.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.
@@ -179,10 +179,17 @@ impl AgentList {
     }
 
     /// Returns the names of the usable agents.
+    #[must_use]
+    pub fn usable_names(self) -> Vec<String> {
+        let usable = self.usable().into_iter();
+        usable.map(|agent| agent.name).collect()
+    }
+
+    /// Returns the usable agents.
     ///
     /// These are the user's own, the project's if they are allowed, and the well-known ones that are installed.
     #[must_use]
-    pub fn usable_names(self) -> Vec<String> {
+    pub fn usable(self) -> Vec<ListedAgent> {
         let usable = |agent: &ListedAgent| {
             agent.error.is_none()
                 && match agent.origin {
@@ -191,12 +198,11 @@ impl AgentList {
                     AgentOrigin::WellKnown => agent.is_installed(),
                 }
         };
-        let agents = self.agents.into_iter().filter(usable);
-        agents.map(|agent| agent.name).collect()
+        self.agents.into_iter().filter(usable).collect()
     }
 }
 
-/// Resolves an agent's name as if it had been given on the command line.
+/// Resolves an agent's name as if it were given on the command line.
 fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
     let known = find_well_known(name);
     let mut listed = ListedAgent {
@@ -224,7 +230,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
     listed
 }
 
-/// Builds the list entry for a project's agent, allowed or not, without starting anything.
+/// Builds the list entry for a project's agent, whether or not the user has allowed it. Starts nothing.
 fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());

@@ -1,7 +1,7 @@
-//! Agents by name: those that the user has configured, those of a project, and well-known ones.
+//! Named agents: those in the user's configuration, those of a project, and well-known ones.
 //!
-//! A name means the user's agent of that name, or else the well-known one, or else the project's. So a project can
-//! never put a program of its own under a name that already has another meaning.
+//! If several agents have the same name, the user's takes precedence, then the well-known one, then the project's. So a
+//! project can never replace an agent that the user knows by that name.
 
 pub(crate) mod choice;
 pub(crate) mod list;

@@ -1,7 +1,7 @@
 //! `.acp/config.toml`: the agents of a project.
 //!
-//! The file comes with whatever was cloned. It is used only if the user has allowed exactly this content, which is
-//! stored as the hash of the file's text.
+//! The file comes with a cloned project. It is used only if the user has allowed exactly these contents, of which the
+//! hash is stored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use crate::paths;
 use crate::quote::quoted;
 use crate::source::{ConfigSource, FILE};
 
-/// The maximum size of the file with the allowed projects, in bytes.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// The maximum size of the file that lists the allowed projects, in bytes.
+const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
 
-/// The maximum number of allowed files. Beyond that, the oldest entry is removed.
-const MOST: usize = 10_000;
+/// The maximum number of allowed configuration files. Adding another removes the oldest one.
+const MAX_ALLOWED_FILES: usize = 10_000;
 
-/// The contents of a project's configuration file: agents and nothing else.
+/// The contents of a project's configuration file. It can define agents, but nothing else.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProjectConfig {
@@ -36,7 +36,7 @@ struct ProjectConfig {
 /// The agents of a project.
 #[derive(Debug)]
 pub struct ProjectAgents {
-    /// The file that configures them.
+    /// The file that defines them.
     pub file: PathBuf,
     /// The directory that contains `.acp`. Paths in the file are relative to it.
     pub directory: PathBuf,
@@ -49,7 +49,7 @@ pub struct ProjectAgents {
 }
 
 impl ProjectAgents {
-    /// Reads the agents of the project that contains `cwd`; returns `None` if it has no configuration file.
+    /// Reads the agents of the project that contains `cwd`. Returns `None` if the project has no configuration file.
     ///
     /// # Errors
     /// Fails if the file is invalid, cannot be read, or is outside the project.
@@ -86,26 +86,26 @@ impl ProjectAgents {
         }))
     }
 
-    /// Returns `true` if the user has allowed the file with exactly this content.
+    /// Returns `true` if the user has allowed this file with exactly these contents.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.
     pub fn is_allowed(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Ok(false);
         };
-        let allowed: AllowedFiles = kept.read()?.unwrap_or_default();
+        let allowed: AllowedFiles = store.read()?.unwrap_or_default();
         let file = self.file.to_string_lossy();
         let is_this = |one: &AllowedFile| one.file == file && one.digest == self.digest;
         Ok(allowed.files.iter().any(is_this))
     }
 
-    /// Records that the user has allowed the file with this content.
+    /// Records that the user allows this file with these contents.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
     pub fn allow(&self) -> Result<(), ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Err(ConfigError::usage(
                 "cannot allow the project's agents: no state directory",
             ));
@@ -120,19 +120,19 @@ impl ProjectAgents {
             allowed.files.retain(|one| one.file != file);
             let digest = self.digest.clone();
             allowed.files.push(AllowedFile { file, digest, at });
-            let beyond = allowed.files.len().saturating_sub(MOST);
+            let beyond = allowed.files.len().saturating_sub(MAX_ALLOWED_FILES);
             allowed.files.drain(..beyond);
             Ok::<_, ConfigError>((allowed, ()))
         };
-        kept.change(change)
+        store.change(change)
     }
 
-    /// Revokes the user's permission; returns `true` if there was one.
+    /// Withdraws the user's approval. Returns `true` if the file was allowed before.
     ///
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
     pub fn revoke(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Ok(false);
         };
         let file = self.file.to_string_lossy();
@@ -143,10 +143,11 @@ impl ProjectAgents {
             let revoked = allowed.files.len() < before;
             Ok::<_, ConfigError>((allowed, revoked))
         };
-        kept.change(change)
+        store.change(change)
     }
 
-    /// Returns the reason why a project's agent with this name is never used, if there is one.
+    /// Returns the agent that takes precedence over a project's agent of this name, as a phrase for an error, or `None`
+    /// if there is none.
     #[must_use]
     pub fn hidden_reason(
         name: &str,
@@ -171,13 +172,13 @@ impl ProjectAgents {
         )
     }
 
-    /// Returns the file's path as it is shown, with nothing omitted.
+    /// Returns the complete path of the file, escaped for display.
     #[must_use]
     pub fn shown_file(&self) -> String {
         literal::literal_line(&paths::display_path(&self.file))
     }
 
-    /// Formats the whole configuration for the user to decide about, as the project wrote it and with nothing omitted.
+    /// Formats the complete configuration as the project wrote it, for the user to review.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -213,7 +214,7 @@ impl ProjectAgents {
     }
 }
 
-/// The files that the user has allowed.
+/// The configuration files that the user has allowed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct AllowedFiles {
     files: Vec<AllowedFile>,
@@ -222,7 +223,7 @@ struct AllowedFiles {
 #[derive(Debug, Serialize, Deserialize)]
 struct AllowedFile {
     file: String,
-    /// The SHA-256 of its text, in hexadecimal.
+    /// The SHA-256 hash of the file's text, in hexadecimal.
     digest: String,
     /// The time when the file was allowed, in seconds since 1970.
     at: u64,
@@ -230,5 +231,5 @@ struct AllowedFile {
 
 fn allowed_files_store() -> Option<StateFile> {
     let file = paths::state_dir()?.join("project-agents.json");
-    Some(StateFile::new(file, MAX_FILE))
+    Some(StateFile::new(file, MAX_FILE_SIZE))
 }

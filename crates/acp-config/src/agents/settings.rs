@@ -9,20 +9,20 @@ use serde::{Deserialize, Deserializer};
 use crate::mcp_servers::McpServerSettings;
 
 /// The maximum length of an agent's name, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The settings of an agent.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentSettings {
-    /// The agent's program and arguments. Optional for a well-known agent.
+    /// The agent's program and arguments. Optional for well-known agents.
     #[serde(default, deserialize_with = "command")]
     pub command: Option<Vec<String>>,
     /// The agent's environment variables, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The names of variables of this process to pass on.
+    /// The names of variables to pass on from this process.
     #[serde(default)]
     pub pass: Vec<String>,
     /// The mode in which the agent's sessions start.
@@ -48,7 +48,7 @@ impl fmt::Debug for AgentSettings {
 }
 
 impl AgentSettings {
-    /// Returns the config options as ids and values, as given on the command line.
+    /// Returns the config options as pairs of id and value, in the form used on the command line.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
@@ -110,25 +110,25 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D:
     }
 }
 
-/// Checks that a name is valid for an agent: a word that can be typed and shown as it is.
+/// Checks that a name is valid for an agent: a word that is easy to type and safe to print.
 ///
 /// # Errors
 /// Fails if the name is invalid. The error says which characters are allowed.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if begins && name.chars().all(plain) && name.len() <= LONGEST_NAME {
+    if begins && name.chars().all(plain) && name.len() <= MAX_NAME_CHARS {
         return Ok(());
     }
     Err(format!(
-        "invalid agent name {name:?}: use at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
+        "invalid agent name {name:?}: use at most {MAX_NAME_CHARS} letters, digits, `-`, `_` and `.`"
     ))
 }
 
-/// Resolves the program so that it is found from any directory.
+/// Resolves the path of a program, so that it can be started from any directory.
 ///
-/// A name is looked up in `PATH`; a path is relative to the user's home directory after `~/`, or else to `base`, if
-/// given.
+/// A name is looked up in `PATH`. A path that starts with `~/` is resolved against the user's home directory, and any
+/// other relative path against `base`, if given.
 ///
 /// # Errors
 /// Fails if the path would mean a different file in each directory.

@@ -1,4 +1,5 @@
-//! The paths of an agent's own state, which it must be able to write even if it may write nothing else.
+//! Where agents store their own state. An agent must be able to write there even if a sandbox forbids writing
+//! elsewhere.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,16 +8,16 @@ use acp_host::Environment;
 
 use crate::paths;
 
-/// A path of an agent's own state, by the conventions of Linux: on other systems nothing is confined.
+/// A path where an agent stores its own state. The paths follow Linux conventions, because there is no sandbox on other
+/// systems.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
     /// A directory in the home directory.
     Home(&'static str),
-    /// A file in the home directory. It is not created if it does not exist: an empty file would be invalid to the
-    /// agent.
+    /// A file in the home directory. A missing file is not created, because agents reject an empty one.
     HomeFile(&'static str),
-    /// The directory that a variable (the first name) specifies, or else a directory in the home directory (the
-    /// second).
+    /// A directory named by an environment variable (the first string), or else a directory in the home directory (the
+    /// second string).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -30,7 +31,7 @@ pub enum AgentStatePath {
 
 use AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 
-/// Returns the state paths of a program that downloads and runs packages, or `None` for any other program.
+/// Returns the state paths of a package runner such as `npx`, or `None` for any other program.
 pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
     Some(match program {
         "npx" | "npm" => &[EnvOrHome("npm_config_cache", ".npm")],
@@ -41,16 +42,16 @@ pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
     })
 }
 
-/// The paths of its own state that an agent may write.
+/// The paths where an agent may write its own state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AgentStatePaths {
-    /// Directories and files that exist.
+    /// The directories and files that exist.
     pub writable: Vec<PathBuf>,
-    /// Notes for the user about paths that the agent may not write.
+    /// Notes for the user about paths that were not made writable.
     pub notes: Vec<String>,
 }
 
-/// Returns the paths of its own state that an agent with this environment may write when it works in `cwd`.
+/// Returns the paths where an agent with this environment may write its own state while it works in `cwd`.
 ///
 /// Missing directories are created, because the agent cannot create them.
 pub(crate) fn prepare<'a>(
@@ -125,7 +126,7 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Returns `true` if write access to this path would include the project or the whole home directory.
+/// Returns `true` if making this path writable would also make the project or the whole home directory writable.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
@@ -135,8 +136,8 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
 
 /// Returns the root of the repository that contains `cwd`.
 ///
-/// A repository that contains the home directory does not count: it stores the user's settings, and is not what the
-/// user works on.
+/// A repository that contains the home directory does not count, because it is where the user keeps settings, not the
+/// project.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
         .ancestors()

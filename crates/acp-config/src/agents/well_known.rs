@@ -1,8 +1,8 @@
 //! Well-known agents: their names, and the commands that start and install them.
 //!
-//! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
-//! documentation, as of November 2026. Nothing here is ever installed or looked up automatically: the commands are
-//! shown to the user.
+//! The list is based on the protocol's registry (`agentclientprotocol/registry`, with a file `agent.json` for each
+//! agent) and on the documentation of the agents, as of November 2026. Nothing is installed or looked up automatically:
+//! the commands are only shown to the user.
 
 use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 use super::state_paths::{self, AgentStatePath};
@@ -12,13 +12,13 @@ use super::state_paths::{self, AgentStatePath};
 pub struct KnownAgent {
     /// The agent's name in this program.
     pub name: &'static str,
-    /// The agent's other names: in the registry, of its program, in other clients.
+    /// The agent's other names: its name in the registry, its program's name, and its names in other clients.
     pub aliases: &'static [&'static str],
     /// The agent's title.
     pub title: &'static str,
     /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs the agent, according to its makers. Its prerequisites are not listed.
+    /// The command that installs the agent, as documented by its makers. It does not install prerequisites.
     pub install: &'static str,
     /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],

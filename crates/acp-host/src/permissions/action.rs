@@ -1,4 +1,4 @@
-//! An agent's actions, as permission rules see them.
+//! Actions of an agent, to which permission rules are applied.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -12,8 +12,8 @@ use super::command::CommandLine;
 use crate::roots::{PathError, Roots};
 use crate::trusted_files::is_ordinary;
 
-/// Environment variables that affect only a command's output, not which command runs.
-const HARMLESS: [&str; 12] = [
+/// Environment variables that affect only the output of a command, not which command runs.
+const HARMLESS_VARIABLES: [&str; 12] = [
     "CI",
     "CLAUDECODE",
     "CLICOLOR",
@@ -28,29 +28,29 @@ const HARMLESS: [&str; 12] = [
     "TZ",
 ];
 
-/// An action of the agent, for [`Permissions::decide`](super::Permissions::decide) to decide on.
+/// An action of an agent, about which [`Permissions::decide`](super::Permissions::decide) decides.
 #[derive(Debug, Clone)]
 pub struct Action {
     /// The kind, as the agent reports it or as the method implies it.
     pub(crate) kind: ToolKind,
-    /// The files that the action works on.
+    /// The files that the action accesses.
     pub(crate) paths: Vec<ActionPath>,
     /// The commands that the action runs.
     pub(crate) commands: Vec<CommandLine>,
-    /// Whether the tool's input contains a command in an unknown form.
+    /// Whether the tool's input contains a command in a form that cannot be parsed.
     pub(crate) has_unreadable_command: bool,
-    /// Whether all commands run under the session's roots, as far as known.
+    /// Whether all commands are known to run under the session's roots.
     pub(crate) is_in_home: bool,
     /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
     /// several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
     /// Whether the action changes files: it has a diff, whatever its kind.
     pub(crate) is_change: bool,
-    /// Whether the tool call has a terminal, and so runs something, whatever its kind.
+    /// Whether the tool call has a terminal and therefore runs something, whatever its kind.
     has_terminal: bool,
 }
 
-/// The keys under which agents put the command in a tool's input.
+/// The keys in a tool's input under which agents put the command.
 const COMMAND_KEYS: [&str; 6] = [
     "command",
     "cmd",
@@ -60,13 +60,13 @@ const COMMAND_KEYS: [&str; 6] = [
     "shell_command",
 ];
 
-/// The keys for the command's arguments, if they are separate.
+/// The keys in a tool's input for arguments that are separate from the command.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
 
-/// The keys for the command's working directory.
+/// The keys in a tool's input for the command's working directory.
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
 
-/// The keys for the files that a tool works on.
+/// The keys in a tool's input for the files that the tool accesses.
 const PATH_KEYS: [&str; 10] = [
     "path",
     "paths",
@@ -80,21 +80,21 @@ const PATH_KEYS: [&str; 10] = [
     "target_file",
 ];
 
-/// A file that an action works on.
+/// A file that an action accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionPath {
-    /// The path as given, made absolute, without `.` and `..`.
+    /// The given path, made absolute, without `.` and `..`.
     pub(crate) given_path: PathBuf,
     /// The path without symlinks. `None` if it is unknown.
     pub(crate) real_path: Option<PathBuf>,
-    /// Whether the file is under the session's roots and no other program runs or trusts it. Checked only for a file
-    /// that an agent is about to change.
+    /// Whether the file is under the session's roots and is not run or trusted by other programs. Checked only for a
+    /// file that the agent is about to change.
     pub(crate) is_ordinary: bool,
 }
 
 impl Action {
-    /// Returns the action of a permission request: the files in the tool call's locations, diffs and input, and the
-    /// commands in its input.
+    /// Returns the action of a permission request: the files in the locations, diffs and input of the tool call, and
+    /// the commands in its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
         let mut action = Self::of_kind(call.kind.clone());
@@ -134,7 +134,7 @@ impl Action {
         action
     }
 
-    /// Adds the commands in a tool's input.
+    /// Adds the commands from a tool's input.
     fn add_commands_of(&mut self, input: &Value) {
         let first = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| input.get(key));
@@ -165,8 +165,8 @@ impl Action {
         self.commands.dedup();
     }
 
-    /// Returns the action of reading (kind `read`) or changing (kind `edit`) a file. A relative path is relative to the
-    /// first root.
+    /// Returns the action of reading (kind `read`) or changing (kind `edit`) a file. A relative path is resolved
+    /// against the first root.
     #[must_use]
     pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
@@ -234,8 +234,8 @@ impl Action {
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
 
-    /// Finds the directory in which the commands run. The default is the first root, and a relative directory is
-    /// relative to it.
+    /// Determines the directory in which the commands run. The default is the first root, and relative directories are
+    /// resolved against it.
     fn find_directory(&mut self, roots: &Roots) {
         let first = roots.paths().next().unwrap_or(Path::new(""));
         let mut at_home = true;
@@ -262,19 +262,19 @@ impl Action {
 }
 
 impl CommandLine {
-    /// Sets the command's environment variables. Keeps only those that could change which command runs.
+    /// Sets the command's environment variables, but only those that could change which command runs.
     fn add_variables(&mut self, variables: Vec<(String, String)>) {
         self.env = variables;
         self.env.retain(|(name, value)| {
             let shows_all = ["PAGER", "GIT_PAGER"].contains(&name.as_str()) && value == "cat";
-            !shows_all && !HARMLESS.contains(&name.as_str())
+            !shows_all && !HARMLESS_VARIABLES.contains(&name.as_str())
         });
         self.env.sort_unstable();
     }
 }
 
-/// Parses the command in a tool's input, with arguments that may be separate. Returns `None` if it is neither a line
-/// nor a list of words.
+/// Parses the command from a tool's input, with arguments that may be separate. Returns `None` if the command is
+/// neither a line nor a list of words.
 fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
@@ -298,7 +298,7 @@ fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine
     }
 }
 
-/// Returns the strings under these keys, whose values may be strings or lists of strings.
+/// Returns the strings under these keys. Each value may be a string or a list of strings.
 fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for value in keys.iter().filter_map(|key| input.get(key)) {
@@ -311,7 +311,7 @@ fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     texts
 }
 
-/// Parses environment variables from an object or from a list as in the protocol. Returns `None` for other forms.
+/// Parses environment variables from an object, or from a list as in the protocol. Returns `None` for any other form.
 fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     match value {
         Value::Object(variables) => variables
@@ -329,13 +329,13 @@ fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// Returns the absolute path. A relative path is relative to the first root.
+/// Makes a path absolute. A relative path is resolved against the first root.
 fn absolute_path(path: &str, roots: &Roots) -> PathBuf {
     let first = roots.paths().next().unwrap_or(Path::new(""));
     first.join(path)
 }
 
-/// Returns both forms of a path. A relative path is relative to the first root.
+/// Returns both forms of a path. A relative path is resolved against the first root.
 fn action_path(path: &str, roots: &Roots) -> ActionPath {
     let path = absolute_path(path, roots);
     ActionPath {

@@ -4,29 +4,29 @@ use acp_wire::v1::ToolKind;
 
 use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 
-/// The effect of an "always" answer (the kinds `allow_always` and `reject_always`) in this program. The agent gets the
-/// answer as well, and may remember it itself.
+/// The effect that an "always" answer (the kinds `allow_always` and `reject_always`) has in this program. The agent
+/// gets the answer too, and may remember it itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlwaysEffect {
-    /// The answer is remembered for the project until the user revokes it: for tool calls of this kind, and exactly for
-    /// each of these commands or files.
+    /// The answer is remembered for the project until the user revokes it. It covers tool calls of this kind with
+    /// exactly one of these commands or files.
     Remembered {
         /// The kind of the tool calls.
         kind: ToolKind,
         /// The commands or files. There is at least one.
         subjects: Vec<RememberedSubject>,
     },
-    /// Nothing is remembered here. The agent may remember it, for as long as it chooses.
+    /// Nothing is remembered here. The agent may remember the answer for as long as it likes.
     LeftToAgent,
     /// Nothing is remembered here, because this rule requires asking each time.
     AskEachTime(DecisionSource),
-    /// Each option's name says its effect: the agent did not ask, and the options are this program's own.
+    /// The options are this program's own, because the agent did not ask. The name of each option says what it does.
     OwnOptions,
 }
 
 impl Permissions {
-    /// Returns the effect of an "always" answer to an agent's request about this action.
+    /// Returns the effect of an "always" answer to a permission request about this action.
     pub(super) fn always(
         &self,
         action: &Action,

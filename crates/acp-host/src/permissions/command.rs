@@ -6,18 +6,18 @@ use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
-/// The maximum length of a line to examine, in bytes.
-const LONGEST: usize = 1024 * 1024;
+/// The maximum length of a line that is examined, in bytes.
+const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// The maximum nesting depth of shells.
-const DEEPEST: usize = 4;
+/// The maximum nesting depth of shell commands.
+const MAX_DEPTH: usize = 4;
 
-/// Shells for which `-c LINE` counts as the line itself.
+/// Shells that can run a line with `-c LINE`, in which case the line itself is examined.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
-/// Directories of the system's own shells. A shell elsewhere may be anything.
+/// The directories of the system's own shells. A shell in any other directory may be a different program.
 #[cfg(unix)]
-const SHELL_PLACES: [&str; 5] = [
+const SHELL_DIRECTORIES: [&str; 5] = [
     "/bin",
     "/usr/bin",
     "/usr/local/bin",
@@ -28,7 +28,7 @@ const SHELL_PLACES: [&str; 5] = [
 /// A command that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// The line as entered in a shell. If the command is a shell that runs a line, that line.
+    /// The line as it would be entered in a shell. If the command is a shell that runs a line, this is that line.
     line: String,
     /// How the line is split into words.
     origin: WordOrigin,
@@ -45,7 +45,7 @@ enum WordOrigin {
     Shell,
     /// By the agent, without a shell. The words are quoted in the line.
     Words,
-    /// By a shell or not at all: whether the line is the path of a program depends on which files exist.
+    /// By a shell or not at all: the line may also be the path of a program, depending on which files exist.
     Ambiguous,
 }
 
@@ -54,8 +54,8 @@ impl CommandLine {
     pub(crate) fn from_line(line: &str) -> Self {
         let mut line = trim_line(line);
         let mut inner;
-        for _ in 0..DEEPEST {
-            let reading = (line.len() <= LONGEST).then(|| shell::read(line));
+        for _ in 0..MAX_DEPTH {
+            let reading = (line.len() <= MAX_LINE_BYTES).then(|| shell::read(line));
             let words = reading.flatten().and_then(|reading| reading.words);
             let Some(script) = words.as_deref().and_then(shell_script) else {
                 break;
@@ -77,8 +77,8 @@ impl CommandLine {
         }
     }
 
-    /// Creates the command that [`SessionTerminals::create`](crate::SessionTerminals::create) runs. A command without
-    /// arguments is run as a shell line if it looks like one.
+    /// Creates the command that [`SessionTerminals::create`](crate::SessionTerminals::create) would run. A command
+    /// without arguments is run as a shell line if it looks like one.
     pub(crate) fn from_terminal_request(command: &str, args: &[String]) -> Self {
         if !args.is_empty() || !program::is_shell_line(command) {
             let words: Vec<&str> = std::iter::once(command)
@@ -105,8 +105,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns `true` if both look the same to the user: the same line, in the same directory, with the same variables.
-    /// Words are quoted in the line, so it does not matter how it is split.
+    /// Returns `true` if the user sees no difference between the two: the line, the directory and the variables are the
+    /// same. Words are quoted in the line, so it does not matter how it is split.
     pub(crate) fn looks_same(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
@@ -116,10 +116,10 @@ impl CommandLine {
         &self.line
     }
 
-    /// Returns the line with a mark before each character that a shell interprets. No wildcard matches marked
-    /// characters. Returns `None` if the line cannot be parsed.
+    /// Returns the line with a mark before each character that a shell interprets. No wildcard in a pattern matches a
+    /// marked character. Returns `None` if the line cannot be parsed.
     pub(super) fn marked(&self) -> Option<String> {
-        if self.line.len() > LONGEST || self.line.contains(shell::MARK) {
+        if self.line.len() > MAX_LINE_BYTES || self.line.contains(shell::MARK) {
             return None;
         }
         match self.origin {
@@ -129,22 +129,22 @@ impl CommandLine {
         }
     }
 
-    /// Returns every part of the line that could be a command, erring on the side of too many. Returns `None` if the
+    /// Returns every part of the line that could be a command. It may return parts that are not. Returns `None` if the
     /// line is too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
-        match self.line.len() > LONGEST {
+        match self.line.len() > MAX_LINE_BYTES {
             true => None,
             false => split_command(&self.line),
         }
     }
 }
 
-/// Trims leading and trailing blanks and line ends, which shells ignore.
+/// Removes leading and trailing blanks and line ends, which shells ignore.
 fn trim_line(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
-/// Returns the line that a shell runs, if the words start a system shell with that line and nothing else.
+/// Returns the line that a shell runs, if the words consist of a system shell, `-c` and that line.
 fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let [program, flags, line] = words else {
         return None;
@@ -160,7 +160,7 @@ fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let name = match program.rsplit_once('/') {
         None => program,
         #[cfg(unix)]
-        Some((place, name)) if SHELL_PLACES.contains(&place) => name,
+        Some((place, name)) if SHELL_DIRECTORIES.contains(&place) => name,
         Some(_) => return None,
     };
     let flags = flags.as_ref().strip_prefix('-')?.strip_suffix('c')?;

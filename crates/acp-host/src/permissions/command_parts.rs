@@ -1,18 +1,18 @@
-//! Splits command lines into the commands that ask and deny rules may match.
+//! Splits command lines into the commands that ask and deny rules can match.
 //!
-//! This errs on the side of finding too much: it may take text for a command that a shell would not run, for example
-//! after `sudo` or in quotes after `bash -c`. The result is never used to allow anything.
+//! The result may contain text that a shell would not run as a command, for example after `sudo` or in quotes after
+//! `bash -c`. It must never be used to allow anything.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::wrappers;
 
-/// The maximum number of parts of a line.
-const MOST_PARTS: usize = 64 * 1024;
+/// The maximum number of parts in a line.
+const MAX_PARTS: usize = 64 * 1024;
 
-/// The maximum size of all parts of a line, in bytes.
-const MOST_TEXT: usize = 64 * 1024 * 1024;
+/// The maximum total size of the parts of a line, in bytes.
+const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 
 /// The placeholder for a blank within a word.
 const INNER_BLANK: &str = "\u{1}";
@@ -23,17 +23,17 @@ pub(super) struct CommandPart {
     text: Arc<str>,
     /// The text with blanks inside words replaced, so that only words are separated by blanks.
     words: Arc<str>,
-    /// The offset in both texts at which the command starts.
+    /// The offset in both strings at which the command starts.
     start: usize,
 }
 
 impl CommandPart {
-    /// Returns the command, its words joined by blanks.
+    /// Returns the command, with its words separated by blanks.
     pub(super) fn text(&self) -> &str {
         self.text.get(self.start..).unwrap_or_default()
     }
 
-    /// Returns the same text, with blanks only between words.
+    /// Returns the command, with blanks inside words replaced, so that blanks only separate words.
     pub(super) fn words(&self) -> &str {
         self.words.get(self.start..).unwrap_or_default()
     }
@@ -52,15 +52,15 @@ struct CommandParts {
     parts: Vec<CommandPart>,
     /// Lines that were already split.
     split_lines: HashSet<String>,
-    /// The total size of the text.
+    /// The total size of the parts, in bytes.
     size: usize,
 }
 
 impl CommandParts {
-    /// Adds to the total size. Returns `None` if a limit is exceeded.
+    /// Adds to the total size. Returns `None` if that exceeds a limit.
     fn add_size(&mut self, size: usize) -> Option<()> {
         self.size += size;
-        (self.size <= MOST_TEXT && self.parts.len() <= MOST_PARTS).then_some(())
+        (self.size <= MAX_TOTAL_BYTES && self.parts.len() <= MAX_PARTS).then_some(())
     }
 
     fn add_parts(
@@ -80,7 +80,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits a line. `is_code` means that a program in the line runs the text that it is given.
+    /// Splits a line. `is_code` means that the line is code for an interpreter.
     fn split_line(&mut self, line: &str, is_code: bool) -> Option<()> {
         let line = line.replace("\\\r\n", "").replace("\\\n", "");
         let line = line.replace("${IFS}", " ").replace("$IFS", " ");
@@ -106,7 +106,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits one command, given as words.
+    /// Splits one command that is already split into words.
     fn split_command_words(&mut self, words: &[String], is_code: bool) -> Option<()> {
         let skipped = words.iter().take_while(|word| is_assignment(word)).count();
         let words = words.get(skipped..).unwrap_or_default();
@@ -177,7 +177,7 @@ impl CommandParts {
     }
 }
 
-/// Returns the offsets at which an option's value may start: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
+/// Returns the offsets at which an option's value may start, as in `--command=VALUE`, `-cVALUE` and `-qcVALUE`.
 fn value_starts(word: &str) -> impl Iterator<Item = usize> {
     let is_option = word.starts_with('-');
     let equals = word.find('=').map(|at| at + 1);
@@ -224,7 +224,7 @@ fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 
-/// Splits a piece of a line into words. The piece may be cut anywhere, even within quotes.
+/// Splits a piece of a line into words. The piece may start or end anywhere, even within quotes.
 fn rough_words(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {
@@ -233,7 +233,7 @@ fn rough_words(piece: &str) -> Vec<String> {
     })
 }
 
-/// Splits a line into commands as a shell does, and drops redirections.
+/// Splits a line into commands as a shell does. Drops redirections.
 fn split_shell_line(line: &str) -> Vec<Vec<String>> {
     let mut splitter = CommandSplitter::default();
     let mut chars = line.chars().peekable();

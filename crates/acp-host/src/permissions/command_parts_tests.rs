@@ -9,7 +9,7 @@ fn is_caught(pattern: &str, line: &str) -> bool {
     parts.iter().any(|part| pattern.matches_to_deny(part))
 }
 
-/// Ways to write `git push`.
+/// Command lines that run `git push`.
 const PUSHES: &[&str] = &[
     "git push",
     "git push origin",
@@ -199,7 +199,7 @@ fn what_is_too_much_to_look_at_is_not_passed_over() {
             .map(|parts| parts.len())
     };
     assert_eq!(parts(&"x".repeat(1024 * 1024 + 1)), None);
-    assert_eq!(parts(&"x;".repeat(MOST_PARTS)), None);
+    assert_eq!(parts(&"x;".repeat(MAX_PARTS)), None);
     assert_eq!(parts(&format!("sudo {}", "x ".repeat(20_000))), None);
     // Still short enough to examine.
     assert!(parts(&format!("sudo rm {}", "file-in-a-directory ".repeat(500))).is_some());

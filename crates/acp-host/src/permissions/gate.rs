@@ -1,4 +1,4 @@
-//! The permission gate for all actions of the agent, whether it requests permission or not.
+//! The permission gate, which every action of an agent passes, whether the agent requests permission or not.
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};
@@ -37,8 +37,8 @@ impl GateQuestion {
         self.rule.is_some()
     }
 
-    /// Uses up a grant that covers the action, and returns `true` if the session has one. `change` is the change to a
-    /// file, if any.
+    /// Uses up a grant of the session that covers the action. Returns `true` if there is one. `change` is the change to
+    /// a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -117,7 +117,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         Ok(outcome)
     }
 
-    /// Decides on an action that the agent takes without asking. Returns the question if the user must decide.
+    /// Decides on an action that the agent takes without asking. Returns a question if the user must decide.
     pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => return Ok(None),
@@ -137,7 +137,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }))
     }
 
-    /// Asks the user the question that [`decide`](Self::decide) returned.
+    /// Asks the user the question from [`decide`](Self::decide).
     pub(crate) async fn ask_person(
         &self,
         session: &HostSession,
@@ -169,11 +169,15 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             Some(_) => None,
         };
         if let Some(name) = for_session.filter(|_| !each_time) {
-            options.push(option(SESSION, name, PermissionOptionKind::AllowAlways));
+            options.push(option(
+                ALLOW_SESSION_OPTION,
+                name,
+                PermissionOptionKind::AllowAlways,
+            ));
         }
         if project {
             options.push(option(
-                PROJECT,
+                ALLOW_PROJECT_OPTION,
                 "Always allow exactly this in this project",
                 PermissionOptionKind::AllowAlways,
             ));
@@ -181,7 +185,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         options.push(option("no", "Reject", PermissionOptionKind::RejectOnce));
         if project {
             options.push(option(
-                NEVER,
+                REJECT_PROJECT_OPTION,
                 "Always reject exactly this in this project",
                 PermissionOptionKind::RejectAlways,
             ));
@@ -191,7 +195,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             .ask(&request, question, &AlwaysEffect::OwnOptions)
             .await;
         match chosen_option(&request, &outcome) {
-            Some(option) if option.option_id.as_str() == SESSION => {
+            Some(option) if option.option_id.as_str() == ALLOW_SESSION_OPTION => {
                 session.grants.lock().add_for_session(&question.action);
                 Ok(())
             }
@@ -258,20 +262,20 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 }
 
-/// The id of the option to allow in the session, in questions of this program's own.
-const SESSION: &str = "session";
+/// The id of our option that allows the action for the session.
+const ALLOW_SESSION_OPTION: &str = "session";
 
-/// The id of the option to always allow in the project.
-const PROJECT: &str = "project";
+/// The id of our option that always allows the action in the project.
+const ALLOW_PROJECT_OPTION: &str = "project";
 
-/// The id of the option to always reject in the project.
-const NEVER: &str = "never";
+/// The id of our option that always rejects the action in the project.
+const REJECT_PROJECT_OPTION: &str = "never";
 
 fn rejected_error() -> Error {
     Error::Rpc(jsonrpc::Error::internal("rejected by the user"))
 }
 
-/// Checks that an answer to the request is unambiguous.
+/// Checks that the request can be answered unambiguously.
 fn check_request(request: &PermissionRequest) -> Result<(), String> {
     let mut options = request.options.iter();
     while let Some(option) = options.next() {
@@ -286,7 +290,7 @@ fn check_request(request: &PermissionRequest) -> Result<(), String> {
     }
 }
 
-/// Returns a short description of a request for the user.
+/// Returns a short description of the request for the user.
 fn describe_request(request: &PermissionRequest) -> String {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
@@ -294,7 +298,7 @@ fn describe_request(request: &PermissionRequest) -> String {
     title.map_or_else(|| call.id.to_string(), Clone::clone)
 }
 
-/// Returns the chosen option.
+/// Returns the option that was chosen.
 fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,

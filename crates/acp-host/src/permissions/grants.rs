@@ -1,8 +1,8 @@
-//! Grants, which cover what an agent does through the client after the user has allowed its tool call.
+//! Grants: actions that the agent may take through the client, because the user has allowed its tool call.
 //!
-//! An agent that asks first then does what it asked for: it was allowed to run `make`, and calls `terminal/create`. A
+//! An agent that has asked for permission then acts: it was allowed to run `make`, and now calls `terminal/create`. A
 //! grant connects the two, so that the user is not asked twice. It covers only what the user was shown, and ends with
-//! its tool call or with the turn. Anything else needs another question.
+//! its tool call or its turn. Anything else requires another question.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -18,27 +18,27 @@ use super::action::Action;
 use super::command::CommandLine;
 
 /// The maximum number of grants in a session. The oldest is dropped first, and the user may be asked again.
-const MOST_GRANTS: usize = 64;
+const MAX_GRANTS: usize = 64;
 
-/// The maximum number of commands that are allowed for a whole session.
-const MOST_COMMANDS: usize = 1024;
+/// The maximum number of commands that can be allowed for a whole session.
+const MAX_COMMANDS: usize = 1024;
 
-/// The maximum number of results to try when a diff's fragments fit into a file in several ways.
-const MOST_RESULTS: usize = 4;
+/// The maximum number of possible results to try when the fragments in a diff match a file in several places.
+const MAX_RESULTS: usize = 4;
 
-/// The keys under which agents put a file's new text in a tool's input.
+/// The keys in a tool's input under which agents put the new text of a file.
 const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_text"];
 
 /// A change that is about to be written to a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileEdit<'a> {
-    /// The current text. `None` if it does not exist or cannot be read.
+    /// The current text. `None` if the file does not exist or cannot be read.
     pub(crate) old: Option<&'a str>,
     /// The new text.
     pub(crate) new: &'a str,
 }
 
-/// The grants of a session, shared by its concurrent actions.
+/// The grants of a session. Its concurrent actions share them.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<SessionGrants>);
 
@@ -61,22 +61,22 @@ pub(super) struct SessionGrants {
     grants: VecDeque<Grant>,
     /// Commands that are allowed for the whole session, with their working directories.
     commands: HashSet<(String, PathBuf)>,
-    /// Whether edits are allowed for the whole session, except of files that other programs run or trust.
+    /// Whether edits are allowed for the whole session, except to files that other programs run or trust.
     allows_edits: bool,
 }
 
-/// The commands and files that one "allow" answer covers.
+/// The commands and files covered by one "allow" answer.
 #[derive(Debug)]
 struct Grant {
     tool_call: ToolCallId,
     scope: GrantScope,
-    /// Commands that may run once each.
+    /// The commands that may run, once each.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
     edits: Vec<GrantedEdit>,
 }
 
-/// The turn in which a question was asked. Its grant applies only in that turn.
+/// The turn in which a question was asked. A grant applies only in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
     /// The number of turns that had ended when the question was asked.
@@ -91,12 +91,12 @@ struct GrantedEdit {
     shown_edit: ShownChange,
 }
 
-/// A change as the user saw it.
+/// A change, as it was shown to the user.
 #[derive(Debug)]
 enum ShownChange {
-    /// The whole new text.
+    /// The complete new text.
     Text(String),
-    /// Diffs, of the whole text or of parts of it. They may be applied together or one after the other.
+    /// Diffs of the whole text or of parts of it. They may be applied together or one after the other.
     Diffs(VecDeque<FileTexts>),
 }
 
@@ -114,14 +114,14 @@ impl SessionGrants {
         self.grants.clear();
     }
 
-    /// Adds a grant for a request that was made in the scope `when`.
+    /// Adds a grant for a request made in the scope `when`.
     pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: GrantScope) {
         if when.ended_turns != self.ended_turns {
             // The answer came too late: the turn has ended.
             return;
         }
         let grant = Grant::new(request, action, when);
-        if self.grants.len() >= MOST_GRANTS {
+        if self.grants.len() >= MAX_GRANTS {
             self.grants.pop_front();
         }
         self.grants.push_back(grant);
@@ -134,7 +134,7 @@ impl SessionGrants {
             return;
         }
         for command in &action.commands {
-            if let (Some(cwd), true) = (&command.cwd, self.commands.len() < MOST_COMMANDS) {
+            if let (Some(cwd), true) = (&command.cwd, self.commands.len() < MAX_COMMANDS) {
                 self.commands
                     .insert((command.line().to_owned(), cwd.clone()));
             }
@@ -158,8 +158,8 @@ impl SessionGrants {
         })
     }
 
-    /// Uses up a grant that covers the action, and returns `true` if there is one. A command may run once, and a change
-    /// may be made once. Files may be read any number of times.
+    /// Uses up a grant that covers the action. Returns `true` if there is one. A command may run once, and a change may
+    /// be made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
         action: &Action,
@@ -267,10 +267,10 @@ fn is_edit(action: &Action) -> bool {
         )
 }
 
-/// Returns the change to a file that the request shows. Returns `None` if it shows none, or only changes to other
-/// files: a change that the user has not seen is not granted, and the user is asked when it is made.
+/// Returns the change to a file that the request shows. Returns `None` if the request shows no change, or only changes
+/// to other files. A change that the user has not seen is not granted, so the user is asked when it is made.
 fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
-    let is_it = |path: &str| {
+    let is_this_file = |path: &str| {
         let path = Path::new(path);
         path == file
             || action.paths.iter().any(|target| {
@@ -280,7 +280,10 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     let mut diffs = VecDeque::new();
     for content in &request.tool_call.content {
         if let ThreadToolCallContent::Diff(diff) = content {
-            let changes = diff.changes.iter().filter(|change| is_it(&change.path));
+            let changes = diff
+                .changes
+                .iter()
+                .filter(|change| is_this_file(&change.path));
             diffs.extend(changes.filter_map(|change| change.texts.clone()));
         }
     }
@@ -298,8 +301,8 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// Returns how many of the diffs, starting from the first, turn the old text into the new one. Returns `None` if no
-/// number does.
+/// Returns how many of the diffs, from the first one, turn the old text into the new one. Returns `None` if no number
+/// of them does.
 ///
 /// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
 /// everywhere.
@@ -321,7 +324,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
                 ],
             };
             for result in of_part.into_iter().flatten() {
-                if next.len() < MOST_RESULTS && !next.contains(&result) {
+                if next.len() < MAX_RESULTS && !next.contains(&result) {
                     next.push(result);
                 }
             }
@@ -337,7 +340,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
     None
 }
 
-/// Returns the text as agents show it, without a byte order mark and with LF line ends.
+/// Converts a text to the form that agents use in diffs: without a byte order mark, and with LF line ends.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }

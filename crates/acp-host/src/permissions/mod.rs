@@ -1,7 +1,7 @@
-//! Decides what an agent may do, by rules, remembered answers and a policy.
+//! Decides what an agent may do, based on rules, remembered answers and a policy.
 //!
-//! The stricter decision wins. Among the user's own rules and remembered answers, the strictest match counts; if
-//! nothing matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
+//! The strictest decision wins. Among the user's own rules and remembered answers, the strictest match decides, and if
+//! nothing matches, the policy does. The project's rules are applied last, and can only make the decision stricter.
 
 mod action;
 mod always_effect;
@@ -34,11 +34,11 @@ pub use self::remembered::{
 };
 pub use self::rules::{PermissionRule, PermissionRules, RuleEffect, RulesError};
 
-/// Everything that decides what the agent of a connection may do.
+/// The rules, remembered answers and policy that decide what the agent of a connection may do.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     policy: Policy,
-    /// Whether the default of the user's rules takes precedence over the policy.
+    /// Whether a default in the user's rules takes precedence over the policy.
     is_policy_default: bool,
     user: Option<PermissionRules>,
     project: Vec<PermissionRules>,
@@ -46,7 +46,7 @@ pub struct Permissions {
 }
 
 impl From<Policy> for Permissions {
-    /// Uses the policy alone.
+    /// Creates permissions that consist only of a policy.
     fn from(policy: Policy) -> Self {
         Self {
             policy,
@@ -95,7 +95,7 @@ impl Permissions {
         self.policy
     }
 
-    /// Returns `true` if the policy applies only if the user's rules have no default.
+    /// Returns `true` if a default in the user's rules takes precedence over the policy.
     #[must_use]
     pub fn is_policy_default(&self) -> bool {
         self.is_policy_default
@@ -134,7 +134,7 @@ impl Permissions {
         self.policy == Policy::None && !self.is_policy_default
     }
 
-    /// Decides whether the action is allowed. Accesses files: resolves paths, and reads remembered answers.
+    /// Decides whether the action is allowed. Accesses the file system to resolve paths and read remembered answers.
     #[must_use]
     pub fn decide(&self, action: &Action) -> PermissionDecision {
         let mut verdict = self.user_decision(action);
@@ -201,8 +201,8 @@ impl Permissions {
         }
     }
 
-    /// Stores an "always" answer. Returns `None` if it cannot be stored: the action's commands or files are not known
-    /// exactly, or there is no file for answers.
+    /// Stores an "always" answer. Returns `None` if it cannot be stored, because the action's commands or files are not
+    /// known exactly or no directory for answers is configured.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -218,14 +218,14 @@ impl Permissions {
     }
 }
 
-/// The decision whether an action is allowed.
+/// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
     /// The action is allowed.
     Allow,
-    /// The user decides, or has decided with an earlier answer.
+    /// The user must decide, unless an earlier answer still applies.
     Ask,
-    /// The user decides each time, because this rule requires asking.
+    /// The user must decide each time, because this rule requires it.
     AskEachTime(DecisionSource),
     /// The action is denied.
     Deny(DecisionSource),
@@ -242,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// Returns the decision for an action that no rule matches.
+    /// Returns the decision about an action that no rule matches.
     fn rules_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -254,7 +254,7 @@ impl PermissionDecision {
     }
 }
 
-/// Returns the strictest decision of the matching rules, if any match.
+/// Returns the strictest decision of the matching rules, or `None` if no rule matches.
 fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<PermissionDecision> {
     let mut verdict = None;
     for rule in rules.iter() {
@@ -338,13 +338,13 @@ impl PermissionRule {
             && (self.commands.is_empty() || action.commands.iter().any(command))
     }
 
-    /// Returns `true` if the rule is about commands and the action has one that could not be parsed.
+    /// Returns `true` if the rule has command patterns and the action has a command that could not be parsed.
     fn may_match_to_deny(&self, action: &Action) -> bool {
         !self.commands.is_empty() && action.has_unreadable_command
     }
 }
 
-/// The source of a decision.
+/// The reason for a decision: a policy, a rule or an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
@@ -356,7 +356,7 @@ pub enum DecisionSource {
         file: PathBuf,
         /// The rule's number in the file, starting at 1.
         number: usize,
-        /// The rule as text for the user.
+        /// The text of the rule, for the user.
         rule: String,
     },
     /// The default of a permissions file.
@@ -369,7 +369,7 @@ pub enum DecisionSource {
         /// The answer's number.
         number: u64,
     },
-    /// A file of remembered answers that cannot be read, with the reason.
+    /// Remembered answers that cannot be read, and the reason.
     UnreadableAnswers(String),
 }
 
@@ -393,9 +393,9 @@ impl fmt::Display for DecisionSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionNote {
-    /// An action was rejected without asking.
+    /// An action was rejected without asking the user.
     Rejected {
-        /// What rejected it.
+        /// The rule or policy that rejected it.
         by: DecisionSource,
         /// A description of the action for the user. It may quote the agent.
         what: String,
@@ -404,7 +404,7 @@ pub enum PermissionNote {
     NoUserToAsk {
         /// A description of the action for the user. It may quote the agent.
         what: String,
-        /// The rule that requires asking. `None` means that the policy does.
+        /// The rule that requires asking. `None` if the policy requires it.
         by: Option<DecisionSource>,
     },
     /// An action would have been allowed, but the agent offers no option that allows it.
@@ -412,7 +412,7 @@ pub enum PermissionNote {
         /// A description of the action for the user. It may quote the agent.
         what: String,
     },
-    /// A request was rejected because it is malformed: an answer would be ambiguous.
+    /// A request was rejected because it is malformed, so that an answer would be ambiguous.
     Malformed {
         /// A description of the action for the user. It may quote the agent.
         what: String,
@@ -423,7 +423,7 @@ pub enum PermissionNote {
     Remembered(RememberedAnswer),
     /// An answer could not be remembered.
     NotRemembered {
-        /// The reason.
+        /// Why it could not be remembered.
         why: String,
     },
 }

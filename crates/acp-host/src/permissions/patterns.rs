@@ -9,21 +9,22 @@ use super::command::CommandLine;
 use super::command_parts::CommandPart;
 use super::shell::MARK;
 
-/// The directory of permission files in a project. An allow rule matches it only if the pattern names it.
-pub(super) const OWN_DIRECTORY: &str = ".acp";
+/// The directory of permission files in a project. An allow rule matches it only if its pattern names it.
+pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 
-/// A pattern for paths. `*` and `?` match anything but a `/`, and `**` matches any directories.
+/// A pattern for paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
     /// The globs for allow rules.
     allow_globs: GlobSet,
-    /// The globs for ask and deny rules, which also match through symlinks in the pattern itself.
+    /// The globs for ask and deny rules. They also match through symlinks in the pattern itself.
     deny_globs: GlobSet,
 }
 
 impl PathPattern {
-    /// Parses a pattern. A relative pattern is relative to `base`: an existing directory, without symlinks.
+    /// Parses a pattern. A relative pattern is resolved against `base`, which must be an existing directory without
+    /// symlinks.
     pub(crate) fn new(text: &str, base: &Path) -> Result<Self, String> {
         let home = || std::env::home_dir().ok_or("cannot expand `~`: no home directory");
         let (start, rest) = match text.strip_prefix("~/") {
@@ -66,10 +67,10 @@ impl PathPattern {
     /// Returns `true` if the pattern of an allow rule matches this path, which must have no symlinks.
     pub(crate) fn matches_to_allow(&self, real: &Path) -> bool {
         self.allow_globs.is_match(real)
-            && (!is_permission_directory(real) || self.text.contains(OWN_DIRECTORY))
+            && (!is_permission_directory(real) || self.text.contains(PERMISSION_DIRECTORY))
     }
 
-    /// Returns `true` if the pattern of an ask or deny rule matches this path, or a directory that it is in.
+    /// Returns `true` if the pattern of an ask or deny rule matches this path or one of its parent directories.
     pub(crate) fn matches_to_deny(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.deny_globs.is_match(path))
     }
@@ -77,11 +78,12 @@ impl PathPattern {
 
 /// Returns `true` if the path is, or is in, a directory of permission files.
 pub(super) fn is_permission_directory(path: &Path) -> bool {
-    path.components().any(|c| c.as_os_str() == OWN_DIRECTORY)
+    path.components()
+        .any(|c| c.as_os_str() == PERMISSION_DIRECTORY)
 }
 
-/// Returns the forms of a pattern: as written, and with symlinks in its leading directories resolved. For allow rules,
-/// symlinks are resolved only if the project does not control where they lead.
+/// Returns the variants of a pattern: as written, and with the symlinks in its leading directories resolved. For allow
+/// rules, only symlinks that the project does not control are resolved.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -133,8 +135,8 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
     set.build().map_err(|e| e.kind().to_string())
 }
 
-/// A pattern for command lines. `*` matches any text, `?` any character, and everything else matches itself. ` *` at
-/// the end matches any arguments, or none.
+/// A pattern for command lines. `*` matches any text, `?` matches any character, and all other characters match
+/// themselves. A trailing ` *` matches any arguments, or none.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
@@ -146,9 +148,9 @@ pub(crate) struct CommandPattern {
     deny_regex_with_options: Regex,
 }
 
-/// Matches what may come between two words of an ask or deny pattern: options, each possibly with a value, toolchains
-/// such as `+nightly`, and variables.
-const OPTIONS: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
+/// Matches options between two words of an ask or deny pattern: flags that may have a value, toolchains such as
+/// `+nightly`, and variables.
+const OPTIONS_PATTERN: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
 impl CommandPattern {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
@@ -168,7 +170,7 @@ impl CommandPattern {
         let literal = |c: char| regex::escape(c.encode_utf8(&mut [0; 4]));
         let narrow = |c| format!("{MARK}?{}", literal(c));
         let with_options = |c| match c {
-            ' ' => OPTIONS.to_owned(),
+            ' ' => OPTIONS_PATTERN.to_owned(),
             c => literal(c),
         };
         Ok(Self {
@@ -183,7 +185,7 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Returns `true` if the pattern of an allow rule matches the whole command. Wildcards match literal text.
+    /// Returns `true` if the pattern of an allow rule matches the whole command. Wildcards match only literal text.
     /// Characters that a shell interprets must be in the pattern itself.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked();
@@ -196,8 +198,8 @@ impl CommandPattern {
     }
 }
 
-/// Builds the regular expression of a pattern. A wildcard becomes `any`, and other characters become what `literal`
-/// returns.
+/// Builds the regular expression of a pattern. Wildcards become `any`, and other characters are converted with
+/// `literal`.
 fn build_regex(
     pattern: &str,
     flags: &str,

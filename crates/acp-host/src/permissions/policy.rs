@@ -1,5 +1,5 @@
-//! Policies, which set what an agent may do if no rule matches, and how they respond to permission requests
-//! (specification page "Tool Calls", "Requesting Permission").
+//! Policies: what an agent may do if no rule matches, and how its permission requests are answered ("Tool Calls",
+//! "Requesting Permission" in the specification).
 
 use std::fmt;
 use std::future::Future;
@@ -20,7 +20,7 @@ pub enum Policy {
     #[default]
     Ask,
     /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including those
-    /// without a kind, and `fetch`, which can send out what was read.
+    /// without a kind, and also `fetch`, which could send data out.
     Reads,
     /// Allows all tool calls.
     All,
@@ -52,11 +52,11 @@ impl Policy {
         }
     }
 
-    /// Decides on a tool call of this kind. The kind is in the request or in an earlier update of the tool call.
+    /// Decides on a tool call of this kind. The kind comes from the request or from an earlier update of the tool call.
     ///
-    /// An option is chosen only by its kind, never by its name. The least binding one is preferred: "once" before
-    /// "always". If the policy allows and no option does, the user decides. If it rejects and no option does, the
-    /// outcome is `cancelled`.
+    /// An option is chosen only by its kind, never by its name. An option that applies once is preferred to one that
+    /// applies always. If the policy allows the call but no option does, the user decides. If the policy rejects the
+    /// call but no option does, the outcome is `cancelled`.
     #[must_use]
     pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> PolicyDecision {
         match self.effect(kind) {
@@ -70,7 +70,7 @@ impl Policy {
         }
     }
 
-    /// Returns the policy's effect on a tool call of this kind.
+    /// Returns the effect of the policy on a tool call of this kind.
     pub(crate) fn effect(self, kind: Option<&ToolKind>) -> RuleEffect {
         let looks = matches!(
             kind,
@@ -85,7 +85,8 @@ impl Policy {
     }
 }
 
-/// Selects the least binding option that allows or rejects, if there is one.
+/// Returns the answer that selects an option to allow or reject, preferably one that applies only once. Returns `None`
+/// if there is no such option.
 pub(crate) fn answer(
     allow: bool,
     options: &[PermissionOption],
@@ -127,16 +128,16 @@ impl FromStr for Policy {
 #[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
-/// A way to ask the user for permission.
+/// Asks the user for permission, in a front end's own way.
 pub trait Prompter {
-    /// Shows the request and waits for the choice: one of its options, or `None` if the user makes none. Dropping the
-    /// future withdraws the question.
+    /// Shows the request and waits for the user's choice: one of its options, or `None` if the user makes no choice.
+    /// Dropping the future withdraws the question.
     fn ask(
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 
-    /// Same as [`ask`](Self::ask), but also gets the effect of an "always" answer. Only this method is called.
+    /// Same as [`ask`](Self::ask), but also gets the effect of an "always" answer. The host calls only this method.
     fn ask_with(
         &self,
         request: &PermissionRequest,
@@ -145,7 +146,7 @@ pub trait Prompter {
         self.ask(request)
     }
 
-    /// Returns `true` if there is a user to ask now. Otherwise, everything that needs the user is rejected.
+    /// Returns `true` if there is a user to ask. If not, everything that needs the user's permission is rejected.
     fn can_ask(&self) -> bool {
         true
     }

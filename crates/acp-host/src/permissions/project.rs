@@ -1,4 +1,4 @@
-//! The project that a session works in, and its rules.
+//! The project that a session works in, and its permission rules.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
 
-use super::patterns::OWN_DIRECTORY;
+use super::patterns::PERMISSION_DIRECTORY;
 use super::rules::{PermissionRules, RulesError};
 use crate::roots::PathError;
 use crate::sys;
 
 /// The name of a project's permissions file.
-const FILE: &str = "permissions.toml";
+const PERMISSIONS_FILE: &str = "permissions.toml";
 
-/// The entry in a repository's root: a directory, or a file in a work tree.
-const REPOSITORY: &str = ".git";
+/// The entry that marks the root of a repository: a directory, or a file in a work tree.
+const REPOSITORY_ENTRY: &str = ".git";
 
 /// The directories of a project.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// The directories from the session's up to the repository's root, without symlinks.
+    /// The directories from the session's directory up to the root of the repository, without symlinks.
     directories: Vec<PathBuf>,
 }
 
 impl Project {
-    /// Returns the project that `cwd` is in: the repository or, without one, the directory itself.
+    /// Returns the project that contains `cwd`: its repository or, if there is none, the directory itself.
     ///
     /// # Errors
     /// `cwd` does not exist.
     pub fn of(cwd: &Path) -> io::Result<Self> {
         let cwd = std::fs::canonicalize(cwd)?;
-        let is_root = |directory: &&Path| directory.join(REPOSITORY).symlink_metadata().is_ok();
+        let is_root =
+            |directory: &&Path| directory.join(REPOSITORY_ENTRY).symlink_metadata().is_ok();
         let root = cwd.ancestors().find(is_root).unwrap_or(&cwd);
         let inside = |directory: &&Path| directory.starts_with(root);
         let directories = cwd.ancestors().take_while(inside);
@@ -46,13 +47,13 @@ impl Project {
         self.directories.last().map_or(Path::new(""), |root| root)
     }
 
-    /// Returns the directories, without symlinks, from the session's up to the root.
+    /// Returns the directories from the session's directory up to the root, without symlinks.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.directories.iter().map(PathBuf::as_path)
     }
 
-    /// Reads the rules of each directory that has any, starting at the root. Relative paths in them are relative to the
-    /// directory that contains `.acp`.
+    /// Reads the rules in all directories of the project, starting at the root. Relative paths in them are resolved
+    /// against the directory that contains `.acp`.
     ///
     /// All of them apply: a project's rules can only make decisions stricter.
     ///
@@ -64,7 +65,7 @@ impl Project {
         self.directories.iter().rev().filter_map(read).collect()
     }
 
-    /// Opens the file `name` in the nearest `.acp` directory that has one, starting from the session's directory.
+    /// Opens the file `name` in the nearest `.acp` directory that has it, starting at the session's directory.
     ///
     /// # Errors
     /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.
@@ -90,12 +91,12 @@ pub struct ProjectFile {
     pub directory: PathBuf,
     /// The file's path.
     pub path: PathBuf,
-    /// The open file. It stays the same even if it is renamed or replaced.
+    /// The open file. It remains the same file even if the path is renamed or replaced.
     pub file: std::fs::File,
 }
 
 fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
-    match open_in(directory, FILE)? {
+    match open_in(directory, PERMISSIONS_FILE)? {
         Some((file, opened)) => PermissionRules::read_from(opened, &file, directory).map(Some),
         None => Ok(None),
     }
@@ -103,7 +104,7 @@ fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
 
 /// Opens the file `name` in a directory's `.acp`, if it exists.
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
-    let below = Path::new(OWN_DIRECTORY).join(name);
+    let below = Path::new(PERMISSION_DIRECTORY).join(name);
     let file = directory.join(&below);
     let failed = |error: io::Error| match PathError::from(error) {
         PathError::Io(source) => RulesError::Io {
@@ -121,7 +122,7 @@ fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, Rule
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             // A dangling symlink was still meant to lead to a file.
             let is_link = |path: &Path| dir.symlink_metadata(path).is_ok_and(|m| m.is_symlink());
-            return match is_link(Path::new(OWN_DIRECTORY)) || is_link(&below) {
+            return match is_link(Path::new(PERMISSION_DIRECTORY)) || is_link(&below) {
                 true => Err(failed(e)),
                 false => Ok(None),
             };

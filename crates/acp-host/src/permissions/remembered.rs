@@ -14,14 +14,14 @@ use super::action::Action;
 use super::rules::RuleEffect;
 use crate::state_file::{StateFile, StateFileError};
 
-/// The maximum size of a file, in bytes.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// The maximum size of a file of answers, in bytes.
+const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
 
-/// The maximum number of answers for a project.
-const MOST: usize = 10_000;
+/// The maximum number of answers in a project.
+const MAX_ANSWERS: usize = 10_000;
 
 /// The maximum length of a remembered command or path, in bytes.
-const LONGEST: usize = 4096;
+const MAX_SUBJECT_BYTES: usize = 4096;
 
 /// The remembered answers of a project.
 #[derive(Debug, Clone)]
@@ -40,18 +40,18 @@ pub struct RememberedAnswer {
     pub allowed: bool,
     /// The kind of the tool call.
     pub kind: String,
-    /// The command or file that the answer covers.
+    /// The command or file that the answer is about.
     #[serde(flatten)]
     pub subject: RememberedSubject,
-    /// The command's working directory, without symlinks, if it is not the project's own. Only an answer that allows
-    /// has it: a rejection applies everywhere.
+    /// The command's working directory, without symlinks, if it is not the project's root. Only "allow" answers have
+    /// one: a rejection applies in every directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The time of the answer, in seconds since 1970.
     pub at: u64,
 }
 
-/// The command or file that a remembered answer covers.
+/// The command or file that a remembered answer is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -71,15 +71,15 @@ struct RememberedContents {
 }
 
 impl RememberedAnswers {
-    /// Opens the answers for the project at `project` (a path without symlinks) in `directory`. Nothing is created
-    /// until there is something to remember.
+    /// Opens the answers for the project at `project` (a path without symlinks). They are stored in `directory`, where
+    /// nothing is created until there is an answer to store.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         Self {
             file: StateFile::new(
                 directory.into().join(format!("{}.json", name.simple())),
-                MAX_FILE,
+                MAX_FILE_SIZE,
             ),
             project: project.to_owned(),
         }
@@ -91,7 +91,7 @@ impl RememberedAnswers {
         self.file.file()
     }
 
-    /// Returns all answers, the oldest first.
+    /// Returns all answers, oldest first.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -103,7 +103,7 @@ impl RememberedAnswers {
         self.check_project(self.file.read()?)
     }
 
-    /// Returns the content of the file, or an error if it belongs to another project.
+    /// Returns the contents of the file, or an error if they belong to another project.
     fn check_project(
         &self,
         kept: Option<RememberedContents>,
@@ -135,8 +135,8 @@ impl RememberedAnswers {
         })
     }
 
-    /// Stores an answer for each of an action's commands or, if it has none, for each of its files. Returns the new
-    /// answers: none if the action's commands or files are not known exactly.
+    /// Stores an answer for each of the action's commands or, if it has none, for each of its files. Returns the new
+    /// answers, or none if the commands or files are not known exactly.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -172,7 +172,7 @@ impl RememberedAnswers {
                 contents.answers.push(answer.clone());
                 remembered.push(answer);
             }
-            match contents.answers.len() > MOST {
+            match contents.answers.len() > MAX_ANSWERS {
                 true => Err(RememberedAnswersError::Full {
                     file: self.file().to_owned(),
                 }),
@@ -181,7 +181,7 @@ impl RememberedAnswers {
         })
     }
 
-    /// Revokes the answer with this number. Returns it if it existed.
+    /// Revokes the answer with this number, and returns it if it exists.
     ///
     /// # Errors
     /// Same as for [`answers`](Self::answers), or the file cannot be written.
@@ -198,7 +198,7 @@ impl RememberedAnswers {
         })
     }
 
-    /// Revokes all answers. Returns how many there were.
+    /// Revokes all answers, and returns how many there were.
     ///
     /// # Errors
     /// Same as for [`revoke`](Self::revoke).
@@ -211,7 +211,7 @@ impl RememberedAnswers {
 }
 
 impl RememberedAnswers {
-    /// Returns `true` if the answer applies in this directory, which is `None` for files.
+    /// Returns `true` if the answer applies in this directory. `directory` is `None` for actions on files.
     fn applies_in(&self, answer: &RememberedAnswer, directory: Option<&Path>) -> bool {
         match &answer.subject {
             RememberedSubject::Path(_) => true,
@@ -221,11 +221,11 @@ impl RememberedAnswers {
         }
     }
 
-    /// Returns the effect of the answers on an action, and the answer that decides it: a rejection of any part of the
+    /// Returns the effect of the answers on an action, and the answer that decides: a rejection of any part of the
     /// action, or permission for all of it.
     ///
-    /// Permission covers exactly what was shown. A rejection covers the command or the file, whatever the agent adds:
-    /// another kind, another directory, variables, or more commands.
+    /// Permission covers exactly what was shown. A rejection covers the command or the file even if the agent changes
+    /// the kind, the directory or the variables, or adds more commands.
     pub(super) fn effect_on<'a>(
         &self,
         answers: &'a [RememberedAnswer],
@@ -273,12 +273,12 @@ fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     }
 }
 
-/// Returns the commands or files of the action, if they are known exactly.
+/// Returns the action's commands or files, if they are known exactly.
 pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
-        RememberedSubject::Command(line) => line.len() <= LONGEST,
+        RememberedSubject::Command(line) => line.len() <= MAX_SUBJECT_BYTES,
         RememberedSubject::Path(path) => {
-            path.as_os_str().len() <= LONGEST && path.to_str().is_some()
+            path.as_os_str().len() <= MAX_SUBJECT_BYTES && path.to_str().is_some()
         }
     };
     let subjects: Vec<RememberedSubject> = if action.executes() {
@@ -352,7 +352,7 @@ pub enum RememberedAnswersError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file's content is invalid.
+    /// The file's contents are invalid.
     #[error("{}: {what}; delete the file to forget all answers", file.display())]
     Broken {
         /// The path of the file.
@@ -360,7 +360,7 @@ pub enum RememberedAnswersError {
         /// What is wrong.
         what: String,
     },
-    /// The file is full, so no more answers are remembered.
+    /// The file is full, so no further answers can be stored.
     #[error("{}: too many remembered answers; revoke some with `acp permissions revoke`", file.display())]
     Full {
         /// The path of the file.

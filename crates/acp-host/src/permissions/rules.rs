@@ -1,4 +1,5 @@
-//! Permission rules in TOML. They are parsed strictly, because an ignored rule would silently not apply.
+//! Permission rules in TOML. Unknown keys are errors, because a rule that is ignored by mistake would not protect
+//! anything.
 
 use std::fmt;
 use std::io;
@@ -12,7 +13,7 @@ use toml::Spanned;
 use super::patterns::{CommandPattern, PathPattern};
 
 /// The maximum size of a permissions file, in bytes.
-pub(super) const MAX_FILE: u64 = 64 * 1024;
+pub(super) const MAX_FILE_SIZE: u64 = 64 * 1024;
 
 /// The effect of a rule. Stricter effects are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -63,8 +64,8 @@ pub struct PermissionRule {
 }
 
 impl PermissionRules {
-    /// Reads the rules in a file, or returns `None` if it does not exist. Relative paths in them are relative to
-    /// `base`, an existing directory.
+    /// Reads the rules in a file, or returns `None` if the file does not exist. Relative paths in it are resolved
+    /// against `base`, an existing directory.
     ///
     /// # Errors
     /// The file cannot be read, or contains anything that is not a valid rule. Nothing is ignored.
@@ -87,26 +88,26 @@ impl PermissionRules {
         Self::read_from(opened, file, base).map(Some)
     }
 
-    /// Reads the rules from an open file. `file` is its path, for errors.
+    /// Reads rules from an open file. `file` is its path, for error messages.
     pub(super) fn read_from(
         opened: impl io::Read,
         file: &Path,
         base: &Path,
     ) -> Result<Self, RulesError> {
         let mut text = String::new();
-        let mut opened = opened.take(MAX_FILE + 1);
+        let mut opened = opened.take(MAX_FILE_SIZE + 1);
         io::Read::read_to_string(&mut opened, &mut text).map_err(|source| RulesError::Io {
             file: file.to_owned(),
             source,
         })?;
-        if text.len() as u64 > MAX_FILE {
+        if text.len() as u64 > MAX_FILE_SIZE {
             let file = file.to_owned();
             return Err(RulesError::TooLarge { file });
         }
         Self::parse(&text, file, base)
     }
 
-    /// Parses rules from text. `file` is the path to report in errors.
+    /// Parses rules. `file` is the path to use in error messages.
     ///
     /// # Errors
     /// Same as for [`read`](Self::read).
@@ -136,13 +137,13 @@ impl PermissionRules {
         })
     }
 
-    /// Returns the file that the rules are from.
+    /// Returns the path of the file that contains the rules.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Returns the effect on actions that no rule matches, if the file sets one.
+    /// Returns the effect on actions that no rule matches, if the file sets a default.
     #[must_use]
     pub fn default_effect(&self) -> Option<RuleEffect> {
         self.default
@@ -161,7 +162,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 impl PermissionRule {
-    /// Converts a rule from its TOML form. The error is the offset in the file, and what is wrong there.
+    /// Converts a rule from its TOML form. An error is the offset in the file and a description.
     fn from_written(
         number: usize,
         rule: Spanned<WrittenRule>,
@@ -208,24 +209,24 @@ impl PermissionRule {
         self.effect
     }
 
-    /// Returns the kinds of tool calls that the rule matches. Empty means any.
+    /// Returns the kinds of tool calls that the rule matches. Empty if it matches any kind.
     #[must_use]
     pub fn kinds(&self) -> &[ToolKind] {
         &self.kinds
     }
 
-    /// Returns the patterns for commands. Empty means any.
+    /// Returns the command patterns. Empty if the rule matches any command.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(CommandPattern::text)
     }
 
-    /// Returns the patterns for paths, as written. Empty means any.
+    /// Returns the path patterns, as written. Empty if the rule matches any path.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(PathPattern::text)
     }
 }
 
-/// Formats the rule for the user, for example as "allow execute `cargo test*`"..
+/// Formats the rule for the user, for example as "allow execute `cargo test*`".
 impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.effect)?;
@@ -247,7 +248,7 @@ impl fmt::Display for PermissionRule {
     }
 }
 
-/// Parses each of the strings under a key.
+/// Parses each string in the value of a key.
 fn parse_each<T>(
     key: &str,
     texts: Option<Spanned<StringOrList>>,
@@ -302,7 +303,7 @@ impl<'de> Deserialize<'de> for StringOrList {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<StringOrList, A::Error> {
                 let mut texts = Vec::new();
                 while let Some(text) = seq.next_element::<String>()? {
-                    if texts.len() as u64 > MAX_FILE {
+                    if texts.len() as u64 > MAX_FILE_SIZE {
                         return Err(A::Error::custom("too many strings"));
                     }
                     texts.push(text);
@@ -318,14 +319,14 @@ impl<'de> Deserialize<'de> for StringOrList {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
-    /// The file contains something that is not a valid rule.
+    /// The file contains an invalid rule.
     #[error("{}{}: {what}", file.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Invalid {
         /// The path of the file.
         file: PathBuf,
         /// The line number, starting at 1, if it is known.
         line: Option<usize>,
-        /// What is wrong.
+        /// What is wrong with the rule.
         what: String,
     },
     /// The file cannot be read.
@@ -339,17 +340,17 @@ pub enum RulesError {
     /// The path is not a regular file.
     #[error("{}: not a regular file", file.display())]
     NotAFile {
-        /// The path.
+        /// The path that is not a regular file.
         file: PathBuf,
     },
     /// The file is too large.
-    #[error("{}: larger than {MAX_FILE} bytes", file.display())]
+    #[error("{}: larger than {MAX_FILE_SIZE} bytes", file.display())]
     TooLarge {
         /// The path of the file.
         file: PathBuf,
     },
-    /// The path leaves the project through a symlink.
-    #[error("{}: leads outside the project", file.display())]
+    /// The file is outside the project, because a symlink in its path leads there.
+    #[error("{}: symlink leads outside the project", file.display())]
     Outside {
         /// The path of the file.
         file: PathBuf,

@@ -1,25 +1,27 @@
-//! Parses command lines as shells do, to tell literal text from characters that a shell interprets.
+//! Parses command lines as shells do, to distinguish literal text from characters that a shell interprets.
 //!
-//! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash, zsh,
-//! ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words is marked
-//! here, and no wildcard matches what is marked.
+//! A rule that allows a command must know everything that will run. So any character is marked if a common shell
+//! (POSIX, bash, zsh, ksh, fish; on Windows `cmd` and PowerShell) could read it as anything other than a part of a
+//! literal word in a simple command. No wildcard matches marked characters.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The mark before each character that a shell may interpret. A line that contains it is not parsed.
+/// The mark before each character that a shell may interpret. A line that already contains this character is not
+/// parsed.
 pub(super) const MARK: char = '\0';
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
-    /// The line, with a [`MARK`] before each character that is not literal text of a word, a quote or a blank.
+    /// The line, with a [`MARK`] before each character that is not a quote, a blank or literal text of a word.
     pub(super) marked: String,
-    /// The words, if the line is one simple command of literal words.
+    /// The words, if the line is one simple command with only literal words.
     pub(super) words: Option<Vec<String>>,
 }
 
-/// Parses a line for this system's shells. Returns `None` if the line is incomplete, for example due to an open quote.
+/// Parses a line for the shells of this system. Returns `None` if the line is incomplete, for example because a quote
+/// is not closed.
 pub(super) fn read(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
         true => read_for_windows(line),
@@ -44,7 +46,7 @@ fn read_for_unix(line: &str) -> Option<ShellLine> {
     Some(reader.finish())
 }
 
-/// The state of parsing a line.
+/// The state of the parser.
 struct ShellReader<'a> {
     chars: Peekable<Chars<'a>>,
     marked: String,
@@ -53,7 +55,7 @@ struct ShellReader<'a> {
     previous: Option<char>,
     /// Whether nothing has been marked so far.
     is_literal: bool,
-    /// Whether all further characters are marked, because it is not known where words and quotes end.
+    /// Whether all further characters are marked, because it is not clear where words and quotes end.
     is_unclear: bool,
     /// Whether the next word may be a command's name, or a variable assignment before it.
     is_at_command: bool,
@@ -94,7 +96,7 @@ impl<'a> ShellReader<'a> {
         self.marked.extend([MARK, c]);
     }
 
-    /// Adds a character after which everything is marked.
+    /// Adds a character after which all characters are marked.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;
@@ -262,7 +264,8 @@ fn is_control(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// Characters that `cmd` or PowerShell interpret. They count in quotes too, because the two treat quotes differently.
+/// Characters that `cmd` or PowerShell interpret. They are also special inside quotes, because the two shells treat
+/// quotes differently.
 const SPECIAL_ON_WINDOWS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 

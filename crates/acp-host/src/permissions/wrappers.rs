@@ -1,6 +1,6 @@
 //! Programs that run other programs.
 
-/// Shells, which run the text that they are given or read.
+/// Shells, which run code that they read or are given as an argument.
 pub(super) const SHELLS: [&str; 16] = [
     "ash",
     "bash",
@@ -20,7 +20,7 @@ pub(super) const SHELLS: [&str; 16] = [
     "zsh",
 ];
 
-/// Programs and shell keywords that are followed by a command, as words or as text.
+/// Programs and shell keywords that run the command given in their arguments, either as words or as a string.
 const WRAPPERS: &[&str] = &[
     // Shell keywords.
     "!",
@@ -250,7 +250,7 @@ const WRAPPERS: &[&str] = &[
     "vimdiff",
 ];
 
-/// Programs with a subcommand that is followed by a command.
+/// Programs with subcommands that run the command given in their arguments.
 const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("apptainer", &["exec", "run"]),
     ("asdf", &["exec"]),

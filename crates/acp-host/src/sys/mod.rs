@@ -1,4 +1,4 @@
-//! Everything that differs between operating systems. All of them have the same items.
+//! Everything that differs between operating systems. Each system's module has the same items.
 
 #[cfg(unix)]
 mod unix;

@@ -1,11 +1,11 @@
-//! Systems that support no sandbox.
+//! Systems without sandboxes.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::sandbox::SandboxError;
 
-/// A thread that cannot exist on this system.
+/// A confined thread, which cannot exist on this system.
 #[derive(Debug)]
 pub(crate) enum ConfinementThread {}
 
@@ -20,7 +20,7 @@ impl ConfinementThread {
         })
     }
 
-    /// Is never called.
+    /// Cannot be called, because there is no value of this type.
     pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> io::Result<T> {
         match *self {}
     }

@@ -25,7 +25,7 @@ pub(crate) use confined::ConfinementThread;
 pub(crate) use group::{ChildPipes, ProcessGroup, exit_of};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
-/// The reading end of a pipe that a child writes to.
+/// The reading end of a pipe to which a child writes its output.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
 
@@ -34,12 +34,12 @@ impl OutputPipe {
         pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map(Self)
     }
 
-    /// Waits for output. 0 is its end. Nothing is lost when the future is dropped.
+    /// Waits for output. Returns 0 at its end. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
-    /// Reads what is already in the pipe, without waiting.
+    /// Reads output that is already in the pipe, without waiting.
     pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
         // Asks the system directly: the runtime may not have noticed what has just arrived.
         loop {
@@ -59,19 +59,19 @@ pub(crate) fn shell(line: &str) -> Command {
     command
 }
 
-/// Returns a command that runs the program in `file` with `name` as its argument 0.
+/// Returns a command that runs the program in `file`, with `name` as its `argv[0]`.
 pub(crate) fn program(file: &Path, name: &OsStr) -> Command {
     let mut command = Command::new(file);
     command.arg0(name);
     command
 }
 
-/// Returns the file extensions of programs.
+/// Returns an empty list, because programs have no file extensions on Unix.
 pub(crate) fn program_endings() -> Vec<String> {
     Vec::new()
 }
 
-/// Where programs are searched when the environment has no `PATH`.
+/// The directories to search for programs if the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn is_executable(file: &Path) -> bool {

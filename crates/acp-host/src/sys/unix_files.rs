@@ -5,19 +5,19 @@ use std::io;
 
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 
-/// Makes opening neither wait, for example for the other end of a FIFO, nor acquire a controlling terminal.
+/// Sets options so that opening neither blocks, for example on a FIFO, nor acquires a controlling terminal.
 pub(crate) fn set_nonblocking(options: &mut OpenOptions) {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     options.custom_flags(flags.bits().cast_signed());
 }
 
-/// Makes a new file readable by its owner only, from the start.
+/// Sets options so that only the owner can access a new file, from the moment it is created.
 pub(crate) fn set_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
-/// Creates a file without a name in a directory, if the system supports it: if this process is killed, nothing is left.
-/// `private` means the same as in [`set_private`].
+/// Creates a file without a name in a directory, if the system supports that. If this process is killed, nothing is
+/// left behind. For `private`, see [`set_private`].
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -53,9 +53,9 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Copies the attributes of `old` to `file`: owner and group as far as this process may, the access control list, other
-/// extended attributes as far as it may, and the mode. Set-id bits and capabilities are dropped, as whenever a file is
-/// written. If the group cannot be kept, the new group gets no more rights than all others.
+/// Copies the attributes of `old` to `file`: the mode and, as far as this process is allowed to, the owner, the group,
+/// the access control list and other extended attributes. Set-id bits and capabilities are dropped, as they are
+/// whenever a file is written. If the group cannot be kept, the new group gets no more rights than everyone else.
 pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
     let (owner, group) = (metadata.uid(), metadata.gid());
     let new = file.metadata()?;
@@ -74,7 +74,7 @@ pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> i
     file.set_permissions(permissions)
 }
 
-/// Returns the mode of a file that replaces one with this mode.
+/// Returns the mode for a file that replaces one with the mode `old`.
 fn mode(old: u32, group_stays: bool) -> u32 {
     let mode = old & 0o777;
     if group_stays {
@@ -89,11 +89,11 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
     use rustix::io::Errno;
 
-    const ACCESS: &[u8] = b"system.posix_acl_access";
-    /// The kernel's limit, for the names and for a value.
-    const MOST: usize = 64 * 1024;
+    const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
+    /// The kernel's limit on the size of the names and of each value, in bytes.
+    const MAX_ATTRIBUTE_SIZE: usize = 64 * 1024;
 
-    let mut names = vec![0; MOST];
+    let mut names = vec![0; MAX_ATTRIBUTE_SIZE];
     let Ok(length) = flistxattr(old, &mut *names) else {
         // The file system does not support them.
         return Ok(());
@@ -105,13 +105,13 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
             .filter(|name| !name.is_empty())
     };
     // The directory's default list could give others access.
-    if !names().any(|name| name == ACCESS) {
-        match fremovexattr(file, ACCESS) {
+    if !names().any(|name| name == ACL_ATTRIBUTE) {
+        match fremovexattr(file, ACL_ATTRIBUTE) {
             Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
             Err(e) => return Err(e.into()),
         }
     }
-    let mut value = vec![0; MOST];
+    let mut value = vec![0; MAX_ATTRIBUTE_SIZE];
     for name in names().filter(|name| *name != b"security.capability") {
         let Ok(length) = fgetxattr(old, name, &mut *value) else {
             continue;
@@ -119,7 +119,7 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
         let value = value.get(..length).unwrap_or_default();
         match fsetxattr(file, name, value, XattrFlags::empty()) {
             // Without the list, the mode would have another meaning.
-            Err(e) if name == ACCESS => return Err(e.into()),
+            Err(e) if name == ACL_ATTRIBUTE => return Err(e.into()),
             _ => {}
         }
     }
@@ -131,7 +131,7 @@ fn keep_extended(_file: &File, _old: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes changes to the directory's entries survive a system crash, where possible.
+/// Syncs a directory, so that changes to its entries survive a system crash, where possible.
 pub(crate) fn sync_dir(dir: &Dir) {
     if let Ok(dir) = dir.open(".") {
         let _ = dir.sync_all();

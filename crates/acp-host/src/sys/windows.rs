@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, watch};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that were killed.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for killed processes to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A process and everything it starts, in a job object.
 ///
-/// The job kills its processes when its last handle is closed, so also when this process is killed.
+/// The job kills its processes when its last handle is closed, which also happens when this process is killed.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: u32,
@@ -34,7 +34,7 @@ pub(crate) struct ProcessGroup {
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` in a new job. This system has no sandbox.
+    /// Starts `command` in a new job. There are no sandboxes on this system.
     pub(crate) fn spawn(
         command: Command,
         _sandbox: Option<&Sandbox>,
@@ -88,7 +88,7 @@ impl ProcessGroup {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Kills the job: no gentler way reaches programs without a window.
+    /// Kills the job, because programs without a window cannot be asked to exit.
     pub(crate) async fn terminate(&self) {
         self.kill();
     }
@@ -99,14 +99,14 @@ impl ProcessGroup {
         let _ = self.kill.try_send(());
     }
 
-    /// Waits until the leader has exited, for at most `patience`. Returns `true` if it has. The rest of a killed job
-    /// ends with it.
+    /// Waits until the leader has exited, but at most for `patience`. Returns `true` if it has exited. The other
+    /// processes of a killed job end with it.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
 
-    /// Kills the job, which no process can leave, and waits for that, for at most `patience`. Returns `true` if it has
-    /// ended.
+    /// Kills the job, which no process can leave, and waits until it has ended, but at most for `patience`. Returns
+    /// `true` if it has ended.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_empty(patience).await
@@ -115,7 +115,7 @@ impl ProcessGroup {
     /// Kills the job and waits until it has ended.
     pub(crate) async fn finish(&self) {
         self.kill();
-        self.wait_empty(KILL_PATIENCE).await;
+        self.wait_empty(KILL_TIMEOUT).await;
     }
 }
 
@@ -137,12 +137,12 @@ impl OutputPipe {
         Ok(Self(tokio::fs::File::from_std(file)))
     }
 
-    /// Waits for output. 0 is its end. Nothing is lost when the future is dropped.
+    /// Waits for output. Returns 0 at its end. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
-    /// Reads what is already in the pipe. Such pipes cannot be queried, so this waits for a short time.
+    /// Reads output that is already in the pipe. Such pipes cannot be queried, so this waits for a short time.
     pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
         read.ok()?.ok()
@@ -172,21 +172,21 @@ pub(crate) fn program_endings() -> Vec<String> {
         .collect()
 }
 
-/// Where programs are searched when the environment has no `PATH`.
+/// The directories to search for programs if the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = r"C:\Windows\System32;C:\Windows";
 
-/// Returns `true`: every file counts as executable.
+/// Returns `true`, because every file counts as executable.
 pub(crate) fn is_executable(_file: &Path) -> bool {
     true
 }
 
-/// Does nothing: opening files does not wait here.
+/// Does nothing, because opening files does not block here.
 pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 
-/// Does nothing: new files get the permissions of their directory.
+/// Does nothing, because new files inherit the permissions of their directory.
 pub(crate) fn set_private(_options: &mut OpenOptions) {}
 
-/// Returns `None`: this system has no unnamed files.
+/// Returns `None`, because this system has no files without a name.
 pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
     None
 }
@@ -195,21 +195,21 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Does nothing: permissions come from the directory, and a read-only file is not replaced in the first place.
+/// Does nothing, because permissions come from the directory, and read-only files are never replaced.
 pub(crate) fn keep_attributes(_file: &File, _old: &File, _metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Does nothing: directories cannot be synced to disk here.
+/// Does nothing, because directories cannot be synced to disk here.
 pub(crate) fn sync_dir(_dir: &Dir) {}
 
-/// Does nothing: only programs of the same user can open a process, and that cannot be changed here.
+/// Does nothing, because only programs of the same user can open a process, and that cannot be changed here.
 pub(crate) fn hide_this_process() {}
 
-/// Does nothing: handles are inherited only on request.
+/// Does nothing, because handles are inherited only on request.
 pub(crate) fn close_inherited_in_children() {}
 
-/// Takes nothing: no file shows the environment of a process.
+/// Returns nothing, because no file shows the environment of a process.
 pub(crate) fn take_variables(
     _wanted: impl Fn(&OsStr) -> bool,
 ) -> std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString> {

@@ -1,4 +1,4 @@
-//! The command of a request for a terminal.
+//! Converts a terminal request to a command.
 
 use std::ffi::OsStr;
 use std::io;
@@ -97,7 +97,7 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// Returns the command as a user would write it.
+/// Returns the command as a user would type it.
 pub(crate) fn display_command(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {

@@ -1,4 +1,4 @@
-//! Commands that an agent runs: the specification's page "Terminals".
+//! Commands that an agent runs: "Terminals" in the specification.
 
 mod command;
 mod session;
@@ -20,26 +20,28 @@ pub(crate) use command::display_command;
 use session::OpenTerminals;
 pub use session::SessionTerminals;
 
-/// The default limit for stored output, in bytes.
-const DEFAULT_OUTPUT: usize = 1024 * 1024;
+/// The default limit on the stored output of a terminal, in bytes.
+const DEFAULT_OUTPUT_LIMIT: usize = 1024 * 1024;
 
-/// The maximum of stored output, whatever the request says, in bytes.
-const MAX_OUTPUT: usize = 8 * 1024 * 1024;
+/// The maximum limit on the stored output of a terminal, in bytes. A request cannot exceed it.
+const MAX_OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The maximum number of terminals in a session.
-const MAX_PER_SESSION: usize = 64;
+const MAX_TERMINALS_PER_SESSION: usize = 64;
 
-/// The maximum number of terminals, and of their stored output in bytes, for all sessions together.
+/// The maximum number of terminals in all sessions of a connection.
 const MAX_TERMINALS: usize = 256;
-const MAX_TOTAL_OUTPUT: usize = 64 * 1024 * 1024;
 
-/// An event in a terminal, for showing it.
+/// The maximum limit on the stored output of all terminals of a connection together, in bytes.
+const MAX_TOTAL_OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
+
+/// An event in a terminal, to be shown to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TerminalEvent {
     /// The terminal's id.
     pub terminal_id: TerminalId,
-    /// What happened.
+    /// The kind of event, with its data.
     pub kind: TerminalEventKind,
 }
 
@@ -50,17 +52,17 @@ pub struct TerminalEvent {
 pub enum TerminalEventKind {
     /// The command was started.
     Started {
-        /// The command with its arguments, as a user would write it.
+        /// The command with its arguments, as a user would type it.
         command: String,
         /// The working directory.
         cwd: PathBuf,
     },
-    /// The command printed this: whole characters, with U+FFFD for invalid UTF-8. All output is reported here, however
-    /// much is stored for [`SessionTerminals::output`].
+    /// The command's output, in whole characters, with U+FFFD for invalid UTF-8. This includes all output, even if
+    /// [`SessionTerminals::output`] stores only a part of it.
     Output(String),
-    /// The command exited, and all that it printed itself has been reported.
+    /// The command has exited, and all of its own output has been reported.
     Exited(TerminalExitStatus),
-    /// The terminal was released, and all of its processes have ended. What was shown of it should stay.
+    /// The terminal was released, and all of its processes have ended. Its output should remain visible.
     Released,
 }
 
@@ -73,11 +75,11 @@ pub enum TerminalEventKind {
 pub struct HostTerminals {
     setup: TerminalOptions,
     shared: Arc<TerminalCounters>,
-    /// The terminals of open sessions, and of some that are closed.
+    /// The terminals of open sessions, and of some closed ones.
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 
-/// How commands run, and their limits.
+/// The options for running commands, and their limits.
 #[derive(Clone)]
 struct TerminalOptions {
     default_output: usize,
@@ -92,34 +94,34 @@ struct TerminalOptions {
 impl Default for TerminalOptions {
     fn default() -> Self {
         Self {
-            default_output: DEFAULT_OUTPUT,
-            max_output: MAX_OUTPUT,
-            max_per_session: MAX_PER_SESSION,
+            default_output: DEFAULT_OUTPUT_LIMIT,
+            max_output: MAX_OUTPUT_LIMIT,
+            max_per_session: MAX_TERMINALS_PER_SESSION,
             max_terminals: MAX_TERMINALS,
-            max_total_output: MAX_TOTAL_OUTPUT,
+            max_total_output: MAX_TOTAL_OUTPUT_LIMIT,
             environment: Environment::new(),
             sandbox: None,
         }
     }
 }
 
-/// What all terminals of a connection share.
+/// Counters shared by all terminals of a connection.
 #[derive(Debug, Default)]
 struct TerminalCounters {
     usage: Arc<TerminalUsage>,
-    /// How many terminals have been created. Their ids are never reused.
+    /// The number of terminals created so far. Terminal ids are never reused.
     created_count: AtomicU64,
 }
 
-/// What all terminals use together.
+/// The resources that all terminals use together.
 #[derive(Debug, Default)]
 struct TerminalUsage {
     terminal_count: watch::Sender<usize>,
-    /// How much output they may store, in bytes.
+    /// The amount of output that they may store, in bytes.
     output_bytes: AtomicUsize,
 }
 
-/// A reservation for a terminal, from before its command starts until its processes have ended.
+/// A reservation for a terminal. It is held from before the command starts until all of its processes have ended.
 #[derive(Debug)]
 struct TerminalReservation {
     usage: Arc<TerminalUsage>,
@@ -146,20 +148,20 @@ impl fmt::Debug for HostTerminals {
 }
 
 impl HostTerminals {
-    /// Creates the terminals of a connection, of which there are none yet.
+    /// Creates the set of terminals of a connection, which is empty at first.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how much output is stored if a request does not say, in bytes. The default is 1 MiB.
+    /// Sets the limit on stored output for requests that set none, in bytes. The default is 1 MiB.
     #[must_use]
     pub fn default_output_limit(mut self, bytes: usize) -> Self {
         self.setup.default_output = bytes;
         self
     }
 
-    /// Sets the maximum of stored output, whatever a request says, in bytes. The default is 8 MiB.
+    /// Sets the maximum limit on stored output that a request can set, in bytes. The default is 8 MiB.
     #[must_use]
     pub fn max_output_limit(mut self, bytes: usize) -> Self {
         self.setup.max_output = bytes;
@@ -181,8 +183,8 @@ impl HostTerminals {
         self
     }
 
-    /// Sets how much output all terminals may store together, in bytes. The default is 64 MiB. Each terminal counts
-    /// with its limit.
+    /// Sets how much output all terminals may store together, in bytes. The default is 64 MiB. The limit of each
+    /// terminal counts, not its actual output.
     #[must_use]
     pub fn max_total_output(mut self, bytes: usize) -> Self {
         self.setup.max_total_output = bytes;
@@ -196,15 +198,15 @@ impl HostTerminals {
         self
     }
 
-    /// Sets the environment of commands, to which a request adds. By default, it is what the platform needs. The agent
-    /// reads what commands print.
+    /// Sets the base environment of commands, to which a request can add variables. By default, it contains what the
+    /// platform needs.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.setup.environment = environment;
         self
     }
 
-    /// Marks a change to this file as allowed, so that the end of a command does not undo it; see [`Sandbox::accept`].
+    /// Marks a change to this file as allowed, so that it is not undone when a command ends; see [`Sandbox::accept`].
     pub async fn accept(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
             let accepted = tokio::task::spawn_blocking(move || sandbox.accept(&file));
@@ -213,7 +215,7 @@ impl HostTerminals {
     }
 
     /// Creates the terminals of a session. `cwd`, an absolute path, is the default working directory. `events` is
-    /// called for each event, from tasks, and must not block.
+    /// called with each event from a task, and must not block.
     pub fn session(
         &self,
         cwd: impl Into<PathBuf>,
@@ -253,7 +255,7 @@ impl HostTerminals {
 }
 
 impl TerminalCounters {
-    /// Reserves a terminal that stores this much output.
+    /// Reserves a terminal that may store `output` bytes of output.
     fn reserve(
         &self,
         setup: &TerminalOptions,

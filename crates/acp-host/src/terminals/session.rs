@@ -22,13 +22,13 @@ use super::{TerminalCounters, TerminalEvent, TerminalEventKind, TerminalOptions}
 use crate::output::BoundedText;
 use crate::process::{ProcessEvent, RunningProcess};
 
-/// How long to wait for killed processes to end.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for killed processes to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 type TerminalEventHandler = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 
-/// The terminals of one session. The session id of requests is not checked. Dropping this releases the terminals: their
-/// commands are killed.
+/// The terminals of one session. The session ids of requests are not checked. Dropping this releases the terminals,
+/// which kills their commands.
 pub struct SessionTerminals {
     cwd: PathBuf,
     setup: TerminalOptions,
@@ -45,14 +45,14 @@ pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 struct SessionTerminalsState {
     terminals: HashMap<TerminalId, Arc<HostTerminal>>,
     is_closed: bool,
-    /// How many terminals the connection had created when the session's last turn ended.
+    /// The number of terminals that the connection had created when the session's last turn ended.
     ended_turn_mark: u64,
-    /// The same number for its last turn that was cancelled.
+    /// The same number for the session's last turn that was cancelled.
     cancelled_turn_mark: u64,
 }
 
 struct HostTerminal {
-    /// How many terminals had been created, including this one.
+    /// The number of terminals that had been created, including this one.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
@@ -63,7 +63,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenTerminals {
-    /// Releases all terminals, and allows no more.
+    /// Releases all terminals and allows no new ones.
     pub(super) fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         let terminals = {
             let mut state = lock(&self.0);
@@ -112,15 +112,15 @@ impl SessionTerminals {
         lock(&self.open_terminals.0)
     }
 
-    /// Releases the terminals, and allows no more. When the returned future completes, their processes have ended. They
-    /// end even if nobody waits for it.
+    /// Releases all terminals and allows no new ones. When the returned future completes, their processes have ended.
+    /// They end even if the future is dropped.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.open_terminals.close()
     }
 
-    /// Handles the end of a turn of the session. If the turn was cancelled, the commands that started in it are killed,
-    /// in case the agent forgets to; their terminals stay until they are released. What started in earlier turns, for
-    /// example a server, keeps running. Must be called in a tokio runtime.
+    /// Handles the end of a turn of the session. If the turn was cancelled, kills the commands that were started in it,
+    /// because the agent may forget to. Their terminals remain until they are released. Commands from earlier turns,
+    /// such as servers, keep running. Must be called in a tokio runtime.
     pub fn turn_ended(&self, cancelled: bool) {
         let mut state = self.lock_state();
         let created = self.shared.created_count.load(Ordering::Relaxed);
@@ -139,8 +139,8 @@ impl SessionTerminals {
 
     /// Handles `terminal/create`: starts the command and returns at once.
     ///
-    /// Some agents send a whole shell line as `command`, without `args`. It runs in the system's shell if it looks like
-    /// a shell line, and is neither a program in `PATH` nor the absolute path of one.
+    /// Some agents send a whole shell line as `command`, without `args`. It is run in the system's shell if it looks
+    /// like a shell line and is neither a program in `PATH` nor the absolute path of a program.
     ///
     /// # Errors
     /// `INVALID_PARAMS` if the session is closed, if the limits for terminals or their output are reached (in the
@@ -227,7 +227,7 @@ impl SessionTerminals {
         Ok(CreateTerminalResponse::new(terminal_id))
     }
 
-    /// Returns the locked state, if the session may have another terminal.
+    /// Returns the locked state if the session may create another terminal.
     fn lock_for_new(
         &self,
         session_id: &SessionId,
@@ -269,8 +269,8 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Handles `terminal/wait_for_exit`: waits until the command has exited, by itself or because of a kill or release.
-    /// Does not wait for processes that it left running.
+    /// Handles `terminal/wait_for_exit`: waits until the command has exited by itself, or because it was killed or
+    /// released. Does not wait for processes that the command left running.
     ///
     /// # Errors
     /// Same as for [`output`](Self::output). `INTERNAL_ERROR` if the exit status is no longer available.
@@ -291,8 +291,8 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Handles `terminal/kill`: kills the command with its process group, and returns when they have ended. The
-    /// terminal stays.
+    /// Handles `terminal/kill`: kills the command and its process group, and waits until they have ended. The terminal
+    /// remains.
     ///
     /// # Errors
     /// Same as for [`output`](Self::output).
@@ -302,8 +302,8 @@ impl SessionTerminals {
         Ok(KillTerminalResponse::new())
     }
 
-    /// Handles `terminal/release`: kills the command with its process group if it is running. The terminal's id becomes
-    /// invalid at once. When this returns, the processes have ended.
+    /// Handles `terminal/release`: kills the command and its process group if it is running, and waits until they have
+    /// ended. The terminal's id becomes invalid at once.
     ///
     /// # Errors
     /// Same as for [`output`](Self::output).
@@ -323,12 +323,12 @@ impl HostTerminal {
     async fn kill(&self) {
         self.running.kill();
         // Does not wait forever for a process that hangs in the kernel.
-        let _ = tokio::time::timeout(KILL_PATIENCE, self.running.wait()).await;
-        self.running.kill_and_wait(KILL_PATIENCE).await;
+        let _ = tokio::time::timeout(KILL_TIMEOUT, self.running.wait()).await;
+        self.running.kill_and_wait(KILL_TIMEOUT).await;
     }
 }
 
-/// Kills all of them at once, then waits for each.
+/// Kills the commands of all these terminals at once, then waits for each of them.
 fn release<T: IntoIterator<Item = Arc<HostTerminal>>>(
     terminals: T,
 ) -> impl Future<Output = ()> + Send + use<T> {

@@ -5,36 +5,36 @@ use std::path::PathBuf;
 
 use crate::trusted_files::is_executed_by_programs;
 
-/// The role of a directory in a scan.
+/// The role of a directory during a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryRole {
-    /// A directory of which some entries may be trusted.
+    /// A directory in which some entries may be trusted.
     Ordinary,
-    /// A directory of which all entries are trusted.
+    /// A directory in which all entries are trusted.
     Trusted,
     /// The git directory of a repository, a submodule or a work tree.
     Git,
-    /// The `modules` directory in a git directory, which contains further git directories.
+    /// The `modules` directory of a git directory, which contains the git directories of submodules.
     GitModules,
-    /// The `worktrees` directory in a git directory.
+    /// The `worktrees` directory of a git directory.
     GitWorktrees,
-    /// The `info` directory in a git directory.
+    /// The `info` directory of a git directory.
     GitInfo,
 }
 
-/// The action for a directory entry in a scan.
+/// The action for a directory entry during a scan.
 pub(super) enum EntryAction {
-    /// Record the entry: it is protected.
+    /// Record the entry, because it is protected.
     Record,
-    /// Scan the entry: it is not protected, but may contain something that is.
+    /// Scan the entry, which is not protected but may contain protected entries.
     Descend(DirectoryRole),
     /// Skip the entry.
     Skip,
 }
 
 impl DirectoryRole {
-    /// Returns the action for the entry `name` in a directory with this role. `parent` is the directory's own name, and
-    /// `bare` says whether git treats it as a repository.
+    /// Returns what to do with the entry `name` in a directory with this role. `parent` is the name of the directory
+    /// itself, and `bare` tells whether git treats it as a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,
@@ -72,7 +72,7 @@ impl DirectoryRole {
     }
 }
 
-/// Returns `true` for entries of a git directory that git trusts: they name programs, or other such files.
+/// Returns `true` for entries of a git directory that git trusts, because they name programs or other files to trust.
 fn is_git_trusted(name: &OsStr) -> bool {
     ["hooks", "config", "config.worktree", "commondir", "gitdir"]
         .iter()

@@ -1,20 +1,20 @@
-//! The report of undone changes.
+//! Reports of undone changes.
 
 use std::path::{Path, PathBuf};
 
 use crate::terminal_text;
 
-/// The maximum number of paths that each part of a report lists.
-const NAMES: usize = 10;
+/// The maximum number of paths listed in each part of a report.
+const MAX_LISTED_PATHS: usize = 10;
 
-/// A report of undone changes, and of those that were not undone.
+/// A report of changes that were undone, and of those that were not.
 #[derive(Debug, Default)]
 pub(super) struct UndoReport {
     /// Paths whose changes were undone.
     pub(super) undone_paths: Vec<PathBuf>,
     /// Changed paths that could not be restored, with the reasons.
     pub(super) failures: Vec<(PathBuf, String)>,
-    /// The directory where the changed files are stored.
+    /// The directory in which the changed versions are stored.
     pub(super) undone_directory: Option<PathBuf>,
     /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
@@ -23,7 +23,7 @@ pub(super) struct UndoReport {
 }
 
 impl UndoReport {
-    /// Returns the report as text, if there is anything to report.
+    /// Formats the report, or returns `None` if there is nothing to report.
     pub(super) fn to_text(&self) -> Option<String> {
         let mut text = String::new();
         let changes = |count: usize| match count {
@@ -31,7 +31,7 @@ impl UndoReport {
             count => format!("{count} changes"),
         };
         let named = |paths: &[String]| {
-            let more = paths.len().saturating_sub(NAMES);
+            let more = paths.len().saturating_sub(MAX_LISTED_PATHS);
             let named = paths
                 .get(..paths.len() - more)
                 .unwrap_or_default()
@@ -52,10 +52,10 @@ impl UndoReport {
                 changes(paths.len()),
                 named(&paths)
             ));
-            if let Some(kept) = &self.undone_directory {
+            if let Some(directory) = &self.undone_directory {
                 text.push_str(&format!(
                     "; the changed files are saved in {}",
-                    display_path(kept)
+                    display_path(directory)
                 ));
             }
             text.push('\n');

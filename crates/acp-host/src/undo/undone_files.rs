@@ -1,4 +1,4 @@
-//! Storage for the files that an undo replaces. Nothing is deleted.
+//! Stores the changed versions of files that an undo replaces. Nothing is deleted.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -9,20 +9,21 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::GuardedRoot;
 
-/// The maximum number of bytes to copy for an entry that cannot be moved to another disk.
-const COPIED: u64 = 256 * 1024 * 1024;
+/// The maximum number of bytes to copy for an entry that cannot be moved to another file system.
+const MAX_COPY_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Storage for the files that an undo replaces.
+/// A store for the changed versions of files that an undo replaces.
 pub(super) struct UndoneFiles<'a> {
     root: &'a GuardedRoot,
-    /// A new directory for this run only, if it could be created.
+    /// A new directory for this undo only, if it could be created.
     directory: Option<(PathBuf, Dir)>,
     is_used: std::cell::Cell<bool>,
 }
 
 impl<'a> UndoneFiles<'a> {
     /// Creates the storage directory if possible. Otherwise, undone files stay in the root under another name. The
-    /// directory is created now and not when it is first needed, when the cause of a failure would be harder to find.
+    /// directory is created now rather than when it is first needed, because the cause of a failure would be harder to
+    /// find then.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -52,14 +53,14 @@ impl<'a> UndoneFiles<'a> {
         }
     }
 
-    /// Moves a file out of the root, or at least to a name that no program runs or trusts.
+    /// Moves a file out of the root, or at least renames it so that no program runs or trusts it.
     pub(super) fn put(&self, path: &Path) -> io::Result<()> {
         let from = &self.root.dir;
         if let Some((_, to)) = &self.directory {
             let place = flat_name(path);
             let moved = from.rename(path, to, &place);
             let moved = moved.or_else(|_| {
-                let mut left = COPIED;
+                let mut left = MAX_COPY_BYTES;
                 copy(from, path, to, &place, &mut left)?;
                 remove(from, path)
             });
@@ -81,7 +82,7 @@ impl<'a> UndoneFiles<'a> {
         from.rename(path, from, beside)
     }
 
-    /// Returns the storage directory if anything was stored in it. Otherwise, removes it.
+    /// Returns the storage directory if anything was stored in it. Otherwise, removes the directory.
     pub(super) fn used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
@@ -92,7 +93,7 @@ impl<'a> UndoneFiles<'a> {
     }
 }
 
-/// Joins the parts of a path into one name, so that no program runs or trusts the stored file either.
+/// Joins the components of a path into one name, so that no program runs or trusts the stored file either.
 fn flat_name(path: &Path) -> PathBuf {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -106,7 +107,7 @@ fn flat_name(path: &Path) -> PathBuf {
     flat.into()
 }
 
-/// Copies a file or directory, up to `left` bytes.
+/// Copies a file or directory, but at most `left` bytes.
 fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {
@@ -138,7 +139,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a symlink with any target: nothing follows it here.
+/// Creates a symlink. Its target may be anything, because nothing follows it here.
 #[cfg(unix)]
 pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)

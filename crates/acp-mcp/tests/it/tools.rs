@@ -221,7 +221,7 @@ async fn what_cannot_be_told_is_refused_as_the_server_starts() {
     let twice = editor().tool("pick", "Again", async |_: NoArguments| Ok(()));
     let error = twice.start(no_proxy()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
-    assert_eq!(error.to_string(), "two tools have the name `pick`");
+    assert_eq!(error.to_string(), "duplicate tool name: `pick`");
     let nameless = editor().tool("", "Do something", async |_: NoArguments| Ok(()));
     let error = nameless.start(no_proxy()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);

@@ -1,4 +1,4 @@
-//! Rules about capabilities: each side uses only what the other side supports.
+//! Rules about capabilities: a side uses only what the other side supports.
 
 use serde_json::Value;
 
@@ -33,11 +33,11 @@ pub(super) struct Capabilities {
 }
 
 /// Returns `true` if a capability is supported: it is present, and neither null nor false.
-fn is_offered(value: &Value) -> bool {
+fn is_supported(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the capability that a method requires, if its receiver does not support it.
+/// Returns the capability that a method requires, or `None` if the receiver supports it.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -60,7 +60,7 @@ impl Capabilities {
         self.client = said.cloned().unwrap_or_default();
     }
 
-    /// Records the agent's capabilities from the response to `initialize`.
+    /// Records the agent's capabilities from the response to `initialize`, and checks the auth methods in it.
     pub(super) fn apply_response(&mut self, found: &mut Findings, result: &Value) {
         let name = match found.version {
             SchemaVersion::V1 => "agentCapabilities",
@@ -70,7 +70,7 @@ impl Capabilities {
         let logins = items(result, "authMethods");
         let named = logins.filter_map(|login| id(login, "id").or_else(|| id(login, "methodId")));
         self.auth_methods = Some(named.map(str::to_owned).collect());
-        if !is_offered(&self.client["auth"]["terminal"])
+        if !is_supported(&self.client["auth"]["terminal"])
             && items(result, "authMethods").any(|login| login["type"] == "terminal")
         {
             let text =
@@ -103,7 +103,7 @@ impl Capabilities {
         // Elicitation has one capability for each mode.
         if method == "elicitation/create" {
             if let Some(mode @ ("form" | "url")) = text(params, "mode")
-                && !is_offered(&self.client["elicitation"][mode])
+                && !is_supported(&self.client["elicitation"][mode])
             {
                 let text = format!(
                     "calls `{method}`, but the client does not support `elicitation.{mode}`"
@@ -128,7 +128,7 @@ impl Capabilities {
     pub(super) fn options(&self, found: &mut Findings, options: &Value) {
         let offered = &self.client["session"]["configOptions"]["boolean"];
         if found.version == SchemaVersion::V1
-            && !is_offered(offered)
+            && !is_supported(offered)
             && items(options, "configOptions").any(|option| option["type"] == "boolean")
         {
             let text = "sends a boolean option, but the client does not support `session.configOptions.boolean`";
@@ -184,7 +184,7 @@ impl Capabilities {
                 Some("resource") => ("resource", "embeddedContext"),
                 _ => continue,
             };
-            if !is_offered(&offered[needed]) {
+            if !is_supported(&offered[needed]) {
                 let text = format!(
                     "sends content of type `{kind}`, but the agent does not support `{needed}` in prompts"
                 );
@@ -212,7 +212,7 @@ impl Capabilities {
                 (SchemaVersion::V2, Some("stdio")) => "stdio",
                 _ => continue,
             };
-            if !offered.iter().any(|mcp| is_offered(&mcp[transport])) {
+            if !offered.iter().any(|mcp| is_supported(&mcp[transport])) {
                 let text = format!(
                     "passes an MCP server over {transport}, which the agent does not support"
                 );
@@ -220,7 +220,7 @@ impl Capabilities {
                 break;
             }
         }
-        if items(params, "additionalDirectories").next().is_some() && !is_offered(directories) {
+        if items(params, "additionalDirectories").next().is_some() && !is_supported(directories) {
             let text = "passes additional directories, which the agent does not support";
             found.add(&DIRECTORIES, Side::Client, text);
         }

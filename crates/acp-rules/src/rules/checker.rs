@@ -1,4 +1,4 @@
-//! The checker for a whole conversation. It passes each message to the rules about it.
+//! The checker for a whole conversation, which passes each message to the rules that it concerns.
 
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ impl RuleChecker {
         }
     }
 
-    /// Returns every rule.
+    /// Returns all rules.
     pub fn all() -> impl Iterator<Item = &'static Rule> {
         let subjects = [
             initialization::RULES,
@@ -81,8 +81,8 @@ impl RuleChecker {
         self.findings.version
     }
 
-    /// Returns the method of the request that `message` responds to, if `message` is a response to a known request.
-    /// Call this before [`check_message`](Self::check_message), which forgets the request.
+    /// Returns the method of the request that `message` responds to, or `None` if `message` is not a response or the
+    /// request is unknown. Call this before [`check_message`](Self::check_message), which forgets the request.
     #[must_use]
     pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
         match Envelope::read(message)? {
@@ -91,7 +91,7 @@ impl RuleChecker {
         }
     }
 
-    /// Checks the next message, and returns the findings about it, and those about earlier messages that it reveals.
+    /// Checks the next message. Returns the findings about it, and about earlier messages that it shows to be wrong.
     pub fn check_message(
         &mut self,
         at: MessagePosition,
@@ -120,7 +120,7 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that the side that sends in `direction` has closed its output by itself.
+    /// Records that the side that sends in `direction` has closed its output on its own.
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
         // A client may close at any time, even if requests from the agent are pending. They get no response then.
@@ -131,12 +131,12 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that the conversation was interrupted from outside. Neither side is blamed for unfinished requests.
+    /// Records that the conversation was interrupted from outside. Unfinished requests are then not reported.
     pub fn break_off(&mut self) {
         self.closed = true;
     }
 
-    /// Records that a message in `direction` was missed, so its content is unknown.
+    /// Records that a message in `direction` was missed. Its content is unknown.
     pub fn record_missed_message(&mut self, direction: Direction) {
         self.requests.record_missed_message(direction);
     }

@@ -1,4 +1,4 @@
-//! Rules about modes and config options: a client chooses only from what the agent offers.
+//! Rules about modes and config options: a client sets only values that the agent offers.
 
 use serde_json::Value;
 
@@ -19,11 +19,11 @@ rules! {
 pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
-    /// The previous options, and when they were replaced. The client may not have seen the new options yet.
+    /// The previous options, and when they were replaced. The client may not have received the new ones yet.
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
-/// A config option.
+/// A config option of a session, with its possible values.
 #[derive(Debug)]
 struct ConfigOption {
     id: String,
@@ -74,10 +74,11 @@ impl SessionConfig {
             return;
         }
         let mut options = Vec::new();
-        for (option, told) in items(what, "configOptions")
+        for (option, value) in items(what, "configOptions")
             .filter_map(|option| Some((ConfigOption::read(option)?, option)))
         {
-            if let Some(current) = id(told, "currentValue").filter(|value| !option.has_value(value))
+            if let Some(current) =
+                id(value, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
                     "reports option {:?} as {current:?}, which is not one of its values",
@@ -101,8 +102,8 @@ impl SessionConfig {
         }
     }
 
-    fn check_current_mode(&self, found: &mut Findings, told: &Value) {
-        if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
+    fn check_current_mode(&self, found: &mut Findings, value: &Value) {
+        if let (Some(modes), Some(mode)) = (&self.modes, id(value, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
             let text = format!("reports mode {mode:?}, which is not available");
@@ -133,8 +134,9 @@ impl SessionConfig {
             before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
             let value = &params["value"];
-            let text =
-                format!("sets option {option:?} to {value}, but there is no such option or value");
+            let text = format!(
+                "sets option {option:?} to {value}, but that option or value does not exist"
+            );
             found.add(&VALUE, Side::Client, text);
         }
     }

@@ -1,4 +1,4 @@
-//! Rules about URL elicitations, which a later notification completes.
+//! Rules about URL elicitations, which are completed by a notification.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ rules! {
     UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations it created.";
 }
 
-/// The maximum number of remembered elicitations.
-const ELICITATIONS: usize = 1024;
+/// The maximum number of elicitations to remember.
+const MAX_ELICITATIONS: usize = 1024;
 
-/// The URL elicitations of the agent, by id.
+/// The URL elicitations that the agent has created, by id.
 #[derive(Debug)]
 pub(super) struct Elicitations(BoundedTable<()>);
 
 impl Elicitations {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(ELICITATIONS))
+        Self(BoundedTable::of(MAX_ELICITATIONS))
     }
 
     pub(super) fn create(&mut self, params: &Value) {

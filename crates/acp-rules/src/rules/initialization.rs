@@ -1,4 +1,4 @@
-//! Rules about initialization: it comes first, and both sides keep to the negotiated version.
+//! Rules about initialization: it comes first, and both sides use the negotiated version.
 
 use serde_json::Value;
 
@@ -20,11 +20,11 @@ rules! {
 pub(super) struct Initialization {
     /// The version in the latest `initialize` request.
     requested_version: Option<u64>,
-    /// The version in the response, if the client does not seem to support it.
+    /// The version in the response, if the client probably does not support it.
     unsupported_version: Option<u64>,
     /// Whether `initialize` has succeeded.
     pub(super) is_done: bool,
-    /// Whether a missing `initialize` was reported. The capabilities are then unknown.
+    /// Whether a missing `initialize` was reported. Nothing is known about capabilities then.
     is_reported: bool,
 }
 
@@ -57,7 +57,7 @@ impl Initialization {
         if let Some(version) = self.unsupported_version.take() {
             let wanted = self.requested_version.unwrap_or_default();
             let text = format!(
-                "continues with `{method}`, although it supports versions up to {wanted} and the agent responded with version {version}"
+                "continues with `{method}`, although it supports only versions up to {wanted} and the agent responded with version {version}"
             );
             found.add(&AGREED, Side::Client, text);
         }

@@ -1,4 +1,4 @@
-//! Rules about the ids of messages in version 2.
+//! Rules about message ids in version 2.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ rules! {
     SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id belongs to either the user or the agent, not both.";
 }
 
-/// The maximum number of remembered messages per session.
-const MESSAGES: usize = 1024;
+/// The maximum number of messages to remember for each session.
+const MAX_MESSAGES: usize = 1024;
 
-/// The messages of a session by id, and whether each is from the user.
+/// The messages of a session by id: whether each is from the user, and where it was first seen.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
 impl SessionMessages {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MESSAGES))
+        Self(BoundedTable::of(MAX_MESSAGES))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {

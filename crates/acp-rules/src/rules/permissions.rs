@@ -1,4 +1,4 @@
-//! Rules about permission requests: the response selects one of the options in the request.
+//! Rules about permission requests and their responses.
 
 use serde_json::Value;
 

@@ -17,23 +17,23 @@ rules! {
     ID_TWICE = "request-id-twice" Must "overview" "Pending requests have unique ids.";
 }
 
-/// The maximum number of remembered pending requests.
-const OPEN: usize = 16 * 1024;
+/// The maximum number of pending requests to remember.
+const MAX_PENDING: usize = 16 * 1024;
 
-/// The maximum number of remembered ids of requests that got a response.
-const ANSWERED: usize = 1024;
+/// The maximum number of request ids to remember after their response.
+const MAX_ANSWERED: usize = 1024;
 
-/// The time, in microseconds, after which a request that is pending at the end counts as unanswered. It starts when the
-/// request is sent or cancelled.
-const LONG: u64 = 30_000_000;
+/// How long a request must have been pending at the end of the conversation to count as unanswered, in microseconds
+/// since it was sent or cancelled.
+const MAX_WAIT_US: u64 = 30_000_000;
 
-/// A pending request.
+/// A request without a response so far, with what the rules need to know about it.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
-    /// The ids in the params that are needed to check the response, such as those of permission options or terminals.
+    /// Ids in the params that the response is checked against, such as those of permission options.
     pub(super) ids: Vec<String>,
     /// When the turn of the request was cancelled.
     pub(super) turn_cancelled_at: Option<MessagePosition>,
@@ -46,10 +46,10 @@ pub(super) struct OpenRequest {
 /// The pending requests of both sides.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
-    /// The requests by direction and id.
+    /// The requests by the direction they were sent in and their id.
     open: HashMap<(Direction, String), OpenRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
-    /// Whether some requests could not be remembered.
+    /// Whether there were too many requests to remember all of them.
     overflowed: bool,
 }
 
@@ -69,7 +69,7 @@ impl OpenRequests {
             open.duplicates += 1;
             return;
         }
-        if self.open.len() >= OPEN {
+        if self.open.len() >= MAX_PENDING {
             self.overflowed = true;
             return;
         }
@@ -85,7 +85,7 @@ impl OpenRequests {
         self.open.insert(key, open);
     }
 
-    /// Removes and returns the pending request for a response sent in `direction`.
+    /// Removes and returns the request that a response in `direction` belongs to.
     pub(super) fn answer(
         &mut self,
         found: &mut Findings,
@@ -101,7 +101,7 @@ impl OpenRequests {
         if let Some(open) = self.open.remove(&key) {
             let answered = self.answered_ids.entry(direction).or_default();
             answered.push_back(key.1);
-            if answered.len() > ANSWERED {
+            if answered.len() > MAX_ANSWERED {
                 answered.pop_front();
             }
             return Some(open);
@@ -121,13 +121,13 @@ impl OpenRequests {
         None
     }
 
-    /// Returns the method of the pending request for a response with this id, sent in `direction`.
+    /// Returns the method of the request that a response in `direction` with this id belongs to.
     pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
         let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
 
-    /// Returns `true` if a request with one of these methods is pending, in `session` if given.
+    /// Returns `true` if a request with one of these methods is pending; if `session` is given, in that session.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
@@ -149,7 +149,7 @@ impl OpenRequests {
         open.session.clone().filter(|_| prompts)
     }
 
-    /// Records a `session/cancel`, which cancels all prompts and permission requests of the session.
+    /// Records a `session/cancel`, which cancels all prompts and permission requests of a session.
     pub(super) fn cancel(&mut self, found: &Findings, session: &str) {
         let of_turn = ["session/prompt", "session/request_permission"];
         for open in self.open.values_mut().filter(|open| {
@@ -159,13 +159,14 @@ impl OpenRequests {
         }
     }
 
-    /// Records that a message in `direction` was missed. It may have been a request or a response to any request.
+    /// Records that a message in `direction` was missed. It may have been a request, or the response to any pending
+    /// request.
     pub(super) fn record_missed_message(&mut self, direction: Direction) {
         self.overflowed = true;
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// Reports pending requests when the agent closed its output before the client did.
+    /// Reports all pending requests if the agent closes its output before the client does.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
@@ -173,14 +174,14 @@ impl OpenRequests {
         }
     }
 
-    /// Reports requests that have been pending too long at the end of a conversation.
+    /// Reports requests that are still pending at the end of a conversation and were pending for too long.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &OpenRequest| {
             let unwanted = open.turn_cancelled_at.or(open.cancelled_at);
             let since = unwanted.unwrap_or(open.sent_at).time_us;
             let may_last = unwanted.is_none() && may_take_long(&open.method);
-            !may_last && now.saturating_sub(since) >= LONG
+            !may_last && now.saturating_sub(since) >= MAX_WAIT_US
         };
         for direction in [Direction::ToAgent, Direction::ToClient] {
             for open in self.take_matching(|asked, open| asked == direction && long(asked, open)) {
@@ -196,7 +197,7 @@ impl OpenRequests {
         }
     }
 
-    /// Removes the requests that match a predicate, and returns them in the order in which they were sent.
+    /// Removes all requests that match a predicate, and returns them in the order in which they were sent.
     fn take_matching(
         &mut self,
         which: impl Fn(Direction, &OpenRequest) -> bool,

@@ -1,4 +1,4 @@
-//! Protocol rules and their findings.
+//! Protocol rules, and findings.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use crate::side::Side;
 pub struct Rule {
     /// The name, such as `request-unanswered`. It never changes.
     pub name: &'static str,
-    /// How binding the rule is.
+    /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
-    /// The page of the specification, by its name in the URL, such as `prompt-turn`.
+    /// The page of the specification, as in its URL, such as `prompt-turn`.
     pub section: &'static str,
     /// The requirement, as a sentence.
     pub requirement: &'static str,
 }
 
-/// Defines rules as statics, and `RULES` as the list of all of them.
+/// Defines rules as statics, and `RULES` as a list of them.
 macro_rules! rules {
     ($( $name:ident = $text:literal $level:ident $section:literal $requirement:literal; )+) => {
         $(
@@ -42,7 +42,7 @@ pub(super) use rules;
 pub struct MessagePosition {
     /// The number of the message, as counted by the caller, such as its line in a trace.
     pub index: u64,
-    /// When the message was seen, in microseconds since any fixed time before the first message.
+    /// When the message was seen, in microseconds since a fixed time before the first message.
     pub time_us: u64,
 }
 
@@ -54,11 +54,11 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The side that broke it.
     pub side: Side,
-    /// The message that is wrong. If a response is missing, this is the request.
+    /// The wrong message. If a response is missing, this is the request.
     pub message: MessagePosition,
-    /// An earlier message that this one contradicts.
+    /// An earlier message that the wrong one contradicts.
     pub earlier: Option<MessagePosition>,
-    /// A description of what is wrong. It continues a sentence that starts with the side.
+    /// What is wrong, as the rest of a sentence that starts with the side.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A collector for the findings of one message.
+/// Collects the findings about one message.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) position: MessagePosition,
@@ -78,12 +78,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Reports the current message. `text` continues a sentence that starts with "the agent" or "the client".
+    /// Reports the current message. `text` is the rest of a sentence that starts with "the agent" or "the client".
     pub(super) fn add(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
         self.push(rule, side, self.position, None, text.into());
     }
 
-    /// Reports the current message as wrong because of an earlier one.
+    /// Reports the current message because it contradicts an earlier one.
     pub(super) fn add_with_cause(
         &mut self,
         rule: &'static Rule,
@@ -94,7 +94,7 @@ impl Findings {
         self.push(rule, side, self.position, Some(earlier), text.into());
     }
 
-    /// Reports an earlier message that turned out to be wrong.
+    /// Reports an earlier message that has turned out to be wrong.
     pub(super) fn add_at(
         &mut self,
         rule: &'static Rule,
@@ -122,14 +122,14 @@ impl Findings {
         });
     }
 
-    /// Returns `true` if an earlier message must have arrived by now. Messages may cross each other.
+    /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions may cross.
     pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= CROSSING
     }
 }
 
-/// The maximum transit time of a message, in microseconds. Until then, its receiver may not have read it when it sends
-/// a message of its own.
+/// The maximum transit time of a message, in microseconds. A message may have been sent by a side that had not yet read
+/// what arrived within this time.
 pub(super) const CROSSING: u64 = 1_000_000;
 
 /// Returns the side that sends messages in a direction.

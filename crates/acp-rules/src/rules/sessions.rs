@@ -1,4 +1,4 @@
-//! Rules about sessions: which are open, and what each side may send about them.
+//! Rules about sessions: which are open, and which messages each side may send about them.
 
 use serde_json::Value;
 
@@ -23,14 +23,14 @@ rules! {
     TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
-/// The maximum number of remembered sessions.
-const SESSIONS: usize = 1024;
+/// The maximum number of sessions to remember.
+const MAX_SESSIONS: usize = 1024;
 
-/// The maximum number of remembered messages that may belong to a session that is being opened.
-const EARLY: usize = 64;
+/// The maximum number of messages about unknown sessions to remember.
+const MAX_EARLY_MESSAGES: usize = 64;
 
-/// Methods that open a session and return its id in the response.
-const OPENING: &[&str] = &["session/new", "session/fork"];
+/// Methods whose response has the id of a new session.
+const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 
 /// A session, with the state that the rules need.
 #[derive(Debug)]
@@ -38,7 +38,8 @@ pub(super) struct RuleSession {
     /// Whether the session is open.
     is_open: bool,
     closed_at: Option<MessagePosition>,
-    /// The number of pending requests that load or resume the session. Meanwhile, its history may be replayed.
+    /// The number of pending requests that load or resume the session. Until they get a response, its history may be
+    /// replayed.
     pending_loads: u32,
     turns: RuleTurns,
     tool_calls: RuleToolCalls,
@@ -68,16 +69,16 @@ impl RuleSession {
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// Messages about unknown sessions. A pending response may still return their ids.
+    /// Messages about unknown sessions. The response to a pending request may still return their ids.
     early_messages: Vec<(String, MessagePosition)>,
-    /// Whether the client has listed the sessions, so that it may know the ids of sessions opened elsewhere.
+    /// Whether the client has listed the sessions, so that it may know ids of sessions opened elsewhere.
     listed: bool,
 }
 
 impl RuleSessions {
     pub(super) fn new() -> Self {
         Self {
-            table: BoundedTable::of(SESSIONS),
+            table: BoundedTable::of(MAX_SESSIONS),
             early_messages: Vec::new(),
             listed: false,
         }
@@ -102,7 +103,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or notification from the client that names a session.
+    /// Checks a message from the client that names a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -147,7 +148,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or update from the agent that names a session.
+    /// Checks a message from the agent that names a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
@@ -170,8 +171,8 @@ impl RuleSessions {
                 None if !self.table.is_new(id) => {}
                 // Agents also report the titles of listed sessions that are not open here.
                 None if kind == "session_info_update" && self.listed => {}
-                None if requests.is_waiting(OPENING, None) => {
-                    if self.early_messages.len() < EARLY {
+                None if requests.is_waiting(OPENING_METHODS, None) => {
+                    if self.early_messages.len() < MAX_EARLY_MESSAGES {
                         self.early_messages.push((id.to_owned(), found.position));
                     }
                 }
@@ -180,7 +181,7 @@ impl RuleSessions {
                     found.add(&UNKNOWN, Side::Agent, text);
                 }
             }
-            if !requests.is_waiting(OPENING, None) {
+            if !requests.is_waiting(OPENING_METHODS, None) {
                 // Remember the session, so that it is reported once.
                 let _ = self.get_or_insert(id);
                 return;
@@ -283,7 +284,7 @@ impl RuleSessions {
                 session.config.apply_session_setup(found, result);
             }
         }
-        if requests.is_waiting(OPENING, None) {
+        if requests.is_waiting(OPENING_METHODS, None) {
             return;
         }
         for (id, early) in std::mem::take(&mut self.early_messages) {
@@ -292,14 +293,13 @@ impl RuleSessions {
                 .get(&id)
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
-                let text =
-                    format!("refers to {id:?}, which never became a session known to the client");
+                let text = format!("refers to {id:?}, which is not a session known to the client");
                 found.add_at(&UNKNOWN, Side::Agent, early, text);
             }
         }
     }
 
-    /// Reports unfinished turns when the agent has closed its output.
+    /// Reports unfinished turns when the agent closes its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {

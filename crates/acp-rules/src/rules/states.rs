@@ -1,4 +1,4 @@
-//! Session states of version 2: running, waiting for the user, or idle.
+//! Rules about session states in version 2: running, waiting for the user, or idle.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ enum StateKind {
     Idle,
 }
 
-/// The reported state of a session, and its open prompts.
+/// The state of a session that the agent reported last, and the prompts in progress.
 #[derive(Debug, Default)]
 pub(super) struct SessionStates {
     state: Option<(StateKind, MessagePosition)>,
@@ -36,7 +36,7 @@ impl SessionStates {
         self.prompts += 1;
     }
 
-    /// Records that a prompt was rejected.
+    /// Records that a prompt failed, so that there is no turn.
     pub(super) fn refuse_prompt(&mut self) {
         self.prompts = self.prompts.saturating_sub(1);
     }
@@ -53,7 +53,7 @@ impl SessionStates {
         };
         match (self.state, state) {
             (Some((StateKind::Idle, before)), StateKind::Idle) if self.prompts == 0 => {
-                let text = "reports `idle` again without having run";
+                let text = "reports `idle` again, although no turn ran in between";
                 found.add_with_cause(&IDLE, Side::Agent, before, text);
             }
             (Some((StateKind::Running | StateKind::RequiresAction, _)), StateKind::Idle)
@@ -74,18 +74,18 @@ impl SessionStates {
         self.state = Some((state, found.position));
     }
 
-    /// Checks the state in which the agent requests permission.
+    /// Checks the state when the agent requests permission.
     pub(super) fn permission(&mut self, found: &mut Findings) {
         // Background work may send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2
             && let Some((StateKind::Running, since)) = self.state
         {
-            let text = "requests permission while reporting `running`";
+            let text = "requests permission while its reported state is `running`";
             found.add_with_cause(&PERMISSION, Side::Agent, since, text);
         }
     }
 
-    /// Reports an unfinished turn when the agent has closed its output.
+    /// Reports an unfinished turn when the agent closes its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "closed its output without reporting the end of its turn";

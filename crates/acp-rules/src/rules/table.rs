@@ -1,4 +1,4 @@
-//! A table of bounded size, and functions that read message fields.
+//! A table of bounded size, and functions that read fields of messages.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,
     order: VecDeque<String>,
     capacity: usize,
-    /// Whether an entry was dropped, so that a missing id may have been inserted before.
+    /// Whether an entry was dropped, so that a missing id may have been inserted earlier.
     has_evicted: bool,
 }
 
@@ -44,7 +44,7 @@ impl<T> BoundedTable<T> {
         self.order.iter().filter_map(known)
     }
 
-    /// Returns `true` if it is certain that an id was never inserted.
+    /// Returns `true` if an id was certainly never inserted.
     pub(super) fn is_new(&self, id: &str) -> bool {
         !self.has_evicted && !self.entries.contains_key(id)
     }
@@ -72,7 +72,7 @@ pub(super) fn id<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     text(value, name).filter(|id| !id.contains(REDACTED))
 }
 
-/// Returns the items of a list field, or nothing if there is no list.
+/// Returns the items of a list field, or nothing if the field is not a list.
 pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(name)

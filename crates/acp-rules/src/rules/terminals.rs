@@ -1,5 +1,5 @@
-//! Rules about terminals: the client terminals of version 1, which agents create and release, and the display terminals
-//! of version 2.
+//! Rules about terminals: client terminals, which agents create and release in version 1, and display terminals in
+//! version 2.
 
 use serde_json::Value;
 
@@ -19,10 +19,10 @@ rules! {
     CHUNK = "terminal-chunk-first" Should "terminals" "An agent sends output only for terminals it has announced.";
 }
 
-/// The maximum number of remembered terminals.
-const TERMINALS: usize = 4096;
+/// The maximum number of terminals to remember.
+const MAX_TERMINALS: usize = 4096;
 
-/// A client terminal.
+/// A client terminal, with the state that the rules need.
 #[derive(Debug)]
 struct RuleTerminal {
     created_at: MessagePosition,
@@ -30,17 +30,17 @@ struct RuleTerminal {
     released_at: Option<MessagePosition>,
     /// When the client reported that the command had exited.
     exited_at: Option<MessagePosition>,
-    /// Whether a tool call shows the terminal.
+    /// Whether a tool call embeds the terminal.
     shown: bool,
 }
 
-/// All client terminals.
+/// All client terminals of a conversation.
 #[derive(Debug)]
 pub(super) struct RuleTerminals(BoundedTable<RuleTerminal>);
 
 impl RuleTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(TERMINALS))
+        Self(BoundedTable::of(MAX_TERMINALS))
     }
 
     /// Checks an agent's request about a terminal.
@@ -95,7 +95,7 @@ impl RuleTerminals {
         }
     }
 
-    /// Checks the terminals that a tool call shows.
+    /// Checks the terminals that a tool call embeds.
     pub(super) fn check_content(&mut self, found: &mut Findings, update: &Value) {
         for content in items(update, "content").filter(|content| content["type"] == "terminal") {
             let Some(id) = id(content, "terminalId") else {
@@ -120,8 +120,8 @@ impl RuleTerminals {
         }
     }
 
-    /// Reports terminals that were never released although their command has exited. A session with a running turn may
-    /// still need its terminals.
+    /// Reports terminals whose command has exited and that were never released, except in sessions with a running turn,
+    /// which may still need them.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
@@ -142,7 +142,7 @@ pub(super) struct DisplayTerminals(BoundedTable<()>);
 
 impl DisplayTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(TERMINALS))
+        Self(BoundedTable::of(MAX_TERMINALS))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {

@@ -1,4 +1,4 @@
-//! Helpers for rule tests, which write conversations as short lists of messages.
+//! Helpers for tests of rules: conversations as short lists of messages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::checker::RuleChecker;
 use super::rule::{Finding, MessagePosition};
 use crate::schema::message::Direction;
 
-/// A conversation under test. Expected findings are written as `"rule side, rule side"`.
+/// A conversation that the rules are applied to. Expected findings are written as `"rule side, rule side"`.
 pub(super) struct ExpectedConversation {
     rules: RuleChecker,
     now: MessagePosition,
@@ -31,7 +31,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Starts a conversation in version 1 in which the sides support most capabilities.
+    /// Starts a conversation in version 1 in which both sides support most capabilities.
     pub(super) fn v1() -> Self {
         Self::with(
             r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#,
@@ -39,7 +39,7 @@ impl ExpectedConversation {
         )
     }
 
-    /// Starts a conversation in version 1, with the session `s`.
+    /// Starts a conversation in version 1 with an open session `s`.
     pub(super) fn session() -> Self {
         Self::v1().opened()
     }
@@ -51,7 +51,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Starts a conversation in version 2, with the session `s`.
+    /// Starts a conversation in version 2 with an open session `s`.
     pub(super) fn session_v2() -> Self {
         Self::v2().opened()
     }
@@ -67,7 +67,7 @@ impl ExpectedConversation {
         self.now.index += 1;
         self.now.time_us += 1000;
         let found = self.rules.check_message(self.now, direction, message);
-        assert_eq!(told(&found), expected, "{message}: {found:?}");
+        assert_eq!(describe_findings(&found), expected, "{message}: {found:?}");
     }
 
     /// Sends a message from the agent, and expects these findings.
@@ -112,7 +112,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, "");
     }
 
-    /// Sends an update of the session `s`, and expects these findings.
+    /// Sends an update for the session `s`, and expects these findings.
     #[track_caller]
     pub(super) fn update(&mut self, expected: &str, update: &str) {
         let update: Value = serde_json::from_str(update).unwrap();
@@ -131,26 +131,26 @@ impl ExpectedConversation {
         self.now.time_us += seconds * 1_000_000;
     }
 
-    /// Closes both outputs, the agent's first, and ends the conversation.
+    /// Closes both outputs, first the agent's, ends the conversation, and expects these findings.
     #[track_caller]
     pub(super) fn ends(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToClient);
         found.extend(self.rules.close_side(self.now, Direction::ToAgent));
         found.extend(self.rules.end(self.now));
-        assert_eq!(told(&found), expected, "{found:?}");
+        assert_eq!(describe_findings(&found), expected, "{found:?}");
     }
 
-    /// Closes both outputs, the client's first, and ends the conversation.
+    /// Closes both outputs, first the client's, ends the conversation, and expects these findings.
     #[track_caller]
     pub(super) fn is_left(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToAgent);
         found.extend(self.rules.close_side(self.now, Direction::ToClient));
         found.extend(self.rules.end(self.now));
-        assert_eq!(told(&found), expected, "{found:?}");
+        assert_eq!(describe_findings(&found), expected, "{found:?}");
     }
 }
 
-fn told(found: &[Finding]) -> String {
-    let told = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
-    told.collect::<Vec<_>>().join(", ")
+fn describe_findings(found: &[Finding]) -> String {
+    let described = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
+    described.collect::<Vec<_>>().join(", ")
 }

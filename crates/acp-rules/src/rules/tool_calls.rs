@@ -14,8 +14,8 @@ rules! {
     BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "A tool call's status never goes backwards.";
 }
 
-/// The maximum number of remembered tool calls per session.
-const CALLS: usize = 1024;
+/// The maximum number of tool calls to remember for each session.
+const MAX_CALLS: usize = 1024;
 
 /// A tool call, with the state that the rules need.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct RuleToolCalls(BoundedTable<RuleToolCall>);
 
 impl RuleToolCalls {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(CALLS))
+        Self(BoundedTable::of(MAX_CALLS))
     }
 
     pub(super) fn update(
@@ -69,7 +69,7 @@ impl RuleToolCalls {
         }
     }
 
-    /// Checks the tool call of a permission request.
+    /// Checks the tool call in a permission request.
     pub(super) fn permission(&mut self, found: &mut Findings, params: &Value) {
         let call = match found.version {
             SchemaVersion::V1 => &params["toolCall"],
@@ -121,7 +121,7 @@ impl RuleToolCalls {
     }
 }
 
-/// Returns the position of a status in a tool call's progress, or `None` for unknown statuses.
+/// Returns how far a tool call with this status has progressed, or `None` for an unknown status.
 fn status_rank(status: &str) -> Option<u8> {
     match status {
         "pending" => Some(0),

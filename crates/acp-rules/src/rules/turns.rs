@@ -1,4 +1,4 @@
-//! Rules about turns in version 1: a session runs one at a time, and the response to the prompt ends it.
+//! Rules about turns in version 1: a session runs one turn at a time, and the response to the prompt ends it.
 
 use serde_json::Value;
 
@@ -24,9 +24,9 @@ pub(super) struct RuleTurns {
     /// When the first pending prompt was sent.
     began_at: MessagePosition,
     cancelled: bool,
-    /// Whether the user has answered a request. The answer may end the turn.
+    /// Whether the user has answered a request, which may end the turn.
     user_answered: bool,
-    /// When the last turn ended. `None` while a turn runs, and after a late update was reported.
+    /// When the last turn ended. `None` while a turn is running, and after a late update was reported.
     ended_at: Option<MessagePosition>,
 }
 

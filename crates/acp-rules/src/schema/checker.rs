@@ -1,4 +1,4 @@
-//! Checks a value against its shape.
+//! Checks values against their shapes.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum depth to which a value is checked. No shape is deeper: anything below is `any`, which is not checked.
-const DEEPEST: usize = 64;
+/// The maximum depth to check. No shape is deeper: below that, everything is of type `any`.
+const MAX_DEPTH: usize = 64;
 
-/// The maximum number of faults reported for one message.
-const MOST: usize = 256;
+/// The maximum number of faults to report for one message.
+const MAX_FAULTS: usize = 256;
 
 /// The maximum length of a quoted string.
-const QUOTED: usize = 80;
+const MAX_QUOTE_LEN: usize = 80;
 
 impl Schema {
     /// Checks a value against the shape `name`, such as `PromptRequest`, and returns the faults. Returns none if there
-    /// is no such shape. Paths start with `root`, as in `params.prompt[0].text`.
+    /// is no shape with this name. Paths start with `root`, as in `params.prompt[0].text`.
     #[must_use]
     pub fn check_value(&self, name: &str, value: &Value, root: &str) -> Vec<SchemaFault> {
         check_value(self, name, value, root)
@@ -46,13 +46,13 @@ struct SchemaChecker<'a> {
 
 impl<'a> SchemaChecker<'a> {
     fn add_fault(&mut self, kind: SchemaFaultKind) {
-        if self.faults.len() < MOST {
+        if self.faults.len() < MAX_FAULTS {
             let path = self.path.clone();
             self.faults.push(SchemaFault { path, kind });
         }
     }
 
-    /// Runs `work` with the path extended by one segment.
+    /// Calls `work` with the path extended by one segment.
     fn descend(&mut self, step: PathSegment<'_>, work: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         // Writing to a string cannot fail.
@@ -62,7 +62,7 @@ impl<'a> SchemaChecker<'a> {
             PathSegment::Item(index) => write!(self.path, "[{index}]"),
         };
         self.depth += 1;
-        if self.depth <= DEEPEST {
+        if self.depth <= MAX_DEPTH {
             work(self);
         }
         self.depth -= 1;
@@ -144,7 +144,7 @@ impl<'a> SchemaChecker<'a> {
         open
     }
 
-    /// Checks the fields that depend on an object's tag. Returns `true` if the object may have other fields.
+    /// Checks the fields that an object has because of its tag. Returns `true` if the object may have other fields.
     fn check_variant(
         &mut self,
         union: &'a ShapeUnion,
@@ -297,7 +297,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Checks a value against alternatives. If none matches, reports the faults for the most likely alternative.
+    /// Checks a value against alternatives. If none matches, reports the faults for the one that was most likely meant.
     fn check_any_of(&mut self, either: &'a [ShapeType], value: &Value) {
         let mut best: Option<Vec<SchemaFault>> = None;
         for of in either {
@@ -338,8 +338,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if a value with this fault still has the right type: the fault is deeper inside, or the value is
-    /// a string in the wrong format.
+    /// Returns `true` if a fault leaves the type of the value right: it is deeper inside, or concerns the format of a
+    /// string.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -359,7 +359,7 @@ impl<'a> SchemaChecker<'a> {
         self.add_fault(SchemaFaultKind::Type { expected, found });
     }
 
-    /// Describes a type in words, and resolves named types.
+    /// Describes a type in words. Resolves named types.
     fn describe_expected(&self, of: &ShapeType) -> String {
         match of {
             ShapeType::Named(name) => match self.schema.shapes.get(name) {
@@ -405,7 +405,7 @@ fn describe_type(of: &ShapeType) -> String {
 
 /// Truncates a string to a readable length.
 fn truncate(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
+    match text.char_indices().nth(MAX_QUOTE_LEN) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
@@ -422,14 +422,14 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// Returns `true` if a path is absolute on any system. The peer may run on a different one.
+/// Returns `true` if a path is absolute on some system. The peer may run on another one.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-/// Returns `true` if a string has the form of a URI: a scheme, a colon and more.
+/// Returns `true` if a string looks like a URI: a scheme, a colon, and something after it.
 fn is_uri(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
@@ -479,7 +479,7 @@ fn is_currency(currency: &str) -> bool {
     currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns the names that shapes refer to but that are not defined.
+/// Returns the names that shapes refer to without being defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
     fn named(of: &ShapeType, names: &mut Vec<&'static str>) {

@@ -31,7 +31,7 @@ pub enum SchemaFaultKind {
         /// The value, as JSON.
         found: String,
     },
-    /// The field is not in the specification, which reserves all names in its types (section Extensibility).
+    /// The specification does not have this field, and it reserves all names in its types (section Extensibility).
     /// Extensions belong in `_meta`.
     UnknownField,
     /// The path is not absolute, as all file paths must be (section Overview).
@@ -46,7 +46,7 @@ pub enum SchemaFaultKind {
         /// The string.
         found: String,
     },
-    /// The message is not a valid JSON-RPC 2.0 message. The text says why.
+    /// The message is not a valid JSON-RPC 2.0 message, for this reason.
     Envelope(String),
 }
 

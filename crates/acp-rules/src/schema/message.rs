@@ -1,4 +1,4 @@
-//! Checks whole messages: the envelope and its content.
+//! Checks whole messages: the JSON-RPC envelope and its content.
 
 use std::fmt;
 
@@ -54,12 +54,12 @@ impl fmt::Display for Direction {
     }
 }
 
-/// The kind of a JSON-RPC message, and its parts.
+/// A JSON-RPC message, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Envelope<'a> {
     /// A message with a method and an id.
     Request {
-        /// The id.
+        /// The id of the request.
         id: &'a Value,
         /// The method.
         method: &'a str,
@@ -83,7 +83,7 @@ pub enum Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads `message` as tolerantly as possible. Returns `None` if it is no request, notification or response.
+    /// Reads a message as tolerantly as possible. Returns `None` if it is not a request, a notification or a response.
     #[must_use]
     pub fn read(message: &'a Value) -> Option<Self> {
         let fields = message.as_object()?;
@@ -107,7 +107,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Returns the method, unless this is a response.
+    /// Returns the method, or `None` for a response.
     #[must_use]
     pub fn method(&self) -> Option<&'a str> {
         match self {
@@ -128,7 +128,7 @@ impl<'a> Envelope<'a> {
 }
 
 impl Schema {
-    /// Returns the faults of a message sent in `direction`. For a response, `asked` is the method of its request, if
+    /// Returns the faults of a message sent in `direction`. For a response, `asked` is the method of the request, if
     /// known.
     #[must_use]
     pub fn check_message(
@@ -228,7 +228,7 @@ impl Schema {
                 faults.push(envelope_fault("`method` must be a string".to_owned()));
             }
             if has("result") || has("error") {
-                let why = "the message has `method` and also `result` or `error`";
+                let why = "the message has `method` as well as `result` or `error`";
                 faults.push(envelope_fault(why.to_owned()));
             }
             &["jsonrpc", "id", "method", "params", "result", "error"]

@@ -1,4 +1,4 @@
-//! The notation of the shapes, and a parser for it.
+//! The notation that shapes are written in, and a parser for it.
 //!
 //! ```text
 //! # a comment
@@ -35,7 +35,7 @@ pub(super) enum ShapeDefinition {
 pub(super) struct ShapeObject {
     pub(super) fields: Vec<ShapeField>,
     pub(super) union: Option<ShapeUnion>,
-    /// Exactly one of these objects adds its fields.
+    /// The names of objects, of which exactly one adds its fields.
     pub(super) one_of: Vec<&'static str>,
 }
 
@@ -47,21 +47,21 @@ pub(super) struct ShapeField {
     pub(super) ty: ShapeType,
 }
 
-/// Additional fields of an object, which depend on the value of one field.
+/// Fields of an object that depend on the value of one field, the tag.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
     pub(super) variants: Vec<ShapeVariant>,
     /// The object to use if the tag is missing. It also accepts any tag.
     pub(super) untagged: Option<&'static str>,
-    /// The object to use if the tag matches no variant; `Some("")` if its fields are unknown.
+    /// The object to use if the tag is not that of a variant; `Some("")` if its fields are unknown.
     pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
-    /// The name of the object with the fields; empty if there are none.
+    /// The name of the object that has the fields; empty if there are none.
     pub(super) object: &'static str,
     pub(super) unstable: bool,
 }
@@ -87,7 +87,7 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Parses shapes. Skips lines with errors and returns their descriptions; a test makes sure that there are none.
+/// Parses shapes. Lines with errors are skipped, and described in the second list. A test makes sure that it is empty.
 pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
     let mut reader = NotationReader {
         tokens: tokenize(text),
@@ -165,7 +165,7 @@ impl NotationReader {
         found
     }
 
-    /// Skips commas and line ends between fields.
+    /// Skips the commas and line ends between fields.
     fn skip_separators(&mut self) {
         while self.consume("\n") || self.consume(",") {}
     }

@@ -1,4 +1,4 @@
-//! The protocol versions that have a schema.
+//! Protocol versions.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Trace records as readable entries: the kind of message, the request a response belongs to, and a summary.
+//! Trace records in readable form: the kind of message, the request that a response belongs to, and a summary.
 
 mod summary;
 
@@ -12,64 +12,64 @@ use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::Side;
 use summary::EntrySummary;
 
-/// The limit of remembered pending requests. A response to a request beyond it is shown without its method.
-const PENDING: usize = 64 * 1024;
+/// The maximum number of pending requests to remember. Responses to further requests are shown without their method.
+const MAX_PENDING: usize = 64 * 1024;
 
-/// The maximum length of an entry's text, in bytes.
-const TEXT: usize = 16 * 1024;
+/// The maximum length of an entry's summary, in bytes.
+const MAX_SUMMARY_LEN: usize = 16 * 1024;
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEntryKind {
-    /// A request.
+    /// A message with a method and an id.
     Request,
-    /// A notification.
+    /// A message with a method and no id.
     Notification,
     /// A response with a result.
     Response,
     /// A response with an error.
     Error,
-    /// Output of a side that is not a message.
+    /// A line of output that is not a message.
     Noise,
-    /// A line that the agent printed to its standard error.
+    /// A line that the agent printed to stderr.
     Stderr,
-    /// An event of the process or of a stream.
+    /// An event of the agent's process or of a stream.
     Event,
 }
 
-/// A record, or several chunks of the same text, in readable form.
+/// A record, or several merged chunks of the same text, in readable form.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceEntry {
-    /// Microseconds since the start of the trace. For merged chunks, this is the first one's time.
+    /// Microseconds since the start of the trace; for merged chunks, of the first one.
     pub time_us: u64,
-    /// The line in the file. For merged chunks, this is the first one's line.
+    /// The line in the file; for merged chunks, of the first one.
     pub line: u64,
     /// The side that sent it.
     pub from: Option<Side>,
-    /// The kind of entry.
+    /// The kind of the entry.
     pub kind: TraceEntryKind,
-    /// The method. For a response, this is the method of its request. Empty if unknown.
+    /// The method; for a response, of its request. Empty if unknown.
     pub method: String,
-    /// The type of the update, for a `session/update`.
+    /// The type of the update, if this is a `session/update`.
     pub update: Option<String>,
-    /// The id of the request, or of the request a response belongs to.
+    /// The id of the request, or of the request that the response belongs to.
     pub id: Option<RequestId>,
     /// The session it belongs to.
     pub session: Option<String>,
-    /// The time from the request to this response, in microseconds.
+    /// The id of the session it belongs to.
     pub duration_us: Option<u64>,
     /// A summary of the content. It may have several lines and is not sanitized: it may contain terminal control
     /// sequences.
     pub summary: String,
-    /// Whether it reports an error.
+    /// Whether it is or contains an error.
     pub is_error: bool,
-    /// The number of records it consists of.
+    /// The number of records that it was made from.
     pub records: u64,
-    /// The message. For merged chunks, this is the first one.
+    /// The message; for merged chunks, the first one.
     pub message: Option<Box<RawValue>>,
-    /// The key of the text that a chunk belongs to. The next entry is merged into this one if it has the same key.
+    /// A key for the text that a chunk belongs to. Consecutive entries with the same key are merged.
     merge_key: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl TraceEntry {
     }
 }
 
-/// A pending request.
+/// A request without a response so far.
 #[derive(Debug)]
 struct UnansweredRequest {
     method: String,
@@ -130,21 +130,21 @@ struct UnansweredRequest {
     time_us: u64,
 }
 
-/// Turns records into entries. The records must be passed in order.
+/// Turns records into entries. Records must be passed in order.
 #[derive(Debug, Default)]
 pub struct EntryBuilder {
-    /// By the side that sent the request.
+    /// Pending requests, by the side that sent them and their id.
     pending: HashMap<(Side, RequestId), UnansweredRequest>,
 }
 
 impl EntryBuilder {
-    /// Creates a builder that has seen no records yet.
+    /// Creates a builder for the start of a trace.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the entry of a record, or `None` if the kind of record is unknown.
+    /// Turns a record into an entry. Returns `None` if the kind of the record is unknown.
     pub fn record(&mut self, record: TraceRecord) -> Option<TraceEntry> {
         let mut entry = match &record.body {
             RecordBody::Message { from, message, .. } => {
@@ -184,7 +184,7 @@ impl EntryBuilder {
         Some(entry)
     }
 
-    /// Returns the requests without a response, in no particular order: sender, id, method and time.
+    /// Returns the sender, id, method and time of each request without a response, in no particular order.
     pub fn unanswered(&self) -> impl Iterator<Item = (Side, &RequestId, &str, u64)> {
         self.pending
             .iter()
@@ -205,7 +205,7 @@ impl EntryBuilder {
             Ok(Incoming::Request { id, method, params }) => {
                 let params = value(params);
                 let session = session_id_of(&params);
-                if self.pending.len() < PENDING {
+                if self.pending.len() < MAX_PENDING {
                     let pending = UnansweredRequest {
                         method: method.clone().into_owned(),
                         session: session.clone(),
@@ -335,10 +335,10 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
     })
 }
 
-/// Truncates a text to the maximum length.
+/// Truncates text to the maximum length of a summary.
 fn truncate(text: &mut String) {
-    if text.len() > TEXT {
-        let mut end = TEXT;
+    if text.len() > MAX_SUMMARY_LEN {
+        let mut end = MAX_SUMMARY_LEN;
         while !text.is_char_boundary(end) {
             end -= 1;
         }

@@ -1,4 +1,4 @@
-//! Summaries of messages. Tolerant: whatever is missing is omitted.
+//! Summaries of messages. Fields that are missing are omitted.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ impl EntrySummary {
         summary
     }
 
-    /// Adds a part, after a comma unless it is the first.
+    /// Adds a part, separated by a comma unless it is the first.
     fn add(&mut self, part: impl AsRef<str>) {
         let part = part.as_ref();
         if part.is_empty() {
@@ -49,7 +49,7 @@ impl EntrySummary {
         self.0.push_str(part);
     }
 
-    /// Adds a field, if it exists.
+    /// Adds the value of a field if it exists.
     fn add_member(&mut self, value: &Value, name: &str) {
         match value.get(name) {
             None | Some(Value::Null) => {}
@@ -58,7 +58,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds a field with its name, if it exists.
+    /// Adds the name and value of a field if it exists.
     fn add_named(&mut self, value: &Value, name: &str) {
         if let Some(member) = value.get(name).filter(|member| !member.is_null()) {
             let shown = member
@@ -68,18 +68,19 @@ impl EntrySummary {
         }
     }
 
-    /// Adds the number of items in a list, if there are any.
+    /// Adds the number of items in a list field, unless it is empty.
     fn add_count(&mut self, value: &Value, name: &str, what: &str) {
         let count = value
             .get(name)
             .and_then(Value::as_array)
             .map_or(0, Vec::len);
         if count > 0 {
-            self.add(format!("{count} {what}"));
+            let s = if count == 1 { "" } else { "s" };
+            self.add(format!("{count} {what}{s}"));
         }
     }
 
-    /// Adds the whole value. Used where no better summary is known.
+    /// Adds the whole value as JSON. Used if there is no better summary.
     fn add_whole(&mut self, value: &Value) {
         let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         if !empty {
@@ -87,7 +88,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds the name and version of a peer.
+    /// Adds the name and version of an agent or client.
     fn add_peer(&mut self, value: &Value) {
         if let Some(version) = value.get("protocolVersion") {
             self.add(format!("version {version}"));
@@ -105,7 +106,7 @@ impl EntrySummary {
             "initialize" => self.add_peer(params),
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 self.add_member(params, "cwd");
-                self.add_count(params, "mcpServers", "MCP servers");
+                self.add_count(params, "mcpServers", "MCP server");
             }
             "session/prompt" => self.add(blocks_text(params.get("prompt"))),
             "session/update" => self.add_update(params.get("update").unwrap_or(&Value::Null)),
@@ -166,7 +167,7 @@ impl EntrySummary {
                 if self.0.is_empty() {
                     self.add_member(update, "toolCallId");
                 }
-                self.add_count(update, "content", "parts");
+                self.add_count(update, "content", "part");
             }
             "plan" | "plan_update" => {
                 let plan = update.get("plan").unwrap_or(update);
@@ -192,7 +193,7 @@ impl EntrySummary {
                 self.add_member(update, "state");
                 self.add_member(update, "stopReason");
             }
-            "config_option_update" => self.add_count(update, "configOptions", "options"),
+            "config_option_update" => self.add_count(update, "configOptions", "option"),
             "terminal_output_chunk" => self.add_size(update.get("data")),
             chunk if chunk.ends_with("_chunk") => self
                 .0
@@ -220,7 +221,7 @@ impl EntrySummary {
         match method {
             "initialize" => {
                 self.add_peer(result);
-                self.add_count(result, "authMethods", "auth methods");
+                self.add_count(result, "authMethods", "auth method");
             }
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 self.add_member(result, "sessionId");
@@ -230,7 +231,7 @@ impl EntrySummary {
                 if let Some(mode) = mode.and_then(Value::as_str) {
                     self.add(format!("mode {mode}"));
                 }
-                self.add_count(result, "configOptions", "options");
+                self.add_count(result, "configOptions", "option");
             }
             "session/prompt" => {
                 self.add_member(result, "stopReason");
@@ -241,7 +242,7 @@ impl EntrySummary {
                     self.add(format!("{total} tokens"));
                 }
             }
-            "session/list" => self.add_count(result, "sessions", "sessions"),
+            "session/list" => self.add_count(result, "sessions", "session"),
             "session/request_permission" => {
                 let outcome = result.get("outcome").unwrap_or(&Value::Null);
                 self.add_member(outcome, "outcome");
@@ -265,14 +266,14 @@ impl EntrySummary {
     }
 }
 
-/// Returns the text of content blocks, one after the other.
+/// Returns the concatenated text of several content blocks.
 fn blocks_text(content: Option<&Value>) -> String {
     let blocks = content.and_then(Value::as_array);
     let texts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
     texts.join(" ")
 }
 
-/// Returns the text of a content block, or a description of it.
+/// Returns the text of a content block, or a description if it has none.
 fn block_text(block: &Value) -> String {
     let text = |name: &str| block.get(name).and_then(Value::as_str);
     if let Some(said) = text("text") {

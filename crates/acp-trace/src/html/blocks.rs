@@ -1,19 +1,19 @@
-//! The messages in the page: blocks of lines, each of which is JSON.
+//! The messages in the page, in blocks of lines. Each line is JSON.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The size at which a new block is started, in bytes. The longest string of a browser is some hundred times larger.
-/// The script parses only the blocks that are viewed.
+/// The size from which a new block is started, in bytes. Browsers support strings that are a hundred times larger. The
+/// script parses only the blocks that are viewed.
 const BLOCK: usize = 4 * 1024 * 1024;
 
-/// Writes blocks.
+/// Writes messages in blocks.
 pub(super) struct BlockWriter<'a, W> {
     out: &'a mut W,
-    /// The size of the open block; `None` if no block is open.
+    /// The size of the open block, if one is open.
     block_len: usize,
     line_count: usize,
-    /// The first line of each block.
+    /// The number of the first line of each block.
     starts: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         Ok(())
     }
 
-    /// Writes a line of text.
+    /// Writes text as a line.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.line(&serde_json::to_string(text)?)
     }
@@ -58,15 +58,15 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         Ok(())
     }
 
-    /// Ends the last block, and returns the first line of each block.
+    /// Ends the last block, and returns the number of the first line of each block.
     pub(super) fn finish(mut self) -> io::Result<Vec<usize>> {
         self.close()?;
         Ok(self.starts)
     }
 }
 
-/// Escapes JSON so that a browser finds no markup and no line end in it. In JSON, `<` occurs only in strings, and a
-/// line end only between tokens.
+/// Escapes JSON so that it contains no markup and no line ends. In JSON, `<` occurs only in strings, and line ends only
+/// between tokens.
 pub(super) fn harmless(json: &str) -> Cow<'_, str> {
     if memchr::memchr3(b'<', b'\r', b'\n', json.as_bytes()).is_none() {
         return Cow::Borrowed(json);

@@ -1,4 +1,4 @@
-//! The index of the page: what it knows of each record before it parses the message.
+//! The index of the page: what the script needs to know about each record before it parses the message.
 //!
 //! It is stored in columns. That is half the size, and a browser reads it several times as fast.
 
@@ -11,13 +11,13 @@ use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
-/// The limit of remembered pending requests.
+/// The maximum number of pending requests to remember.
 const PENDING: usize = 64 * 1024;
 
 /// The maximum length of a summary in the index, in characters.
 const SUMMARY: usize = 160;
 
-/// The columns, with one value for each record.
+/// The index, with one value per record in each column.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PageIndex {
     /// Microseconds since the start.
@@ -28,15 +28,15 @@ pub(super) struct PageIndex {
     kind: String,
     /// `c` client, `a` agent, `-` neither.
     from: String,
-    /// `1` if something is wrong.
+    /// `1` if the record is or contains an error.
     bad: String,
     /// The position in `names`.
     name: Vec<usize>,
     /// The position in `sessions`; -1 for none.
     session: Vec<i64>,
-    /// The request's id, as JSON.
+    /// The id of the request, as JSON.
     id: Vec<Option<String>>,
-    /// The record of the response to this request, or of the request for this response; -1 for none.
+    /// The record of the response to this request, or of the request of this response; -1 if there is none.
     mate: Vec<i64>,
     len: Vec<u64>,
     redacted: Vec<u64>,
@@ -47,7 +47,7 @@ pub(super) struct PageIndex {
     sessions: InternTable<String>,
 }
 
-/// A table of strings that occur often.
+/// A table of strings that occur often, which are referred to by position.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct InternTable<T> {
@@ -77,7 +77,7 @@ impl<T: Clone + Eq + std::hash::Hash> InternTable<T> {
     }
 }
 
-/// The columns, and the first line of each block.
+/// The index, with the number of the first line of each block.
 #[derive(Serialize)]
 pub(super) struct IndexWithBlocks<'a> {
     #[serde(flatten)]
@@ -134,7 +134,7 @@ impl PageIndex {
             .push(text::shortened(&text::line(&entry.summary), SUMMARY));
     }
 
-    /// Links a response and its request in both directions. Returns the row of the request.
+    /// Links a response and its request in both directions. Returns the record of the request.
     fn link_response(&mut self, entry: &TraceEntry, row: usize) -> Option<usize> {
         let (from, id) = (entry.from?, entry.id.clone()?);
         match entry.kind {

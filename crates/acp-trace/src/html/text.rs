@@ -1,10 +1,10 @@
-//! A peer's text in a form that a browser may show: without terminal control sequences, and with bidirectional
-//! controls made visible.
+//! Makes text from agents and clients safe to show in a browser: removes terminal control sequences, and makes
+//! bidirectional controls visible.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Sanitizes text of several lines.
+/// Sanitizes text with several lines.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -50,7 +50,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Sanitizes text of one line.
+/// Sanitizes text with one line.
 pub(super) fn line(line: &str) -> String {
     let line = text(line);
     if line.contains(['\n', '\t']) {
@@ -60,7 +60,7 @@ pub(super) fn line(line: &str) -> String {
     }
 }
 
-/// Truncates a text to this length.
+/// Truncates text to `length` characters.
 pub(super) fn shortened(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -68,7 +68,7 @@ pub(super) fn shortened(text: &str, length: usize) -> String {
     }
 }
 
-/// Returns `true` for characters that change the direction of text, or end a line invisibly.
+/// Returns `true` for characters that change the direction of text, or that end a line invisibly.
 fn is_layout_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

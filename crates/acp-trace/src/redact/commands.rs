@@ -1,4 +1,4 @@
-//! Secrets in command lines: `curl -u user:password`, `mysql -ppassword`, `token=x make`.
+//! Redacts secrets in command lines: `curl -u user:password`, `mysql -ppassword`, `token=x make`.
 //!
 //! Which arguments are secret depends on the program, so a line is split into words and looked up in a table of
 //! programs. The words may be part of a text (a title, a terminal's output, a model's response) or a list by
@@ -16,17 +16,17 @@ use super::words::{ShellToken, ShellWords};
 use FlagForm::{Attached, Next};
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// The maximum depth of quoted command lines that are searched: `ssh host "bash -c 'curl …'"`.
-const DEEPEST: usize = 4;
+/// The maximum depth of nested command lines to search: `ssh host "bash -c 'curl …'"`.
+const MAX_DEPTH: usize = 4;
 
-/// Finds the secrets in the arguments of one command, which are passed in order.
+/// Finds secrets in the arguments of one command. Arguments must be passed in order.
 #[derive(Debug, Default)]
 struct SecretArguments {
     program: Option<&'static SecretProgram>,
     has_subcommand: bool,
-    /// The part of the next argument that is secret.
+    /// The part of the next argument that is secret, if the last one was a flag.
     next_part: Option<SecretPart>,
-    /// This is certainly a command, so assignments count whatever the case of their names.
+    /// Whether this is certainly a command, so that assignments count whatever the case of their names.
     is_command: bool,
 }
 
@@ -38,7 +38,7 @@ impl SecretArguments {
         }
     }
 
-    /// Returns the secret parts of the next argument.
+    /// Returns the ranges of secrets in the next argument.
     fn find_secrets_in(&mut self, word: &str) -> Vec<Range<usize>> {
         if let Some(part) = self.next_part.take() {
             return find_secrets(part, word, 0);
@@ -65,7 +65,7 @@ impl SecretArguments {
         Vec::new()
     }
 
-    /// Returns the secret parts of an argument, if it is this flag.
+    /// Returns the ranges of secrets in an argument, or `None` if it is not this flag.
     fn match_flag(
         &mut self,
         word: &str,
@@ -100,7 +100,7 @@ impl SecretArguments {
     }
 }
 
-/// Returns the secret parts of a value, which starts at `at`.
+/// Returns the ranges of secrets in a value that starts at `at`.
 fn find_secrets(part: SecretPart, value: &str, at: usize) -> Vec<Range<usize>> {
     let behind = |start: usize| {
         let rest = value.get(start..).unwrap_or_default();
@@ -139,7 +139,7 @@ fn find_secrets(part: SecretPart, value: &str, at: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// Returns `true` for a value that the shell inserts later, or that is redacted already.
+/// Returns `true` if a value will be inserted by the shell, or is already redacted.
 fn is_placeholder(value: &str) -> bool {
     value.starts_with(['$', '<', '%', '@']) || value.contains(REDACTED)
 }
@@ -152,8 +152,8 @@ fn is_name(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
-/// Redacts a list of arguments. If `program` is `None`, the first one may be the program. Returns the index and the
-/// new text of each changed argument.
+/// Redacts a list of arguments. If `program` is `None`, the first one may be the program. Returns the index and the new
+/// text of each changed argument.
 pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
     let mut reading = SecretArguments::new(true);
     if let Some(program) = program {
@@ -169,8 +169,8 @@ pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, Str
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
-/// Redacts a text that may contain command lines. Returns `None` if there are no secrets. `is_command` says that the
-/// whole text is one.
+/// Redacts text that may contain command lines, or is one if `is_command` is set. Returns `None` if there are no
+/// secrets.
 pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
     collect_secrets(text, 0, is_command, 0, &mut found);
@@ -181,7 +181,13 @@ pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     while let Some(start) = next {
         next = names.next();
         let line = text.get(start..next.unwrap_or(text.len()));
-        collect_secrets(line.unwrap_or_default(), start, false, DEEPEST, &mut found);
+        collect_secrets(
+            line.unwrap_or_default(),
+            start,
+            false,
+            MAX_DEPTH,
+            &mut found,
+        );
     }
     found.sort_by_key(|secret| (secret.start, secret.end));
     replace_ranges(text, &found)
@@ -204,8 +210,8 @@ fn replace_ranges(text: &str, secrets: &[Range<usize>]) -> Option<String> {
     Some(without)
 }
 
-/// Finds the secrets in a text that starts at `offset`, and in quoted text within it. At the maximum depth, a quote
-/// that was not opened ends the text: it closes the text around it.
+/// Finds secrets in text that starts at `offset`, and in quoted text inside it. At the maximum depth, a quote that was
+/// not opened ends the text, because it closes the outer one.
 fn collect_secrets(
     text: &str,
     offset: usize,
@@ -217,7 +223,7 @@ fn collect_secrets(
     let mut words = ShellWords {
         text,
         offset: 0,
-        within_quotes: depth == DEEPEST,
+        within_quotes: depth == MAX_DEPTH,
     };
     while let Some(token) = words.next() {
         let ShellToken::Word { place, quoted } = token else {
@@ -226,7 +232,7 @@ fn collect_secrets(
         };
         let word = text.get(place.clone()).unwrap_or_default();
         let secrets = arguments.find_secrets_in(word);
-        if secrets.is_empty() && depth < DEEPEST {
+        if secrets.is_empty() && depth < MAX_DEPTH {
             for inner in quoted {
                 let line = text.get(inner.clone()).unwrap_or_default();
                 if line.contains(' ') {

@@ -1,5 +1,5 @@
-//! The redaction of a message. A scanner finds where its strings and numbers start and end, and their names. What is
-//! not replaced stays byte for byte, so the message is not parsed into a tree.
+//! Redacts messages. A scanner finds strings and numbers, and the names of their fields. Everything that is not
+//! replaced stays unchanged to the byte, so messages are not parsed into trees.
 //!
 //! It must not fail on input that is not JSON: truncated messages are redacted too.
 
@@ -12,7 +12,7 @@ use super::commands;
 use super::names::{self, NameKind};
 use super::text_redactor::TextRedactor;
 
-/// Redacts a message. Returns it with the number of secrets, or `None` if there are none.
+/// Redacts a message. Returns the redacted message and the number of secrets, or `None` if there are none.
 pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
     let mut walk = RedactionWalk {
         texts,
@@ -45,23 +45,23 @@ pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> 
     Some((redacted, count))
 }
 
-/// Names of argument lists that occur next to the name of a program.
-const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+/// Names of fields that have the arguments of a program.
+const ARGUMENT_FIELDS: &[&str] = &["args", "arguments", "argv"];
 
-/// Names of command lines, and of texts that contain one.
-const COMMANDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
+/// Names of fields that have a command line, or text with one in it.
+const COMMAND_FIELDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
 
-/// The limit of strings of a list that are remembered to check them together. No command has more arguments.
-const MOST_ARGUMENTS: usize = 4096;
+/// The maximum number of strings in a list to keep for checking them together. No command has more arguments.
+const MAX_ARGUMENTS: usize = 4096;
 
-/// What is replaced among strings and numbers.
+/// Which strings and numbers to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RedactionMode {
-    /// Only what looks like a secret is replaced.
+    /// Only those that look like a secret.
     Keep,
-    /// All strings are replaced.
+    /// All strings.
     Strings,
-    /// All strings and numbers are replaced.
+    /// All strings and numbers.
     All,
 }
 
@@ -69,34 +69,34 @@ enum RedactionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JsonContext {
     Plain,
-    /// Environment variables or headers: a list of them, or an object with their names as keys.
+    /// Environment variables or headers, as a list or as an object with their names as keys.
     Variables,
-    /// One variable or header of a list.
+    /// One variable or header in a list.
     Variable,
-    /// The schemas of a form's fields, by name.
+    /// The fields of a form: their schemas by name.
     Properties,
-    /// The schema of a secret field.
+    /// The schema of a field that has a secret.
     SecretProperty,
 }
 
-/// An object or a list that has started.
+/// An object or array that the scanner is in.
 #[derive(Debug)]
 struct JsonFrame {
     is_object: bool,
-    /// The mode for everything in it, at any depth.
+    /// The mode for everything inside it, at any depth.
     mode: RedactionMode,
     context: JsonContext,
-    /// The next string is the name of a member.
+    /// Whether the next string is the name of a field.
     awaits_name: bool,
-    /// The name of the current member.
+    /// The name of the current field.
     name: String,
-    /// Its `name` member names a secret.
+    /// Whether its field `name` hints at a secret.
     has_secret_name: bool,
-    /// Where its `value` member is, if that is a string.
+    /// The position of its field `value`, if that is a string.
     value: Option<Range<usize>>,
-    /// The argument before requires that the next one is a secret.
+    /// Whether the previous argument was a flag whose value is a secret.
     is_after_flag: bool,
-    /// For an object, the program that it runs, and its arguments. For a list, its strings.
+    /// For an object, the program that it runs, and its arguments. For an array, its strings.
     program: Option<String>,
     arguments: Vec<(Range<usize>, String)>,
 }
@@ -106,7 +106,7 @@ struct RedactionWalk<'a> {
     text: &'a str,
     offset: usize,
     frames: Vec<JsonFrame>,
-    /// The ranges to replace, and their replacements.
+    /// The ranges to replace, with their replacements.
     replacements: Vec<(Range<usize>, String)>,
 }
 
@@ -132,7 +132,7 @@ impl RedactionWalk<'_> {
         }
     }
 
-    /// Returns the mode of a value that starts here, and its context if it is an object or a list.
+    /// Returns the mode and the context of a value that starts at the current position.
     fn mode_and_context(&self, object: bool) -> (RedactionMode, JsonContext) {
         let Some(frame) = self.frames.last() else {
             return (RedactionMode::Keep, JsonContext::Plain);
@@ -204,14 +204,14 @@ impl RedactionWalk<'_> {
         }
         match self.frames.last_mut() {
             // The program may come after its arguments.
-            Some(parent) if !frame.is_object && ARGUMENTS.contains(&parent.name.as_str()) => {
+            Some(parent) if !frame.is_object && ARGUMENT_FIELDS.contains(&parent.name.as_str()) => {
                 parent.arguments = frame.arguments;
             }
             _ => self.redact_arguments(frame.program.as_deref(), &frame.arguments),
         }
     }
 
-    /// Replaces the secrets in the arguments of a program.
+    /// Redacts the arguments of a program.
     fn redact_arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
         let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
         for (at, without) in commands::arguments(program, &words) {
@@ -223,14 +223,14 @@ impl RedactionWalk<'_> {
         }
     }
 
-    /// Returns `true` if the next string is a command line or contains one.
+    /// Returns `true` if the next string is a command line or may contain one.
     fn is_command(&self) -> bool {
         self.frames.last().is_some_and(|frame| {
-            frame.is_object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
+            frame.is_object && !frame.awaits_name && COMMAND_FIELDS.contains(&frame.name.as_str())
         })
     }
 
-    /// Reads a number, `true`, `false`, `null`, or invalid text.
+    /// Skips a number, `true`, `false`, `null`, or invalid text, and redacts it if necessary.
     fn read_scalar(&mut self) {
         let start = self.offset;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
@@ -303,7 +303,7 @@ impl RedactionWalk<'_> {
                 }
             } else {
                 frame.is_after_flag = names::is_secret_flag(&read);
-                if hide == RedactionMode::Keep && frame.arguments.len() < MOST_ARGUMENTS {
+                if hide == RedactionMode::Keep && frame.arguments.len() < MAX_ARGUMENTS {
                     frame.arguments.push((place, read.into_owned()));
                 }
             }
@@ -315,7 +315,7 @@ impl RedactionWalk<'_> {
         frame.is_some_and(|frame| frame.context == JsonContext::Variables && !frame.is_object)
     }
 
-    /// Returns the end of a string that starts here, including its quote.
+    /// Returns the position after the closing quote of a string. `at` is a position inside it.
     fn end_of_string(&self, mut at: usize) -> usize {
         let bytes = self.text.as_bytes();
         while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
@@ -328,7 +328,7 @@ impl RedactionWalk<'_> {
         bytes.len()
     }
 
-    /// Replaces the secrets in a string. `text` is the string as written, `read` is the string unescaped.
+    /// Redacts a string. `text` is the string as written in JSON, `read` is its value.
     fn redact_text(&mut self, place: Range<usize>, text: &str, read: &str) {
         let Some(without) = self.texts.redact_string(read, self.is_command()) else {
             return;
@@ -340,7 +340,7 @@ impl RedactionWalk<'_> {
     }
 }
 
-/// Unescapes a string, which is passed without its quotes. A lone surrogate is not told apart from a whole character.
+/// Unescapes a JSON string without its quotes. A lone surrogate is replaced.
 fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -392,7 +392,7 @@ fn read_unicode_escape(text: &str) -> (char, &str) {
     (char::REPLACEMENT_CHARACTER, behind)
 }
 
-/// Returns `true` for text that can be the name of a variable, and that needs no escaping in JSON.
+/// Returns `true` if text can be the name of a variable and needs no escaping in JSON.
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

@@ -1,22 +1,22 @@
-//! Names that hint at a secret.
+//! Names that hint at secrets.
 
-/// What a name says about its value.
+/// What a name says about the value it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// Anything.
+    /// Nothing: it may be anything.
     Plain,
-    /// Secrets.
+    /// It is a secret.
     Secret,
-    /// Secrets, if it is text. Numbers are token counts.
+    /// It is a secret if it is a string. A number is a count of tokens.
     Token,
-    /// Environment variables or HTTP headers.
+    /// It has environment variables or HTTP headers.
     Variables,
-    /// The names of a form's fields, or of a tool's arguments, with their schemas.
+    /// It has schemas by name: of a form's fields, or of a tool's arguments.
     Properties,
 }
 
 /// Words that hint at a secret.
-const WORDS: &[&str] = &[
+const SECRET_WORDS: &[&str] = &[
     "passw",
     "passphrase",
     "pwd",
@@ -26,8 +26,8 @@ const WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// Hints that consist of several words, whose spelling varies.
-const COMPOUND: &[&str] = &[
+/// Hints that consist of several words, which may be separated in various ways.
+const COMPOUND_WORDS: &[&str] = &[
     "apikey",
     "accesskey",
     "privatekey",
@@ -39,7 +39,7 @@ const COMPOUND: &[&str] = &[
     "accountkey",
 ];
 
-/// Returns what this name says about its value.
+/// Returns what a name says about its value.
 pub(super) fn kind_of_name(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {
@@ -49,14 +49,14 @@ pub(super) fn kind_of_name(name: &str) -> NameKind {
         "accounts" => return NameKind::Token,
         _ => {}
     }
-    if WORDS.iter().any(|word| lower.contains(word)) {
+    if SECRET_WORDS.iter().any(|word| lower.contains(word)) {
         return NameKind::Secret;
     }
     let squeezed: String = lower
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
         .collect();
-    if COMPOUND.iter().any(|word| squeezed.contains(word)) {
+    if COMPOUND_WORDS.iter().any(|word| squeezed.contains(word)) {
         return NameKind::Secret;
     }
     if lower.contains("token") {
@@ -70,7 +70,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     matches!(kind_of_name(name), NameKind::Secret | NameKind::Token)
 }
 
-/// Returns `true` if the argument after this one is secret. True for `--api-key`, but not for `--api-key=…`.
+/// Returns `true` if the argument after this one is a secret: after `--api-key`, but not after `--api-key=…`.
 pub(super) fn is_secret_flag(arg: &str) -> bool {
     let is_flag = arg.starts_with('-') && !arg.contains(['=', ' ']);
     is_flag && is_secret_name(arg)

@@ -1,11 +1,11 @@
-//! The fast search for text that may be secret.
+//! A fast search for text that may be or contain a secret.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, packed};
 
-/// Text that occurs in secrets, or in hints at one, in any case. Other text may contain it, too: it is only searched
-/// more closely then. Longer names that contain one of these need no entry.
+/// Text that occurs in secrets or hints at them, in any case. It may occur elsewhere too; a match only leads to a
+/// closer search. Longer hints that contain one of these need no entry.
 const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",
@@ -72,21 +72,21 @@ const NEEDLES: &[&str] = &[
 ];
 
 /// The length of the longest needle.
-const LONGEST: usize = 11;
+const MAX_NEEDLE_LEN: usize = 11;
 
-/// The largest buffer that is kept for the next search, in bytes.
-const KEPT: usize = 1024 * 1024;
+/// The maximum size of the buffer that is kept for the next search, in bytes.
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
-/// The bit that distinguishes upper and lower case of ASCII letters.
-const CASE: u8 = 0x20;
+/// The bit that distinguishes uppercase from lowercase ASCII letters.
+const CASE_BIT: u8 = 0x20;
 
-/// The search. It ignores case by setting the case bit in all bytes, of the needles and of the text. That allows a
-/// few false matches, and processors can do it for many bytes at once.
+/// The compiled search. It ignores case by setting the case bit in all bytes of needles and text. This causes a few
+/// false matches, but processors can do it for many bytes at once.
 #[derive(Debug)]
 pub(super) struct NeedleSearch {
     /// The vectorized search, if the processor supports it.
     packed: Option<packed::Searcher>,
-    /// The search for other processors.
+    /// The search for processors without vector instructions.
     automaton: Option<AhoCorasick>,
 }
 
@@ -103,7 +103,7 @@ impl NeedleSearch {
 
     pub(super) fn scan<'a>(&'a self, bytes: &[u8], folded: &'a mut Vec<u8>) -> NeedleScan<'a> {
         folded.clear();
-        folded.extend(bytes.iter().map(|byte| byte | CASE));
+        folded.extend(bytes.iter().map(|byte| byte | CASE_BIT));
         NeedleScan {
             needles: self,
             folded,
@@ -112,10 +112,10 @@ impl NeedleSearch {
 }
 
 fn fold(needle: &str) -> Vec<u8> {
-    needle.bytes().map(|byte| byte | CASE).collect()
+    needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
-/// A search in a sequence of bytes.
+/// A search through one byte string.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,
@@ -123,7 +123,7 @@ pub(super) struct NeedleScan<'a> {
 }
 
 impl NeedleScan<'_> {
-    /// Returns the next needle that starts at or after `start`.
+    /// Returns the next match that starts at or after `start`.
     pub(super) fn next_from(&self, start: usize) -> Option<Range<usize>> {
         let rest = self.folded.get(start..).filter(|rest| !rest.is_empty())?;
         let found = match (&self.needles.packed, &self.needles.automaton) {
@@ -136,38 +136,38 @@ impl NeedleScan<'_> {
     }
 }
 
-/// The parts of several lines that are searched in one go. Most lines have no needle, and starting a search for each
-/// would take longer than the search itself.
+/// Several lines that are searched at once. Most lines have no match, and starting a search for each would take longer
+/// than the search itself.
 ///
 /// What a line shares with the one before was searched there, so only the rest is searched again.
 #[derive(Debug, Default)]
 pub(crate) struct GatheredLines {
     folded: Vec<u8>,
-    /// The searched part of each line.
+    /// The part of each line to search.
     parts: Vec<GatheredPart>,
-    /// Where the first needle ends in the last line of the previous search.
+    /// The end of the first match in the last line of the previous search.
     last_needle_end: Option<usize>,
 }
 
 #[derive(Debug)]
 struct GatheredPart {
-    /// Where the part starts in the gathered bytes.
+    /// The start of the part in the gathered bytes.
     start: usize,
-    /// Where the part starts in its line.
+    /// The start of the part in its line.
     line_offset: usize,
     shared_len: usize,
 }
 
 impl GatheredLines {
-    /// Adds a line that starts with `shared` bytes of the line before.
+    /// Adds a line whose first `shared` bytes are the same as those of the previous line.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
         // A needle may start in the shared bytes and end after them.
-        let in_line = shared.saturating_sub(LONGEST - 1);
+        let in_line = shared.saturating_sub(MAX_NEEDLE_LEN - 1);
         let part = line.get(in_line..).unwrap_or_default();
         let start = self.folded.len();
-        self.folded.extend(part.iter().map(|byte| byte | CASE));
+        self.folded.extend(part.iter().map(|byte| byte | CASE_BIT));
         // A separator that occurs in no needle.
-        self.folded.push(b'\n' | CASE);
+        self.folded.push(b'\n' | CASE_BIT);
         let part = GatheredPart {
             start,
             line_offset: in_line,
@@ -176,8 +176,8 @@ impl GatheredLines {
         self.parts.push(part);
     }
 
-    /// Reports for each line, in order, whether it has a needle. Clears the lines, except for what the next line
-    /// needs.
+    /// Calls `each` for each line, in order, with `true` if it has a match. Then forgets the lines, except for what the
+    /// next one needs.
     pub(super) fn search(&mut self, needles: &NeedleSearch, mut each: impl FnMut(bool)) {
         let scan = NeedleScan {
             needles,
@@ -202,7 +202,7 @@ impl GatheredLines {
         self.last_needle_end = last;
         self.parts.clear();
         self.folded.clear();
-        self.folded.shrink_to(KEPT);
+        self.folded.shrink_to(MAX_KEPT_BUFFER);
     }
 }
 
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn no_needle_is_too_long_or_goes_over_the_end_of_a_line() {
         for needle in NEEDLES {
-            assert!(needle.len() <= LONGEST, "{needle}");
-            assert!(!fold(needle).contains(&(b'\n' | CASE)), "{needle}");
+            assert!(needle.len() <= MAX_NEEDLE_LEN, "{needle}");
+            assert!(!fold(needle).contains(&(b'\n' | CASE_BIT)), "{needle}");
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
             let needles = NeedleSearch::new();
             let mut gathered = GatheredLines::default();
             let mut folded = Vec::new();
-            let (mut line, mut expected, mut told) = (String::new(), Vec::new(), Vec::new());
+            let (mut line, mut expected, mut found_lines) = (String::new(), Vec::new(), Vec::new());
             for (turn, (place, word, rest)) in changes.iter().enumerate() {
                 let before = line.clone();
                 line.truncate(place.index(before.len() + 1));
@@ -265,11 +265,11 @@ mod tests {
                 let scan = needles.scan(line.as_bytes(), &mut folded);
                 expected.push(scan.next_from(0).is_some());
                 if searched >> turn & 1 == 1 {
-                    gathered.search(&needles, |found| told.push(found));
+                    gathered.search(&needles, |found| found_lines.push(found));
                 }
             }
-            gathered.search(&needles, |found| told.push(found));
-            prop_assert_eq!(told, expected);
+            gathered.search(&needles, |found| found_lines.push(found));
+            prop_assert_eq!(found_lines, expected);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Text that looks like a secret, wherever it occurs.
+//! Patterns of text that looks like a secret wherever it occurs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// Keys with known prefixes, and other text with a telling form.
-const FORMS: &[&str] = &[
+/// Keys with well-known prefixes, and other text of a recognizable form.
+const KEY_PATTERNS: &[&str] = &[
     r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
     // Not after a letter: `task-list` is not a key. Only ASCII letters count, since other scripts use no spaces.
     r"(?-u:\b)(sk-|sk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|ASIA|AIza|hf_|npm_|pypi-|xai-|gsk_|ya29\.)[A-Za-z0-9_-]{8,}",
@@ -25,20 +25,21 @@ const FORMS: &[&str] = &[
     r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
 ];
 
-/// Assignments in text of a user, a program or a model, which is mostly about something else.
-const STRICT: &[&str] = &[
+/// Assignments in messages, where most text is about something else.
+const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
     r"(?i)('[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*'\s*:\s*')(?:[^'\\]|\\.)+",
     r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
 ];
 
-/// Assignments in what a program prints about itself.
-const LOOSE: &[&str] = &[
+/// Assignments in the output of programs, outside messages.
+const OUTPUT_PATTERNS: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
 
-/// The patterns. The first group of each is kept before the secret; the second, if any, is kept after it.
+/// The compiled patterns. The first group of each matches text before the secret, which is kept; the second group, if
+/// any, text after it.
 ///
 /// They are compiled on first use, which takes some milliseconds. Many traces need none.
 #[derive(Debug, Default)]
@@ -56,9 +57,11 @@ fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
 }
 
 impl SecretPatterns {
-    /// Redacts text within a message. Returns `None` if there are no secrets.
+    /// Redacts text in a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
-        let strict = self.in_strings.get_or_init(|| compile(&[FORMS, STRICT]));
+        let strict = self
+            .in_strings
+            .get_or_init(|| compile(&[KEY_PATTERNS, MESSAGE_PATTERNS]));
         replace(strict, text)
     }
 
@@ -66,7 +69,7 @@ impl SecretPatterns {
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self
             .in_plain
-            .get_or_init(|| compile(&[FORMS, STRICT, LOOSE]));
+            .get_or_init(|| compile(&[KEY_PATTERNS, MESSAGE_PATTERNS, OUTPUT_PATTERNS]));
         replace(loose, text)
     }
 }
@@ -84,12 +87,12 @@ fn replace(patterns: &[Regex], text: &str) -> Option<String> {
     }
 }
 
-/// Returns `true` if the lines after this one belong to a private key.
+/// Returns `true` if a line starts a private key that continues on the next lines.
 pub(super) fn begins_key(line: &str) -> bool {
     line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
 }
 
-/// Returns `true` if a private key ends with this line.
+/// Returns `true` if a line ends a private key.
 pub(super) fn ends_key(line: &str) -> bool {
     line.contains("-----END ")
 }
@@ -100,7 +103,7 @@ mod tests {
 
     #[test]
     fn all_patterns_are_patterns() {
-        for pattern in [FORMS, STRICT, LOOSE].concat() {
+        for pattern in [KEY_PATTERNS, MESSAGE_PATTERNS, OUTPUT_PATTERNS].concat() {
             let compiled = Regex::new(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));
             assert!(matches!(compiled.captures_len(), 2..=3), "{pattern}");
         }

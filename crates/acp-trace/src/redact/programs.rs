@@ -1,42 +1,42 @@
-//! Programs that take secrets as arguments, and their flags.
+//! Programs whose arguments may be secret, and their flags.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The secret part of an argument.
+/// Which part of an argument is secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretPart {
     All,
-    /// What follows the first occurrence of this character; nothing if there is none.
+    /// Everything after the first occurrence of this character, or nothing if it does not occur.
     After(char),
     /// The value of a header whose name hints at a secret.
     Header,
-    /// The values of cookies. Without `=` it is a file.
+    /// The values of cookies. An argument without `=` is a file name.
     Cookie,
     /// The values of form fields whose names hint at secrets.
     Form,
 }
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// How a flag gets its value.
+/// Where the value of a flag is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagForm {
-    /// As the next argument, or after a `=`.
+    /// In the next argument, or after `=`.
     Next,
     /// In the same argument.
     Attached,
-    /// Either way.
+    /// Either of the two.
     Both,
 }
 use FlagForm::{Attached, Both, Next};
 
-/// A program that takes secrets as arguments.
+/// A program whose arguments may be secret.
 #[derive(Debug)]
 pub(super) struct SecretProgram {
     pub(super) names: &'static [&'static str],
-    /// The word that must come before the flags, if any.
+    /// The subcommand that must come before the flags, if any.
     pub(super) subcommand: Option<&'static str>,
     pub(super) flags: &'static [(&'static str, SecretPart, FlagForm)],
 }
@@ -181,10 +181,10 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
     },
 ];
 
-/// Flags of curl that take no value, and so may come before one that does: `-sSu`.
+/// Flags of curl without a value, which may be combined with one that has a value: `-sSu`.
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
-/// Returns where the program's name is in a word.
+/// Returns the range of the program's name in a word.
 fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;
@@ -193,7 +193,7 @@ fn name_range(word: &str) -> Option<Range<usize>> {
     known.then(|| start..start + name.len())
 }
 
-/// Returns the program that this word runs, if its arguments are known.
+/// Returns the program that a word runs, or `None` if it is not in the table.
 pub(super) fn find_program(word: &str) -> Option<&'static SecretProgram> {
     let name = word.get(name_range(word)?)?;
     PROGRAMS
@@ -201,15 +201,15 @@ pub(super) fn find_program(word: &str) -> Option<&'static SecretProgram> {
         .find(|program| program.names.contains(&name))
 }
 
-/// Returns a pattern that matches the names of all programs.
+/// Returns a pattern that matches the name of any program in the table.
 pub(super) fn name_pattern() -> &'static Regex {
     static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
         let names = PROGRAMS.iter().flat_map(|program| program.names);
         let names: Vec<&str> = names.copied().collect();
         // The names consist of letters and hyphens, so this is a valid pattern; a test compiles it.
-        #[allow(clippy::expect_used, reason = "part of the program")]
+        #[allow(clippy::expect_used, reason = "the names are constants")]
         Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
-            .expect("names are a pattern")
+            .expect("the names form a valid pattern")
     });
     &PATTERN
 }

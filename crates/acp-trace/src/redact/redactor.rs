@@ -1,4 +1,4 @@
-//! The interface of redaction: finds and replaces secrets.
+//! Finds and replaces secrets, in messages and other lines.
 
 use acp_rules::REDACTED;
 
@@ -6,11 +6,11 @@ use super::needles::GatheredLines;
 use super::text_redactor::TextRedactor;
 use super::{commands, message, names, patterns};
 
-/// Finds and replaces secrets.
+/// Finds and replaces secrets, in messages and other lines.
 #[derive(Debug)]
 pub struct Redactor {
     texts: TextRedactor,
-    /// The current lines of standard error belong to a private key.
+    /// Whether the current lines of stderr are part of a private key.
     is_in_key: bool,
 }
 
@@ -21,7 +21,7 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// Creates a redactor that knows all kinds of secrets.
+    /// Creates a redactor for all kinds of secrets.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -30,20 +30,19 @@ impl Redactor {
         }
     }
 
-    /// Returns `true` if the bytes may contain a secret.
+    /// Returns `true` if the bytes may contain a secret. Fast, with false positives.
     #[must_use]
     pub fn may_have_secret(&self, bytes: &[u8]) -> bool {
         self.texts.may_have_secret(bytes)
     }
 
-    /// Redacts a message, which is JSON. Returns it with the number of secrets, or `None` if there are none.
+    /// Redacts a JSON message. Returns the redacted message and the number of secrets, or `None` if there are none.
     #[must_use]
     pub fn redact_message(&self, json: &str) -> Option<(String, u64)> {
         message::redact(&self.texts, json)
     }
 
-    /// Redacts a line that is not a message. Returns `None` if there are no secrets. The line may start as JSON or
-    /// contain some.
+    /// Redacts a line that is not a message, although parts of it may be JSON. Returns `None` if there are no secrets.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Option<String> {
         let json = text.find(['{', '[']).and_then(|start| {
@@ -55,7 +54,8 @@ impl Redactor {
         loose.or(json)
     }
 
-    /// Redacts a line of standard error. Returns `None` if there are no secrets. A private key may span many lines.
+    /// Redacts a line of stderr. Returns `None` if there are no secrets. Remembers whether it is inside a private key,
+    /// which spans several lines.
     pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
         if self.is_in_key {
             self.is_in_key = !patterns::ends_key(line);
@@ -88,7 +88,7 @@ impl Redactor {
         redacted.collect()
     }
 
-    /// Reports for each gathered line, in order, whether it may contain a secret.
+    /// Calls `each` for each line, in order, with `true` if it may contain a secret.
     pub(crate) fn search(&self, gathered: &mut GatheredLines, each: impl FnMut(bool)) {
         gathered.search(self.texts.needles(), each);
     }

@@ -1,10 +1,10 @@
-//! The redaction of texts, within a message or elsewhere.
+//! Redacts text, in messages or elsewhere.
 
 use super::commands;
 use super::needles::NeedleSearch;
 use super::patterns::SecretPatterns;
 
-/// Redacts texts.
+/// Redacts text, in messages or elsewhere.
 #[derive(Debug)]
 pub(super) struct TextRedactor {
     needles: NeedleSearch,
@@ -23,7 +23,7 @@ impl TextRedactor {
         &self.needles
     }
 
-    /// Returns `true` if the bytes may contain a secret.
+    /// Returns `true` if the bytes may contain a secret. Fast, with false positives.
     pub(super) fn may_have_secret(&self, bytes: &[u8]) -> bool {
         let mut folded = Vec::new();
         let scan = self.needles.scan(bytes, &mut folded);
@@ -36,8 +36,8 @@ impl TextRedactor {
         commands::text(loose.as_deref().unwrap_or(text), false).or(loose)
     }
 
-    /// Redacts text within a message. Returns `None` if there are no secrets. `is_command` says that it is a command
-    /// line or contains one.
+    /// Redacts text in a message. `is_command` says that the text is a command line or may contain one. Returns `None`
+    /// if there are no secrets.
     pub(super) fn redact_string(&self, text: &str, is_command: bool) -> Option<String> {
         if !self.may_have_secret(text.as_bytes()) {
             return None;

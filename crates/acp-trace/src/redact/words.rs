@@ -1,26 +1,26 @@
-//! A text split into words, as a shell does it.
+//! Splits text into words, as a shell does.
 
 use std::ops::Range;
 
-/// The maximum length of quoted text. A quote without an end within it is an apostrophe.
-const LONGEST_QUOTE: usize = 64 * 1024;
+/// The maximum length of quoted text. A quote that is not closed within this length is an apostrophe.
+const MAX_QUOTE_LEN: usize = 64 * 1024;
 
 /// A token of a command line.
 pub(super) enum ShellToken {
-    /// A word, without its quotes if it is quoted as a whole, and where it is.
+    /// A word, without its quotes if it is quoted as a whole, and its position.
     Word {
         place: Range<usize>,
         quoted: Vec<Range<usize>>,
     },
-    /// The end of a command.
+    /// A separator between commands.
     Separator,
 }
 
-/// Splits a text into words, as a shell does.
+/// Splits text into words, as a shell does.
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,
-    /// The text is itself in quotes: a quote that was not opened ends it.
+    /// Whether the text is itself in quotes, so that a quote that was not opened ends it.
     pub(super) within_quotes: bool,
 }
 
@@ -76,19 +76,19 @@ impl ShellWords<'_> {
         ShellToken::Word { place, quoted }
     }
 
-    /// Returns `true` if a quote can start here, in a word that started at `start`.
+    /// Returns `true` if a quote can start at the current position, in a word that started at `start`.
     fn can_open_quote(&self, start: usize) -> bool {
         let before = self.offset.checked_sub(1).filter(|_| self.offset > start);
         let before = before.and_then(|at| self.text.as_bytes().get(at));
         before.is_none_or(|before| b"=:,%".contains(before))
     }
 
-    /// Returns the end of a quote that starts here.
+    /// Returns the end of the quote that starts at the current position.
     fn find_quote_end(&self, quote: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.offset + 1;
         loop {
-            if at - self.offset > LONGEST_QUOTE {
+            if at - self.offset > MAX_QUOTE_LEN {
                 return None;
             }
             match *bytes.get(at)? {

@@ -1,4 +1,4 @@
-//! The comparison of recorded and live messages.
+//! Compares recorded and live messages.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use acp_rules::REDACTED;
 
-/// Fields with an id that whoever creates the object chooses anew each time.
-const IDS: &[&str] = &[
+/// Fields with an id that is different each time.
+const ID_FIELDS: &[&str] = &[
     "sessionId",
     "toolCallId",
     "terminalId",
@@ -17,8 +17,8 @@ const IDS: &[&str] = &[
     "elicitationId",
 ];
 
-/// A path in messages that is not compared, including everything below it: field names and item numbers with dots in
-/// between, and `*` for any, as in `result.sessions.*.updatedAt`.
+/// A path in messages that is not compared, including everything below it. It consists of field names and item numbers,
+/// separated by dots, with `*` for any: `result.sessions.*.updatedAt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredPath(Vec<String>);
 
@@ -43,23 +43,23 @@ impl IgnoredPath {
 pub struct ValueChange {
     /// The path, as in [`IgnoredPath`].
     pub path: String,
-    /// The recorded value, if any.
+    /// The recorded value, or `None` if the field is only in the live message.
     pub recorded: Option<Value>,
-    /// The live value, if any.
+    /// The live value, or `None` if the field is only in the recorded message.
     pub live: Option<Value>,
 }
 
-/// The live side's ids, by the recorded ones.
+/// A map from recorded ids to live ones.
 #[derive(Debug, Default)]
 pub(super) struct LiveIds(HashMap<String, String>);
 
 impl LiveIds {
-    /// Returns `true` if a recorded id and a live one may be of the same object.
+    /// Returns `true` if a recorded id and a live one may refer to the same object.
     pub(super) fn may_match(&self, recorded: &str, live: &str) -> bool {
         self.0.get(recorded).is_none_or(|known| known == live)
     }
 
-    /// Replaces recorded ids with live ones. Returns `true` if any differs.
+    /// Replaces recorded ids with live ones. Returns `true` if anything changed.
     pub(super) fn replace(&self, value: &mut Value) -> bool {
         let mut changed = false;
         match value {
@@ -71,7 +71,7 @@ impl LiveIds {
             Value::Object(members) => {
                 for (name, member) in members {
                     let live = match member.as_str() {
-                        Some(id) if IDS.contains(&name.as_str()) => self.0.get(id),
+                        Some(id) if ID_FIELDS.contains(&name.as_str()) => self.0.get(id),
                         _ => None,
                     };
                     match live {
@@ -89,8 +89,8 @@ impl LiveIds {
     }
 }
 
-/// Compares a recorded message with a live one. Ids may differ, and the live side's are remembered. Redacted and
-/// ignored values are skipped.
+/// Compares a recorded message with a live one, and returns the differences. Ids may differ; the live ones are added to
+/// `ids`. Redacted and ignored values are not compared.
 pub(super) fn compare(
     recorded: &Value,
     live: &Value,
@@ -172,6 +172,6 @@ impl Comparison<'_> {
     fn is_id(&self) -> bool {
         self.path
             .last()
-            .is_some_and(|name| IDS.contains(&name.as_str()))
+            .is_some_and(|name| ID_FIELDS.contains(&name.as_str()))
     }
 }

@@ -1,4 +1,4 @@
-//! The connection to the live side, which is read while it is written to.
+//! The connection to the live side, which is read even during writes.
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::format::LONGEST_MESSAGE;
 
-/// How many messages are read ahead. They are taken out during writes, so that two sides that write to each other do
+/// The number of messages to read ahead. They are taken out during writes, so that two sides writing to each other do
 /// not block each other.
-const AHEAD: usize = 64;
+const READ_AHEAD: usize = 64;
 
 pub(super) struct LiveSide {
     incoming: mpsc::Receiver<io::Result<Value>>,
@@ -22,7 +22,7 @@ pub(super) struct LiveSide {
 impl LiveSide {
     pub(super) fn new(transport: Transport) -> Self {
         let (reader, writer) = transport.into_split();
-        let (sender, incoming) = mpsc::channel(AHEAD);
+        let (sender, incoming) = mpsc::channel(READ_AHEAD);
         // The task ends with its input, or when the receiver is dropped.
         tokio::spawn(read_messages(reader, sender));
         Self {
@@ -31,13 +31,13 @@ impl LiveSide {
         }
     }
 
-    /// Returns the next message; `None` at the end.
+    /// Returns the next message, or `None` at the end.
     pub(super) async fn next(&mut self) -> Option<io::Result<Value>> {
         self.incoming.recv().await
     }
 
-    /// Writes, and returns the messages that arrived meanwhile. If the other side has stopped reading, the rest is
-    /// not written.
+    /// Writes bytes, and returns the messages that arrived meanwhile. If the live side has stopped reading, the rest is
+    /// dropped.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
         let mut meanwhile = Vec::new();
         let Some(writer) = &mut self.writer else {
@@ -63,13 +63,14 @@ impl LiveSide {
         Ok(meanwhile)
     }
 
-    /// Closes the live side's input.
+    /// Closes the input of the live side.
     pub(super) fn close(&mut self) {
         self.writer = None;
     }
 }
 
-/// Reads lines. A line that is not JSON, or too long, becomes a JSON string that says so.
+/// Reads messages and sends them to the channel. A line that is not JSON, or is too long, becomes a JSON string that
+/// says so.
 async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io::Result<Value>>) {
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     loop {
@@ -87,7 +88,7 @@ async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io
     }
 }
 
-/// Reads a line without its line end. Of a line that is too long, returns the start.
+/// Reads a line without its line end. If it is too long, returns only its beginning.
 async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     loop {

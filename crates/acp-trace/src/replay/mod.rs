@@ -1,4 +1,4 @@
-//! The replay of one side of a trace to a live peer, and a report of what the peer does differently.
+//! Replays one side of a trace to a live peer, and reports how the peer differs.
 //!
 //! Each message of the played side is sent once the live side has sent what it had sent before it in the trace. So
 //! the replay is as fast as the live side. Requests keep the ids of the trace. Ids that the live side chooses (of
@@ -23,31 +23,31 @@ pub use compare::{IgnoredPath, ValueChange};
 use compare::{LiveIds, compare};
 use live_side::LiveSide;
 
-/// The limit of a trace's messages in memory, in bytes.
-const MESSAGES: usize = 256 * 1024 * 1024;
+/// The maximum total size of a trace's messages, in bytes.
+const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
-/// The limit of live messages that wait to be matched.
-const UNMATCHED: usize = 16 * 1024;
+/// The maximum number of live messages that wait to be matched.
+const MAX_UNMATCHED: usize = 16 * 1024;
 
-/// The limit of reported differences. The rest is counted.
-const DIFFERENCES: usize = 1000;
+/// The maximum number of differences to report. Further ones are only counted.
+const MAX_DIFFERENCES: usize = 1000;
 
-/// Settings of a replay.
+/// Settings for a replay.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
-    /// The side that is played.
+    /// The side to play.
     pub side: Side,
-    /// Whether to wait before each message as long as in the trace.
+    /// Whether to pause between messages as in the trace.
     pub pace: bool,
-    /// How long to wait for each message of the live side.
+    /// How long to wait for each message from the live side.
     pub patience: Duration,
     /// The paths that are not compared.
     pub ignore: Vec<IgnoredPath>,
 }
 
 impl ReplaySettings {
-    /// Creates settings that play this side without pauses, and wait ten seconds for each message.
+    /// Creates settings that play this side without pauses and wait up to ten seconds for each message.
     #[must_use]
     pub fn new(side: Side) -> Self {
         Self {
@@ -59,17 +59,17 @@ impl ReplaySettings {
     }
 }
 
-/// Why a trace could not be loaded.
+/// The error when loading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The trace could not be read.
     #[error(transparent)]
     Read(#[from] TraceReadError),
-    /// Its messages are too large to load.
-    #[error("too large: more than {} MiB of messages", MESSAGES / 1024 / 1024)]
+    /// The messages are too large to keep in memory.
+    #[error("too large: more than {} MiB of messages", MAX_MESSAGE_BYTES / 1024 / 1024)]
     TooLarge,
-    /// It has no messages.
+    /// The trace has no messages.
     #[error("contains no messages")]
     Empty,
 }
@@ -78,7 +78,7 @@ pub enum LoadError {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// The live side did not send the recorded message.
+    /// The live side did not send a recorded message.
     Missing {
         /// The line in the trace.
         line: u64,
@@ -89,16 +89,16 @@ pub enum Difference {
     Extra {
         /// A description of the message.
         what: String,
-        /// The message.
+        /// The unexpected message.
         message: Value,
     },
-    /// The live side sent the recorded message with different content.
+    /// The live side sent a recorded message with different content.
     Changed {
         /// The line in the trace.
         line: u64,
         /// A description of the message.
         what: String,
-        /// The difference.
+        /// The value that differs.
         change: ValueChange,
     },
 }
@@ -109,15 +109,15 @@ pub enum Difference {
 pub struct ReplayReport {
     /// The differences, up to the first thousand.
     pub differences: Vec<Difference>,
-    /// The number of further differences.
+    /// The number of differences beyond the limit.
     pub omitted: u64,
-    /// The number of live messages that matched, or differed only in what is not compared.
+    /// The number of live messages that were the same as recorded, apart from ids and ignored values.
     pub match_count: u64,
 }
 
 impl ReplayReport {
     fn add(&mut self, difference: Difference) {
-        if self.differences.len() < DIFFERENCES {
+        if self.differences.len() < MAX_DIFFERENCES {
             self.differences.push(difference);
         } else {
             self.omitted += 1;
@@ -133,15 +133,15 @@ struct ReplayStep {
     from: Side,
     /// The line to send, without its line end.
     bytes: Vec<u8>,
-    /// The message; `None` for a line that is not a message.
+    /// The message, or `None` if the line is not a message.
     message: Option<Value>,
 }
 
-/// The key by which recorded and live messages are matched.
+/// What recorded and live messages are matched by.
 #[derive(Debug, Clone, PartialEq)]
 enum MessageKey {
     Request(String),
-    /// The method, and the type of a session update.
+    /// The method, and for a `session/update` the type of the update.
     Notification(String, String),
     /// The id of the request.
     Response(Value),
@@ -166,14 +166,14 @@ fn session_id(message: &Value) -> Option<&str> {
     message.pointer("/params/sessionId")?.as_str()
 }
 
-/// A trace that is ready for replay.
+/// A trace that was loaded for replay.
 #[derive(Debug)]
 pub struct TraceReplay {
     steps: Vec<ReplayStep>,
 }
 
 impl TraceReplay {
-    /// Reads a whole trace. Lines that are not records are skipped.
+    /// Loads a whole trace. Lines that are not records are skipped.
     ///
     /// # Errors
     /// The trace could not be read, is empty, or is too large.
@@ -194,7 +194,7 @@ impl TraceReplay {
                 _ => continue,
             };
             kept += bytes.len();
-            if kept > MESSAGES {
+            if kept > MAX_MESSAGE_BYTES {
                 return Err(LoadError::TooLarge);
             }
             steps.push(ReplayStep {
@@ -211,7 +211,7 @@ impl TraceReplay {
         Ok(Self { steps })
     }
 
-    /// Plays one side to the peer at the other end of `transport`.
+    /// Plays one side of the trace to the peer at the other end of `transport`.
     ///
     /// # Errors
     /// Reading or writing failed. It is not an error if the peer closes: what it did not send is reported as missing.
@@ -254,21 +254,21 @@ impl TraceReplay {
 struct ReplayPlayer<'a> {
     steps: &'a [ReplayStep],
     settings: &'a ReplaySettings,
-    /// The current step.
+    /// The index of the current step.
     step_index: usize,
     live: LiveSide,
-    /// Live messages that are not matched yet.
+    /// Live messages that have not been matched yet.
     unmatched: VecDeque<Value>,
     ids: LiveIds,
-    /// The ids of the live side's requests, by the recorded ids as JSON.
+    /// The live ids of requests from the live side, by their recorded ids as JSON.
     live_request_ids: HashMap<String, Value>,
-    /// The methods of the played side's requests, by their ids as JSON.
+    /// The methods of requests from the played side, by their ids as JSON.
     sent_methods: HashMap<String, String>,
     report: ReplayReport,
 }
 
 impl ReplayPlayer<'_> {
-    /// Sends a recorded message of the played side.
+    /// Sends a recorded message from the played side.
     async fn send_step(&mut self, step: &ReplayStep) -> io::Result<()> {
         let mut line = step.bytes.clone();
         if let Some(message) = &step.message {
@@ -306,7 +306,7 @@ impl ReplayPlayer<'_> {
         Ok(())
     }
 
-    /// Waits for a recorded message of the live side, unless it has certainly moved past it.
+    /// Waits for a recorded message from the live side, unless the live side has certainly skipped it.
     async fn expect_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
         let deadline = tokio::time::Instant::now() + self.settings.patience;
         loop {
@@ -353,7 +353,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Returns `true` if a live message matches the recorded one.
+    /// Returns `true` if a live message matches a recorded one.
     fn is_match(&self, expected: &Value, live: &Value) -> bool {
         let sessions = match (session_id(expected), session_id(live)) {
             (Some(expected), Some(live)) => self.ids.may_match(expected, live),
@@ -362,7 +362,7 @@ impl ReplayPlayer<'_> {
         sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
-    /// Returns `true` if the live side has sent something that comes after this in the trace, in the same session.
+    /// Returns `true` if the live side has skipped this message: it sent one that comes later in the same session.
     fn is_beyond(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -385,8 +385,8 @@ impl ReplayPlayer<'_> {
         })
     }
 
-    /// Handles a live message. Responds to requests that are not in the trace, so that the live side does not wait
-    /// for them.
+    /// Handles a live message. A request that is not in the trace gets a response, so that the live side does not wait
+    /// for one.
     async fn handle_live_message(&mut self, message: Value) -> io::Result<()> {
         let later = self.steps.get(self.step_index..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -413,7 +413,7 @@ impl ReplayPlayer<'_> {
     }
 
     fn queue_message(&mut self, message: Value) {
-        if self.unmatched.len() >= UNMATCHED
+        if self.unmatched.len() >= MAX_UNMATCHED
             && let Some(oldest) = self.unmatched.pop_front()
         {
             self.report_extra(oldest);
@@ -439,7 +439,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Closes the played side's output, and reads what the live side still sends.
+    /// Closes the output of the played side, and reads what the live side still sends.
     async fn finish(&mut self) -> io::Result<()> {
         if self.settings.side == Side::Client {
             self.live.close();

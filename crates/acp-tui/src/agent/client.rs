@@ -1,4 +1,4 @@
-//! The chat's client, which handles the requests of an agent.
+//! The client side of a chat, which handles an agent's requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,10 +17,10 @@ use tokio::sync::Notify;
 
 use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
 
-/// The maximum number of buffered notes. Beyond that, the oldest is dropped.
-const NOTES: usize = 32;
+/// The maximum number of buffered notes. When the buffer is full, the oldest note is dropped.
+const MAX_NOTES: usize = 32;
 
-/// Notes for the user that are shown beside the conversation.
+/// A buffer of notes for the user, which are shown beside the conversation.
 #[derive(Debug, Default)]
 pub(crate) struct ChatNotes {
     notes: Mutex<std::collections::VecDeque<String>>,
@@ -29,7 +29,7 @@ pub(crate) struct ChatNotes {
 impl ChatNotes {
     pub(crate) fn add(&self, note: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        if notes.len() == NOTES {
+        if notes.len() == MAX_NOTES {
             notes.pop_front();
         }
         notes.push_back(note);
@@ -62,7 +62,7 @@ impl Prompter for ChatPrompter {
     }
 }
 
-/// The chat as a client of one agent.
+/// The client that a chat is for one agent.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,

@@ -1,4 +1,4 @@
-//! The failures of an agent, and the messages that describe them.
+//! Failures of agents, and the messages that describe them.
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use acp_host::{AgentProcess, SpawnError};
 
 use crate::setup::AgentSpec;
 
-/// The time limit for a failed agent to exit, so that its exit code can be shown.
-const ENDING: Duration = Duration::from_millis(500);
+/// How long a failed agent has to exit before it is killed. If it exits by itself, its exit code can be shown.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The maximum number of an agent's output lines that are shown when it exits.
-const TAIL: usize = 20;
+const MAX_TAIL_LINES: usize = 20;
 
 /// The reason why an operation on an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentFailure {
-    /// The agent does not run, or its connection is closed.
+    /// The agent is not running, or its connection is closed.
     Exited(AgentExit),
     /// The agent requires a login. Contains the agent's message.
     LoginRequired(String),
     /// The agent rejected the request, or the request could not be sent.
     Rejected(String),
-    /// The session does not exist any more.
+    /// The session no longer exists.
     SessionNotFound(String),
 }
 
 /// The end of an agent or of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// The event, as text that follows the agent's name.
+    /// What happened, worded to follow the agent's name: `exited before responding`.
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
@@ -59,7 +59,7 @@ impl AgentExit {
         }
     }
 
-    /// Creates the exit for an agent whose program could not be started.
+    /// Creates the exit of an agent whose program could not be started.
     pub(crate) fn not_started(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {
@@ -141,7 +141,7 @@ pub(super) async fn disconnected(
     reason: &CloseReason,
     ended: &str,
 ) -> AgentExit {
-    let what = match tokio::time::timeout(ENDING, process.wait()).await {
+    let what = match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
         Ok(exit) => format!("{ended}: {exit}"),
         Err(_) => format!("closed the connection: {reason}"),
     };
@@ -157,7 +157,7 @@ pub(super) async fn disconnected(
 pub(crate) fn tail(process: &AgentProcess) -> String {
     let tail = process.output_tail();
     let lines: Vec<&str> = tail.trim_end().lines().collect();
-    let last = lines.get(lines.len().saturating_sub(TAIL)..);
+    let last = lines.get(lines.len().saturating_sub(MAX_TAIL_LINES)..);
     let mut tail = last.unwrap_or_default().join("\n");
     for undone in process.undo_report() {
         tail.push('\n');

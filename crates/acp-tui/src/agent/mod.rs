@@ -1,4 +1,4 @@
-//! Agents and their sessions.
+//! Agents and their sessions: starting an agent, handling its requests, and describing its failures.
 
 mod client;
 mod failure;

@@ -1,4 +1,4 @@
-//! The question queue: questions from agents to the user, each until it is answered or withdrawn.
+//! A queue of the questions that agents ask the user. A question stays in it until it is answered or withdrawn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 /// A question to the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
-    /// A permission request, and the grant of an "always" answer to it.
+    /// A permission request, and the effect that an "always" answer to it has.
     ///
     /// Specification: Tool Calls, "Requesting Permission".
     Permission(Box<PermissionRequest>, AlwaysEffect),
@@ -23,7 +23,7 @@ pub(crate) enum ChatQuestion {
 /// The user's answer to a question.
 #[derive(Debug)]
 pub(crate) enum ChatAnswer {
-    /// The chosen option of a permission request; `None` if the user chose none.
+    /// The chosen option of a permission request, or `None` if the user chose none.
     Permission(Option<PermissionOptionId>),
     /// The answer to a form or URL.
     Elicitation(ElicitationAction),
@@ -32,9 +32,10 @@ pub(crate) enum ChatAnswer {
 /// A question that has no answer yet.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion {
-    /// A number that is unique in this queue.
+    /// The question's id, unique within the queue.
     pub(crate) id: u64,
-    /// The session that the question belongs to; `None` if it belongs to none, as for a login.
+    /// The session that the question belongs to, or `None` for a question outside any session, such as one during
+    /// login.
     pub(crate) session: Option<SessionId>,
     pub(crate) question: ChatQuestion,
 }
@@ -42,16 +43,16 @@ pub(crate) struct OpenQuestion {
 #[derive(Default)]
 struct QuestionQueueState {
     next_id: u64,
-    /// The questions, oldest first. The connection limits how many requests of an agent are in flight at once.
+    /// The questions, oldest first. Their number is bounded by the connection's limit on requests in flight.
     questions: Vec<(Arc<OpenQuestion>, oneshot::Sender<ChatAnswer>)>,
     /// Whether the chat has ended and no more questions are accepted.
     closed: bool,
 }
 
-/// The open questions of one agent.
+/// A queue of the open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// The notification to redraw the chat when questions are added or dropped.
+    /// Wakes the chat when questions are added or dropped, so that it redraws.
     wake: Arc<Notify>,
 }
 
@@ -67,7 +68,7 @@ impl QuestionQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a question and waits for the answer; returns `None` if there will be none.
+    /// Adds a question and waits for the answer. Returns `None` if the question is dropped unanswered.
     ///
     /// Dropping the future withdraws the question.
     pub(crate) async fn ask(&self, question: ChatQuestion) -> Option<ChatAnswer> {
@@ -119,7 +120,7 @@ impl QuestionQueue {
         }
     }
 
-    /// Drops the questions of a session whose turn was cancelled, unanswered.
+    /// Drops the open questions of a session whose turn was cancelled.
     pub(crate) fn drop_session(&self, session: &SessionId) {
         self.lock()
             .questions
@@ -167,40 +168,40 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_waits_until_it_is_answered_or_withdrawn() {
-        let desk = QuestionQueue::new(Arc::default());
-        let first = desk.ask(permission("a"));
-        let second = desk.ask(permission("b"));
+        let questions = QuestionQueue::new(Arc::default());
+        let first = questions.ask(permission("a"));
+        let second = questions.ask(permission("b"));
         tokio::pin!(first);
         {
             tokio::pin!(second);
             assert!(futures_util::poll!(first.as_mut()).is_pending());
             assert!(futures_util::poll!(second.as_mut()).is_pending());
-            let open = desk.open();
+            let open = questions.open();
             assert_eq!(open.len(), 2);
             assert_eq!(open[0].session.as_ref().map(|id| id.as_str()), Some("a"));
         }
         // The second future was dropped, so its question was withdrawn.
-        let open = desk.open();
+        let open = questions.open();
         assert_eq!(open.len(), 1);
-        desk.answer(open[0].id, ChatAnswer::Permission(Some("yes".into())));
+        questions.answer(open[0].id, ChatAnswer::Permission(Some("yes".into())));
         match first.await {
             Some(ChatAnswer::Permission(Some(id))) => assert_eq!(id.as_str(), "yes"),
             other => panic!("{other:?}"),
         }
-        assert!(desk.open().is_empty());
+        assert!(questions.open().is_empty());
     }
 
     #[tokio::test]
     async fn a_cancelled_turn_has_no_questions() {
-        let desk = QuestionQueue::new(Arc::default());
-        let asked = desk.ask(permission("a"));
+        let questions = QuestionQueue::new(Arc::default());
+        let asked = questions.ask(permission("a"));
         tokio::pin!(asked);
         assert!(futures_util::poll!(asked.as_mut()).is_pending());
-        desk.drop_session(&"b".into());
-        assert_eq!(desk.open().len(), 1);
-        desk.drop_session(&"a".into());
+        questions.drop_session(&"b".into());
+        assert_eq!(questions.open().len(), 1);
+        questions.drop_session(&"a".into());
         assert!(asked.await.is_none());
-        desk.close();
-        assert!(desk.ask(permission("a")).await.is_none());
+        questions.close();
+        assert!(questions.ask(permission("a")).await.is_none());
     }
 }

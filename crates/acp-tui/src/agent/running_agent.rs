@@ -1,4 +1,4 @@
-//! A running agent, and the functions that start it and open its sessions.
+//! A running agent: its process, its connection, and how its sessions are opened.
 
 use std::fmt;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::failure::{AgentExit, AgentFailure, broken, disconnected};
 use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// The time limit for an agent to exit after its stdin is closed, and again after it is asked to terminate.
+/// How long an agent has to exit after its stdin is closed, and again after it is asked to terminate.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// The environment that all agents of a chat share.
+/// The state that all agents of a chat share.
 pub(crate) struct ChatEnvironment {
     pub(crate) cwd: std::path::PathBuf,
     pub(crate) permissions: Permissions,
@@ -52,10 +52,10 @@ pub(crate) fn spawn(
     notes: &ChatNotes,
 ) -> Result<Arc<AgentProcess>, AgentFailure> {
     let confined = spec.sandbox_hook.of(spec.command.clone().cwd(cwd));
-    let (command, told) = confined.map_err(|why| {
+    let (command, messages) = confined.map_err(|why| {
         AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")))
     })?;
-    for note in told {
+    for note in messages {
         notes.add(note);
     }
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
@@ -67,29 +67,29 @@ pub(crate) fn spawn(
 /// Connects to the agent's process and negotiates the protocol version.
 pub(crate) async fn connect(
     spec: &AgentSpec,
-    around: &ChatEnvironment,
+    environment: &ChatEnvironment,
     process: Arc<AgentProcess>,
-    desk: &Arc<QuestionQueue>,
+    questions: &Arc<QuestionQueue>,
     notes: &Arc<ChatNotes>,
 ) -> Result<RunningAgent, AgentFailure> {
     let gone =
         |why: String| AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")));
     let host = Host::new(
-        around.permissions.clone(),
-        ChatPrompter(Arc::clone(desk)),
-        [around.cwd.clone()],
+        environment.permissions.clone(),
+        ChatPrompter(Arc::clone(questions)),
+        [environment.cwd.clone()],
     )
-    .map_err(|e| gone(format!("{}: {e}", around.cwd.display())))?;
-    let (told, wake) = (Arc::clone(notes), Arc::clone(&around.wake));
+    .map_err(|e| gone(format!("{}: {e}", environment.cwd.display())))?;
+    let (messages, wake) = (Arc::clone(notes), Arc::clone(&environment.wake));
     let mut host = host
-        .environment(around.environment.clone())
+        .environment(environment.environment.clone())
         .on_note(move |note| {
             // A remembered answer must be shown to its last character; other notes contain titles from the agent.
             let most = match note {
                 PermissionNote::Remembered(_) => terminal_text::MESSAGE,
                 _ => terminal_text::VALUE,
             };
-            told.add(literal::literal_line(&terminal_text::cut_middle(
+            messages.add(literal::literal_line(&terminal_text::cut_middle(
                 &note.to_string(),
                 most,
             )));
@@ -98,22 +98,22 @@ pub(crate) async fn connect(
     if spec.asks {
         host = host.trust_agent_to_ask();
     }
-    if let Some(sandbox) = &around.sandbox {
+    if let Some(sandbox) = &environment.sandbox {
         host = host.sandboxed(sandbox.clone());
     }
     let host = Arc::new(host);
     let client = ChatClient {
         host: Arc::clone(&host),
         process: Arc::clone(&process),
-        elicitation: ChatElicitation(Arc::clone(desk)),
+        elicitation: ChatElicitation(Arc::clone(questions)),
         notes: Arc::clone(notes),
-        wake: Arc::clone(&around.wake),
+        wake: Arc::clone(&environment.wake),
     };
     let (stdin, stdout) = process
         .take_stdio()
         .ok_or_else(|| gone("its stdin and stdout are not available".to_owned()))?;
     let transport = Transport::pipes(stdout, stdin);
-    let options = connect_options(spec, &process, notes, &around.wake);
+    let options = connect_options(spec, &process, notes, &environment.wake);
     let (handshake, driver) = acp::client::connect_with(transport, client, options);
     tokio::spawn(driver);
     match handshake.await {
@@ -126,7 +126,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Builds the options of the connection.
+/// Builds the connection's options.
 ///
 /// Noise is added to the agent's recorded output, and the user is notified the first time.
 fn connect_options(
@@ -137,11 +137,11 @@ fn connect_options(
 ) -> acp::Options {
     let keep = process.noise_handler();
     let (notes, wake) = (Arc::clone(notes), Arc::clone(wake));
-    let told = Once::new();
+    let messages = Once::new();
     spec.options.clone().on_noise(move |line| {
         keep(line);
         if !line.trim().is_empty() {
-            told.call_once(|| {
+            messages.call_once(|| {
                 let line = acp_host::terminal_text::clean_line(line);
                 notes.add(format!(
                     "ignoring agent output on stdout that is not a message: {line}"
@@ -153,7 +153,7 @@ fn connect_options(
 }
 
 impl RunningAgent {
-    /// Waits until the agent ends and describes how; returns `None` if this side closed the connection.
+    /// Waits until the agent ends, and describes how it ended. Returns `None` if this side closed the connection.
     pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
         let reason = self.connection.closed().await;
         if matches!(reason, CloseReason::Local) {
@@ -170,7 +170,7 @@ impl RunningAgent {
         spec: &AgentSpec,
         cwd: &Path,
         how: &SessionSource,
-        wishes: &InitialOptions,
+        initial_options: &InitialOptions,
     ) -> Result<ClientSession, AgentFailure> {
         let agent = &self.connection;
         let setup = SessionSetup::new(cwd).mcp_servers(spec.mcp_servers.clone());
@@ -187,13 +187,13 @@ impl RunningAgent {
         let begins = (*how == SessionSource::New).then_some(&spec.initial_options);
         let refused = |e: acp::Error| AgentFailure::Rejected(e.to_string());
         let mode = begins.and_then(|begins| begins.mode.as_ref());
-        if let Some(mode) = wishes.mode.as_ref().or(mode) {
+        if let Some(mode) = initial_options.mode.as_ref().or(mode) {
             session.set_mode(mode).await.map_err(refused)?;
         }
-        let is_wished = |id: &str| wishes.config.iter().any(|(wished, _)| wished == id);
+        let is_overridden = |id: &str| initial_options.config.iter().any(|(other, _)| other == id);
         let config = begins.iter().flat_map(|begins| &begins.config);
-        let config = config.filter(|(id, _)| !is_wished(id));
-        for (id, value) in config.chain(&wishes.config) {
+        let config = config.filter(|(id, _)| !is_overridden(id));
+        for (id, value) in config.chain(&initial_options.config) {
             let set = session.set_config_option(id.as_str(), value.as_str());
             set.await.map_err(refused)?;
         }

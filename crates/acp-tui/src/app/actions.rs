@@ -1,4 +1,4 @@
-//! What each [`KeyAction`] does, whether its key was pressed or it was chosen from the list.
+//! Performs the [`KeyAction`]s, whether they come from a key or from the command palette.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 
 impl KeyAction {
-    /// Whether the action's key works while the agent asks a question.
+    /// Returns whether the action's key works even while the agent asks a question.
     pub(super) fn is_always(self) -> bool {
         use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
@@ -105,17 +105,8 @@ impl App {
                 return self.log_in(agent);
             }
             KeyAction::Logout => {
-                let key = tab.agent;
-                let connection = self
-                    .agent(key)
-                    .and_then(|agent| agent.connection().cloned());
-                return match connection {
-                    Some(connection) => vec![ChatEffect::LogOut {
-                        agent: key,
-                        connection,
-                    }],
-                    None => Vec::new(),
-                };
+                let agent = tab.agent;
+                return self.log_out(agent);
             }
             KeyAction::Restart => return self.start_again(),
             KeyAction::AgentOutput => self.show_agent_output(),
@@ -126,7 +117,18 @@ impl App {
         Vec::new()
     }
 
-    /// Switches to another tab.
+    /// Logs out of an agent, if it is connected.
+    fn log_out(&self, agent: AgentKey) -> Vec<ChatEffect> {
+        let connection = self
+            .agent(agent)
+            .and_then(|agent| agent.connection().cloned());
+        match connection {
+            Some(connection) => vec![ChatEffect::LogOut { agent, connection }],
+            None => Vec::new(),
+        }
+    }
+
+    /// Shows tab `n`.
     pub(super) fn show(&mut self, n: usize) {
         if n < self.tabs.len() {
             self.leave_thread();
@@ -185,7 +187,7 @@ impl App {
         }]
     }
 
-    /// Shows the agent's stderr, and its noise on stdout.
+    /// Shows what the agent wrote to stderr, and the noise it wrote to stdout.
     fn show_agent_output(&mut self) {
         let tab = self.tabs.get(self.active);
         let agent = tab.and_then(|tab| self.agent(tab.agent));
@@ -230,14 +232,14 @@ impl App {
         ChatOverlay::agents(agents.map(|(n, agent)| (AgentKey(n), agent.spec.name.clone())))
     }
 
-    /// Returns the session's config options.
+    /// Returns the config options of the active tab's session.
     pub(super) fn options(&self) -> Vec<SessionConfigOption> {
         let tab = self.tabs.get(self.active);
         tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
             .unwrap_or_default()
     }
 
-    /// Sets the next mode in the list; the first one after the last.
+    /// Sets the next mode in the list. After the last mode comes the first.
     fn set_next_mode(&mut self) -> Vec<ChatEffect> {
         let options = self.options();
         let mode = options
@@ -256,7 +258,7 @@ impl App {
         }
     }
 
-    /// Opens a list of the values of a config option of this category.
+    /// Opens a list of the values of the config option with this category.
     fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.options();
         let option = options
@@ -301,7 +303,7 @@ impl App {
         }
     }
 
-    /// Returns when the active tab's agent was started, if it has not responded yet.
+    /// Returns when the active tab's agent was started, or `None` if the agent has already responded.
     pub(super) fn starting_since(&self) -> Option<Instant> {
         let tab = self.tabs.get(self.active)?;
         match (&tab.phase, &self.agent(tab.agent)?.state) {

@@ -1,4 +1,4 @@
-//! The state of the chat's agents: not started, starting, running, ended.
+//! The state of each agent in the chat: idle, starting, running or ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,30 +14,30 @@ use super::{AgentKey, AgentStart, App, ChatEffect};
 use crate::agent::{AgentFailure, ChatNotes, GRACE, QuestionQueue, RunningAgent};
 use crate::setup::{AgentSpec, SessionSource};
 
-/// An agent of the chat.
+/// An agent of the chat, with its state.
 pub(super) struct ChatAgent {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) state: AgentState,
     pub(super) questions: Arc<QuestionQueue>,
     pub(super) notes: Arc<ChatNotes>,
-    /// The process that was started last, even if it has exited.
+    /// The most recently started process, even if it has exited.
     pub(super) last_process: Option<Arc<AgentProcess>>,
-    /// The agent cannot open existing sessions.
+    /// Whether the agent cannot open existing sessions.
     pub(super) cannot_load: bool,
     last_start: AgentStart,
 }
 
 /// The state of an agent.
 pub(super) enum AgentState {
-    /// Not started: nothing has needed the agent yet.
+    /// The agent has not been started, because nothing has needed it yet.
     Idle,
-    /// Started, but it has not responded yet.
+    /// The agent was started but has not responded yet.
     Starting {
         since: Instant,
         process: Option<Arc<AgentProcess>>,
     },
     Running(RunningAgent),
-    /// Ended, or could not be started.
+    /// The agent ended, or could not be started.
     Ended,
 }
 
@@ -76,7 +76,7 @@ impl ChatAgent {
         }
     }
 
-    /// Starts the agent, if it does not run.
+    /// Starts the agent if it is not running.
     pub(super) fn start(&mut self, key: AgentKey) -> Option<ChatEffect> {
         if matches!(
             self.state,
@@ -93,19 +93,19 @@ impl ChatAgent {
             agent: key,
             stamp: self.last_start,
             spec: Arc::clone(&self.spec),
-            desk: Arc::clone(&self.questions),
+            questions: Arc::clone(&self.questions),
             notes: Arc::clone(&self.notes),
         })
     }
 
-    /// Allows the draft of protocol version 2, from the agent's next start on.
+    /// Allows the draft of protocol version 2 from the agent's next start on.
     pub(super) fn speak_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
         self.spec = Arc::new(spec);
     }
 
-    /// Returns the agent's name: its own, if it gives one.
+    /// Returns the agent's name as reported by the agent, or else its configured name.
     pub(super) fn name(&self) -> String {
         let info = self.connection().and_then(AgentConnection::info);
         let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));
@@ -117,7 +117,7 @@ impl ChatAgent {
 }
 
 impl App {
-    /// Adds a tab, shows it, and opens a session in it.
+    /// Adds a tab, switches to it, and opens a session in it.
     pub(super) fn new_tab(&mut self, agent: AgentKey, open: SessionSource) -> Vec<ChatEffect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
@@ -128,12 +128,12 @@ impl App {
         self.open_tab(key)
     }
 
-    /// Opens a tab's session; starts the agent first, if necessary.
+    /// Opens a tab's session. Starts the agent first if necessary.
     pub(super) fn open_tab(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let (agent_key, how, wishes) = (
+        let (agent_key, how, initial_options) = (
             tab.agent,
             tab.session_source.clone(),
             tab.initial_options.clone(),
@@ -152,7 +152,7 @@ impl App {
                     link,
                     spec,
                     how,
-                    wishes,
+                    initial_options,
                 }]
             }
             None => {
@@ -217,12 +217,12 @@ impl App {
             .collect()
     }
 
-    /// Keeps the agent's tabs as they are, and shows in them why the agent ended.
+    /// Handles the end of an agent: its tabs keep their contents and show why it ended.
     pub(super) fn on_ended(
         &mut self,
         key: AgentKey,
         stamp: AgentStart,
-        trouble: AgentFailure,
+        failure: AgentFailure,
     ) -> Vec<ChatEffect> {
         if !self.is_current(key, stamp) {
             return Vec::new();
@@ -232,12 +232,12 @@ impl App {
         };
         agent.state = AgentState::Ended;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
-            tab.on_agent_ended(&trouble);
+            tab.on_agent_ended(&failure);
         }
         Vec::new()
     }
 
-    /// Restarts an agent and loads the sessions of its tabs.
+    /// Restarts an agent and loads its tabs' sessions.
     pub(super) fn restart(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let mut effects = Vec::new();
         if let Some(agent) = self.agent_mut(key) {
@@ -269,7 +269,7 @@ impl App {
         effects
     }
 
-    /// Offers the auth methods to choose from; uses the only one at once.
+    /// Lets the user choose an auth method, or uses the only one immediately.
     pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
             self.show_note("the agent is not running");
@@ -302,8 +302,8 @@ impl App {
         }
     }
 
-    /// Stops an agent without open sessions before its login program runs, because the agent reads the result when it
-    /// starts. An agent with open sessions continues to run.
+    /// Stops an agent that has no open sessions before its login program runs, because an agent reads its credentials
+    /// when it starts. An agent with open sessions keeps running.
     fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
         if self.tabs.iter().any(in_use) {
@@ -353,7 +353,7 @@ impl App {
         }
     }
 
-    /// Continues what waited for the login.
+    /// Continues the work that the login interrupted.
     pub(super) fn on_logged_in(
         &mut self,
         key: AgentKey,
@@ -362,7 +362,7 @@ impl App {
         let logged_in = result.is_ok();
         match result {
             Ok(()) => self.show_note("logged in"),
-            Err(trouble) => self.show_note(format!("login failed: {}", trouble.to_text())),
+            Err(failure) => self.show_note(format!("login failed: {}", failure.to_text())),
         }
         // The agent was stopped for its login program.
         if matches!(
@@ -400,7 +400,7 @@ impl App {
     ) -> Vec<ChatEffect> {
         match result {
             Ok(()) => self.show_note("logged out"),
-            Err(trouble) => self.show_note(format!("logout failed: {}", trouble.to_text())),
+            Err(failure) => self.show_note(format!("logout failed: {}", failure.to_text())),
         }
         Vec::new()
     }
@@ -447,8 +447,8 @@ impl App {
                 }
                 self.show_note("session deleted");
             }
-            Err(trouble) => {
-                self.show_note(format!("cannot delete the session: {}", trouble.to_text()))
+            Err(failure) => {
+                self.show_note(format!("cannot delete the session: {}", failure.to_text()))
             }
         }
         Vec::new()

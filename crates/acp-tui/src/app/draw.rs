@@ -1,4 +1,4 @@
-//! Draws the state on the screen.
+//! Draws the chat on the screen.
 //!
 //! From the top: the tabs, the conversation, the panels (plan, failure, notes, queued prompts), the status line, the
 //! prompt or the question, and a footer about the session.
@@ -21,16 +21,17 @@ use crate::draw_context::{DrawContext, SPINNER};
 use crate::images;
 use crate::keys::KeyAction;
 use crate::text::fit::fit;
+use crate::theme::Theme;
 use crate::view;
 
-/// How long an agent may take to end a cancelled turn before that is shown.
-const DEAF: Duration = Duration::from_secs(5);
+/// How long an agent may keep working after a cancel before the status line says so.
+const SLOW_CANCEL: Duration = Duration::from_secs(5);
 
-/// The most queued prompts that are shown.
-const QUEUED: usize = 3;
+/// The maximum number of queued prompts shown.
+const MAX_QUEUED_SHOWN: usize = 3;
 
 impl App {
-    /// Draws the state and returns the cursor's position.
+    /// Draws the chat and returns the cursor's position.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.panel_lines(tab, area.width);
@@ -111,7 +112,7 @@ impl App {
         }
     }
 
-    /// Builds the tab bar. If not all tabs fit, the active one is among those that are shown.
+    /// Builds the tab bar. If not all tabs fit, the active tab is always among those shown.
     fn tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
@@ -187,7 +188,7 @@ impl App {
                 width,
             ));
         }
-        let skipped = tab.queue.len().saturating_sub(QUEUED);
+        let skipped = tab.queue.len().saturating_sub(MAX_QUEUED_SHOWN);
         for draft in tab.queue.iter().skip(skipped) {
             let files = match draft.attachments().len() {
                 0 => String::new(),
@@ -208,7 +209,7 @@ impl App {
         key.map(|key| key.to_string()).unwrap_or_default()
     }
 
-    /// Builds the status line.
+    /// Builds the status line: what the agent is doing, how the last turn ended, or what is queued.
     fn status(&self, tab: &Tab) -> Line<'static> {
         let theme = &self.setup.theme;
         let spinner = SPINNER.get(self.frame % SPINNER.len()).copied();
@@ -246,8 +247,8 @@ impl App {
                 Some(turn) if turn.cancelled_at.is_some() => "cancelling".to_owned(),
                 _ => tab.thread.read(activity_text),
             };
-            let deaf = turn.and_then(|turn| turn.cancelled_at);
-            if deaf.is_some_and(|cancelled| cancelled.elapsed() > DEAF) {
+            let cancelled_at = turn.and_then(|turn| turn.cancelled_at);
+            if cancelled_at.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL) {
                 let again = self.keys_of(KeyAction::Restart);
                 let text =
                     format!("cancelling… the agent has not stopped yet   {again}: restart agent");
@@ -277,15 +278,7 @@ impl App {
                 )]
             }
         };
-        if !tab.queue.is_empty() {
-            let wait = match tab.queue.len() {
-                1 => "1 prompt queued".to_owned(),
-                wait => format!("{wait} prompts queued"),
-            };
-            let keys = "Enter: send  ↑: edit";
-            spans.push(Span::styled(format!(" {wait}: "), theme.warn));
-            spans.push(Span::styled(keys, theme.dim));
-        }
+        spans.extend(queue_spans(tab.queue.len(), theme));
         if behind {
             let end = self.keys_of(KeyAction::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));
@@ -377,7 +370,8 @@ struct ScreenAreas {
 }
 
 impl ScreenAreas {
-    /// Divides the screen. The prompt comes first, since the user must see what they type; then the conversation.
+    /// Divides the screen into areas. The prompt gets its rows first, because users must see what they type; the
+    /// conversation comes second.
     fn new(area: Rect, beside: usize, writing: u16) -> Self {
         let mut y = area.y;
         let mut left = area.height;
@@ -423,7 +417,7 @@ fn draw_line(line: &Line<'_>, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Draws what is shown in an empty conversation.
+/// Draws the welcome text of an empty conversation.
 fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
     let cwd = look.cwd.display().to_string();
     let lines = [
@@ -436,7 +430,7 @@ fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
     }
 }
 
-/// Describes what the agent does now.
+/// Describes what the agent is doing.
 fn activity_text(thread: &acp::Thread) -> String {
     if thread.activity() == Activity::RequiresAction {
         return "waiting for your answer".to_owned();
@@ -476,11 +470,24 @@ fn stop_reason_text(reason: &StopReason) -> String {
     }
 }
 
-/// Formats a number of tokens for reading.
+/// Formats a token count in short form: `950`, `12k`, `1.5M`.
 fn format_tokens(n: u64) -> String {
     match n {
         ..1_000 => n.to_string(),
         1_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{:.1}M", n as f64 / 1_000_000.0),
     }
+}
+
+/// Returns what the status line says about queued prompts.
+fn queue_spans(queued: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let wait = match queued {
+        0 => return Vec::new(),
+        1 => "1 prompt queued".to_owned(),
+        wait => format!("{wait} prompts queued"),
+    };
+    vec![
+        Span::styled(format!(" {wait}: "), theme.warn),
+        Span::styled("Enter: send  ↑: edit", theme.dim),
+    ]
 }

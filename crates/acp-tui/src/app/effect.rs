@@ -1,4 +1,4 @@
-//! Effects: what the state asks to be done. Each is done by a task that ends with an event.
+//! Effects: the work that the chat's state requests. A task performs each effect and reports the result as an event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::images::DecodeTask;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// Something to be done outside the state.
+/// Work to perform outside of the chat's state.
 pub(crate) enum ChatEffect {
     /// Start an agent.
     StartAgent {
         agent: AgentKey,
         stamp: AgentStart,
         spec: Arc<AgentSpec>,
-        desk: Arc<QuestionQueue>,
+        questions: Arc<QuestionQueue>,
         notes: Arc<ChatNotes>,
     },
-    /// Stop an agent, and the processes it started.
+    /// Stop an agent and the processes it started.
     StopAgent {
         process: Arc<AgentProcess>,
         link: Option<RunningAgent>,
@@ -41,24 +41,24 @@ pub(crate) enum ChatEffect {
         link: RunningAgent,
         spec: Arc<AgentSpec>,
         how: SessionSource,
-        wishes: InitialOptions,
+        initial_options: InitialOptions,
     },
-    /// Send a prompt and run its turn.
+    /// Send a prompt and wait for its turn to end.
     SendPrompt {
         tab: TabKey,
         session: ClientSession,
         draft: PromptDraft,
     },
-    /// Cancel the turn.
+    /// Cancel a turn.
     CancelTurn {
         session: ClientSession,
     },
-    /// Wake the chat whenever this thread changes, as long as `session` is open.
+    /// Wake the chat whenever this thread changes, while `session` is open.
     WatchThread {
         thread: ThreadHandle,
         tab: TabKey,
     },
-    /// Stop watching the thread.
+    /// Stop watching a thread.
     UnwatchThread {
         tab: TabKey,
     },
@@ -105,20 +105,20 @@ pub(crate) enum ChatEffect {
         question: u64,
         address: WebAddress,
     },
-    /// Run the agent's login program. The program has the terminal to itself while it runs.
+    /// Run the agent's login program, which has the terminal to itself until it exits.
     LogInInTerminal {
         agent: AgentKey,
-        /// The agent to stop first.
+        /// The agent to stop before the program runs.
         ends: Option<RunningAgent>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,
     },
-    /// Edit the text in the user's own editor. The editor has the terminal to itself while it runs.
+    /// Edit the prompt in the user's own editor, which has the terminal to itself until it exits.
     EditExternally {
         tab: TabKey,
         text: String,
     },
-    /// Read the image on the desktop's clipboard.
+    /// Read an image from the desktop's clipboard.
     PasteImage {
         tab: TabKey,
     },
@@ -135,6 +135,6 @@ pub(crate) enum ChatEffect {
     Suspend,
     /// Redraw the whole screen.
     Redraw,
-    /// Ring the terminal's bell, because something waits for the user.
+    /// Ring the terminal's bell, because something needs the user's attention.
     Bell,
 }

@@ -1,4 +1,4 @@
-//! Events: what the state reacts to.
+//! Events, which change the chat's state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::images::DecodeResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(pub(crate) usize);
 
-/// The number of an agent's start. Events of an earlier start are ignored once it was given up.
+/// Counts the starts of an agent. Events from an earlier start are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct AgentStart(pub(crate) u64);
 
-/// The number of a tab; never reused.
+/// The id of a tab. Ids are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TabKey(pub(crate) u64);
 
-/// Something that happened.
+/// An event that the chat's state handles.
 #[derive(Debug)]
 pub(crate) enum ChatEvent {
     /// A key was pressed.
@@ -34,9 +34,9 @@ pub(crate) enum ChatEvent {
     Mouse(MouseEvent),
     /// The terminal was resized.
     Resized,
-    /// There is something new in a thread, a question queue or the notes.
+    /// A thread, a question queue or the notes changed.
     Woken,
-    /// Time passed; sent only while something is animated.
+    /// An animation step is due. Sent only while something is animated.
     Tick,
     /// An agent's program was started.
     AgentSpawned {
@@ -50,11 +50,11 @@ pub(crate) enum ChatEvent {
         stamp: AgentStart,
         link: RunningAgent,
     },
-    /// An agent ended, or could not be started.
+    /// An agent ended or could not be started.
     AgentEnded {
         agent: AgentKey,
         stamp: AgentStart,
-        trouble: AgentFailure,
+        failure: AgentFailure,
     },
     LoggedIn {
         agent: AgentKey,
@@ -64,14 +64,14 @@ pub(crate) enum ChatEvent {
         agent: AgentKey,
         result: Result<(), AgentFailure>,
     },
-    /// A session was opened, or could not be.
+    /// A session was opened, or opening it failed.
     SessionOpened {
         tab: TabKey,
         result: Result<ClientSession, AgentFailure>,
-        /// The name that was given to the session earlier, if it is an existing one.
+        /// The session's stored name, if it is an existing session with one.
         name: Option<String>,
     },
-    /// The tab's session was given a name, or could not be.
+    /// The tab's session was named, or naming it failed.
     SessionNamed {
         tab: TabKey,
         name: String,
@@ -81,17 +81,17 @@ pub(crate) enum ChatEvent {
         tab: TabKey,
         result: Result<StopReason, AgentFailure>,
     },
-    /// A prompt was not sent, for this reason.
+    /// A prompt could not be sent.
     PromptNotSent { tab: TabKey, why: String },
     OptionSet {
         tab: TabKey,
         result: Result<(), AgentFailure>,
     },
-    /// A page of an agent's sessions has arrived.
+    /// A page of an agent's session list arrived.
     SessionsListed {
         agent: AgentKey,
         result: Result<ListSessionsResponse, AgentFailure>,
-        /// The names that were given to sessions.
+        /// The stored names of sessions.
         names: Vec<(String, SessionId)>,
     },
     SessionDeleted {
@@ -99,20 +99,20 @@ pub(crate) enum ChatEvent {
         id: SessionId,
         result: Result<(), AgentFailure>,
     },
-    /// The URL of a question was opened in the browser, or could not be.
+    /// A question's URL was opened in the browser, or opening it failed.
     AddressOpened {
         tab: TabKey,
         question: u64,
         result: Result<(), String>,
     },
-    /// The user's own editor has closed, with this text.
+    /// The user's own editor exited and left this text.
     ExternallyEdited { tab: TabKey, text: String },
-    /// The image on the clipboard was written to this file, or there is none.
+    /// The image on the clipboard was written to a file, or reading it failed.
     ImagePasted {
         tab: TabKey,
         result: Result<PathBuf, String>,
     },
-    /// An image was decoded, or could not be.
+    /// An image was decoded, or decoding it failed.
     ImageDecoded(DecodeResult),
     /// A note to show beside the conversation.
     Note(String),

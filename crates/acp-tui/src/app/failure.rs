@@ -1,4 +1,4 @@
-//! What a tab shows while its session is not open: the reason, and the keys that help.
+//! The failure panel, which a tab shows while its session is not open: the reason, and the keys to continue.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,18 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap;
 
-/// How long an agent may stay silent before that is shown.
-const SLOW: Duration = Duration::from_secs(3);
+/// How long an agent may take to respond before the panel mentions it.
+const SLOW_RESPONSE: Duration = Duration::from_secs(3);
 
-/// How soon the restart key must be pressed again to stop an agent that is working.
-const AGAIN: Duration = Duration::from_secs(4);
+/// The time within which the restart key must be pressed a second time to stop a working agent.
+const RESTART_CONFIRM_TIME: Duration = Duration::from_secs(4);
 
-/// The most lines that are shown in all; the next constant limits the lines of a silent agent's output.
-const LINES: usize = 12;
-const PRINTED: usize = 4;
+/// The maximum number of lines of the panel.
+const MAX_LINES: usize = 12;
+/// The maximum number of output lines shown for an agent that has not responded.
+const MAX_OUTPUT_LINES: usize = 4;
 
-/// The wrapped lines that describe a failure.
+/// The wrapped lines of the failure panel.
 struct WrappedFailure {
     lines: Vec<Line<'static>>,
     width: u16,
@@ -37,7 +38,7 @@ impl WrappedFailure {
         self.lines.extend(indented(text, style, self.width));
     }
 
-    /// Adds the last lines of the agent's output.
+    /// Adds the last `most` lines of the agent's output.
     fn push_output(&mut self, tail: &str, most: usize, style: Style) {
         let lines: Vec<&str> = tail.lines().collect();
         let from = lines.len().saturating_sub(most);
@@ -47,7 +48,7 @@ impl WrappedFailure {
     }
 }
 
-/// Wraps a text into lines that are indented by two columns.
+/// Wraps text into lines that are indented by two columns.
 pub(super) fn indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
     let mut lines = wrap(&Line::styled(text, style), width.saturating_sub(2));
     for line in &mut lines {
@@ -57,52 +58,54 @@ pub(super) fn indented(text: String, style: Style, width: u16) -> Vec<Line<'stat
 }
 
 impl App {
-    /// Describes why the session is not open, and what the user can do.
+    /// Builds the failure panel: why the session is not open, and what the user can do.
     pub(super) fn failure_lines(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
         let theme = &self.setup.theme;
         let Some(agent) = self.agent(tab.agent) else {
             return Vec::new();
         };
         let name = terminal_text::clean_line(&agent.spec.name);
-        let mut told = WrappedFailure {
+        let mut panel = WrappedFailure {
             lines: Vec::new(),
             width,
         };
         match &tab.phase {
             TabPhase::Starting | TabPhase::Opening(_) => {
-                let slow = self.starting_since().is_some_and(|t| t.elapsed() > SLOW);
+                let slow = self
+                    .starting_since()
+                    .is_some_and(|t| t.elapsed() > SLOW_RESPONSE);
                 if slow && let Some(process) = agent.process() {
-                    told.push_output(&tail(&process), PRINTED, theme.dim);
-                    told.push_text(self.silent_agent_text(tab, &name), theme.warn);
+                    panel.push_output(&tail(&process), MAX_OUTPUT_LINES, theme.dim);
+                    panel.push_text(self.silent_agent_text(tab, &name), theme.warn);
                 }
             }
-            TabPhase::LoginRequired(what) => self.push_login_required(tab, agent, what, &mut told),
-            TabPhase::Failed(trouble) => {
-                match trouble {
+            TabPhase::LoginRequired(what) => self.push_login_required(tab, agent, what, &mut panel),
+            TabPhase::Failed(failure) => {
+                match failure {
                     AgentFailure::Exited(gone) => {
-                        told.push_text(
+                        panel.push_text(
                             format!("{name} {}", terminal_text::clean_line(&gone.description)),
                             theme.bad,
                         );
-                        told.push_output(&gone.output_tail, LINES - 5, theme.dim);
-                        self.push_remedy(agent, gone, &mut told);
+                        panel.push_output(&gone.output_tail, MAX_LINES - 5, theme.dim);
+                        self.push_remedy(agent, gone, &mut panel);
                     }
                     other => {
                         let what = other.to_text();
-                        told.push_text(format!("cannot open the session: {what}"), theme.bad);
+                        panel.push_text(format!("cannot open the session: {what}"), theme.bad);
                         let hint = agent.spec.hint.of(&what, false);
-                        told.lines.extend(self.hint_lines(hint, width));
+                        panel.lines.extend(self.hint_lines(hint, width));
                     }
                 }
-                told.push_text(self.retry_text(tab, agent, trouble), theme.accent);
+                panel.push_text(self.retry_text(tab, agent, failure), theme.accent);
             }
             TabPhase::Open => {}
         }
-        told.lines.truncate(LINES);
-        told.lines
+        panel.lines.truncate(MAX_LINES);
+        panel.lines
     }
 
-    /// Describes an agent that has not responded for some time.
+    /// Describes an agent that has not responded for a while.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
         let (again, quit) = (
             self.keys_of(KeyAction::Restart),
@@ -122,7 +125,7 @@ impl App {
         tab: &Tab,
         agent: &ChatAgent,
         what: &str,
-        told: &mut WrappedFailure,
+        panel: &mut WrappedFailure,
     ) {
         let theme = &self.setup.theme;
         let (name, what) = (
@@ -133,11 +136,11 @@ impl App {
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
         let hint = agent.spec.hint.of(&what, true);
         if methods == Some(0) {
-            told.push_text(format!("{name} says: {what}"), theme.warn);
-            told.lines.extend(self.hint_lines(hint, told.width));
+            panel.push_text(format!("{name} says: {what}"), theme.warn);
+            panel.lines.extend(self.hint_lines(hint, panel.width));
             let elsewhere = "The agent offers no way to log in from here. If it requires a login, use its own program.";
-            told.push_text(elsewhere.to_owned(), theme.dim);
-            told.push_text(format!("{again}: try again"), theme.accent);
+            panel.push_text(elsewhere.to_owned(), theme.dim);
+            panel.push_text(format!("{again}: try again"), theme.accent);
         } else {
             // Agents with nothing to add send the specification's own message.
             let known = Rpc::auth_required().message;
@@ -146,10 +149,10 @@ impl App {
                 what if what.eq_ignore_ascii_case(&known) => String::new(),
                 what => format!(": {what}"),
             };
-            told.push_text(format!("{name} requires you to log in{more}"), theme.warn);
-            told.lines.extend(self.hint_lines(hint, told.width));
+            panel.push_text(format!("{name} requires you to log in{more}"), theme.warn);
+            panel.lines.extend(self.hint_lines(hint, panel.width));
             let login = self.key_label(tab, "l", KeyAction::Login);
-            told.push_text(
+            panel.push_text(
                 format!("{login}: log in   {again}: try again"),
                 theme.accent,
             );
@@ -162,28 +165,28 @@ impl App {
             .unwrap_or_default()
     }
 
-    /// Adds what may help with an agent that does not start.
-    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, told: &mut WrappedFailure) {
+    /// Adds advice for an agent that does not start.
+    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, panel: &mut WrappedFailure) {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
             (Remedy::Install, Some(install)) => {
-                told.push_text(format!("install it with: {install}"), theme.warn);
+                panel.push_text(format!("install it with: {install}"), theme.warn);
             }
             (Remedy::Version2, _) => {
                 let draft = "v: use protocol version 2 (draft)";
-                told.push_text(draft.to_owned(), theme.accent);
+                panel.push_text(draft.to_owned(), theme.accent);
             }
             _ => {}
         }
         let said = format!("{} {}", gone.description, gone.output_tail);
         let hint = agent.spec.hint.of(&said, false);
-        told.lines.extend(self.hint_lines(hint, told.width));
+        panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
-    /// Describes the keys for trying again.
-    fn retry_text(&self, tab: &Tab, agent: &ChatAgent, trouble: &AgentFailure) -> String {
+    /// Describes the keys that retry.
+    fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", KeyAction::Restart);
-        let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
+        let lost = matches!(failure, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
             SessionSource::New => format!("{again}: retry"),
             SessionSource::Existing(_) if lost => format!("{again}: new session"),
@@ -197,8 +200,8 @@ impl App {
         }
     }
 
-    /// Returns the short key; or the action's key while the prompt is not empty, since the short key would be typed
-    /// into it.
+    /// Returns the short key. If the prompt is not empty, returns the action's key instead, because the short key would
+    /// be typed into the prompt.
     fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),
@@ -206,7 +209,7 @@ impl App {
         }
     }
 
-    /// Handles a key in a tab whose session is not open.
+    /// Handles a key while the tab's session is not open.
     pub(super) fn failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         let tab = self.tabs.get(self.active)?;
         let (tab_key, agent) = (tab.key, tab.agent);
@@ -238,7 +241,7 @@ impl App {
         }
     }
 
-    /// Retries what failed: reopens the tab's session if it is not open, or else restarts the agent.
+    /// Reopens the tab's session if only the session failed; otherwise restarts the agent.
     pub(super) fn start_again(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
@@ -253,7 +256,9 @@ impl App {
         // Stopping an agent that is working requires the key twice.
         let works = |tab: &Tab| tab.agent == agent && tab.is_working() && !tab.is_cancelled();
         let asked = self.restart_requested_at.take();
-        if self.tabs.iter().any(works) && asked.is_none_or(|asked| asked.elapsed() > AGAIN) {
+        if self.tabs.iter().any(works)
+            && asked.is_none_or(|asked| asked.elapsed() > RESTART_CONFIRM_TIME)
+        {
             self.restart_requested_at = Some(Instant::now());
             let key = self.keys_of(KeyAction::Restart);
             self.show_note(format!(

@@ -1,4 +1,4 @@
-//! The help: a list of all keys.
+//! The help page, which lists all keys.
 
 use ratatui::text::{Line, Span};
 
@@ -6,33 +6,30 @@ use super::pager::Pager;
 use crate::keys::{KeyAction, KeyBindings};
 use crate::theme::Theme;
 
-/// Keys that are not bound to an action but belong to whatever has the focus.
-const WRITING: &[(&str, &str)] = &[
-    ("Enter", "Send (queues while the agent is working)"),
-    (
-        "Shift-Enter, Ctrl-J",
-        "Insert a new line (also \\ then Enter)",
-    ),
+/// Keys of the prompt editor, which are not bound to actions.
+const PROMPT_KEYS: &[(&str, &str)] = &[
+    ("Enter", "Send, or queue while the agent is working"),
+    ("Shift-Enter, Ctrl-J", "Start a new line (or \\ then Enter)"),
     ("↑", "Edit the last queued prompt, or go back in history"),
     ("Ctrl-R", "Search prompt history"),
-    ("/", "Slash commands"),
+    ("/", "Complete a slash command"),
     ("@", "Mention a file"),
-    ("Esc", "Cancel the turn"),
-    ("Ctrl-C", "Cancel, clear the prompt; twice: quit"),
-    ("Alt-1 … Alt-9", "Go to tab"),
+    ("Esc", "Cancel turn"),
+    ("Ctrl-C", "Cancel turn or clear prompt; press twice to quit"),
+    ("Alt-1 … Alt-9", "Go to tab 1 … 9"),
 ];
 
-const THREAD: &[(&str, &str)] = &[
+const CONVERSATION_KEYS: &[(&str, &str)] = &[
     ("↑ ↓, k j", "Select an item"),
-    ("Enter", "Expand or collapse it"),
-    ("y", "Copy it"),
-    ("d", "Toggle unified and side-by-side diffs"),
-    ("e", "Expand or collapse all"),
-    ("g G", "Go to the top, the bottom"),
+    ("Enter", "Expand or collapse the item"),
+    ("y", "Copy the item"),
+    ("d", "Change diff layout"),
+    ("e", "Expand or collapse all items"),
+    ("g, G", "Go to top, go to bottom"),
     ("Esc", "Back to the prompt"),
 ];
 
-/// Builds the help, with the keys grouped by where they work.
+/// Builds the help page, with the keys grouped by where they work.
 pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     let heading = |text: &'static str| Line::styled(text, theme.heading);
     let row = |key: &str, about: &'static str| {
@@ -42,9 +39,9 @@ pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
         ])
     };
     let mut lines = vec![heading("Prompt")];
-    lines.extend(WRITING.iter().map(|(key, about)| row(key, about)));
+    lines.extend(PROMPT_KEYS.iter().map(|(key, about)| row(key, about)));
     lines.push(heading("Conversation"));
-    lines.extend(THREAD.iter().map(|(key, about)| row(key, about)));
+    lines.extend(CONVERSATION_KEYS.iter().map(|(key, about)| row(key, about)));
     lines.push(heading("Anywhere"));
     lines.extend(KeyAction::ALL.iter().map(|action| {
         let key = keys.key(*action).map(|key| key.to_string());

@@ -1,4 +1,4 @@
-//! Dispatches keys, mouse events and pasted text to whatever they are for.
+//! Passes keys, mouse events and pasted text to whatever they are meant for.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use crate::editor;
 use crate::keys::KeyAction;
 use crate::question;
 
-/// How soon a key that quits the chat must be pressed again.
-const AGAIN: Duration = Duration::from_secs(2);
+/// The time within which a key that quits the chat must be pressed a second time.
+const QUIT_CONFIRM_TIME: Duration = Duration::from_secs(2);
 
 /// The number of lines that one step of the mouse wheel scrolls.
-const WHEEL: isize = 3;
+const WHEEL_LINES: isize = 3;
 
 impl App {
-    /// Handles a key. It goes to the topmost element first, then down until one handles it.
+    /// Handles a key: the topmost element that accepts it gets it.
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
@@ -124,8 +124,8 @@ impl App {
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let by = match mouse.kind {
-            MouseEventKind::ScrollUp => -WHEEL,
-            MouseEventKind::ScrollDown => WHEEL,
+            MouseEventKind::ScrollUp => -WHEEL_LINES,
+            MouseEventKind::ScrollDown => WHEEL_LINES,
             MouseEventKind::Down(MouseButton::Left) => return self.click(mouse),
             _ => return Vec::new(),
         };
@@ -148,7 +148,7 @@ impl App {
         }
         let agent = self.tabs.get(self.active)?.agent;
         let agent = self.agent(agent)?;
-        let (desk, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
+        let (questions, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
         let tab = self.active_tab_mut()?;
         let question = tab.question.as_mut()?;
         match question.key(key, Instant::now()) {
@@ -164,7 +164,7 @@ impl App {
                 }])
             }
             question::QuestionOutcome::Answer(answer) => {
-                tab.answer(&desk, &name, answer);
+                tab.answer(&questions, &name, answer);
                 Some(Vec::new())
             }
         }
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Whether Tab moves the focus to the conversation, since nothing is being completed.
+    /// Returns whether Tab moves the focus to the conversation: it does unless it completes something.
     fn is_tab_key_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
@@ -220,7 +220,7 @@ impl App {
         tab.is_none_or(|tab| tab.editor.is_empty())
     }
 
-    /// Handles Ctrl-C: cancels, clears the prompt, or quits if pressed twice.
+    /// Handles Ctrl-C: cancels the turn, clears the prompt, or, pressed twice, quits.
     fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
@@ -232,7 +232,7 @@ impl App {
             }
             return Vec::new();
         }
-        if quitting.is_some_and(|pressed| pressed.elapsed() < AGAIN) {
+        if quitting.is_some_and(|pressed| pressed.elapsed() < QUIT_CONFIRM_TIME) {
             return self.quit();
         }
         self.quit_requested_at = Some(Instant::now());
@@ -240,7 +240,7 @@ impl App {
         Vec::new()
     }
 
-    /// Cancels what the active tab's agent is doing.
+    /// Cancels the current work of the active tab's agent.
     pub(super) fn cancel(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
@@ -248,19 +248,19 @@ impl App {
         if !tab.is_working() && tab.question.is_none() {
             return Vec::new();
         }
-        let Some(desk) = self
+        let Some(questions) = self
             .agent(tab.agent)
             .map(|agent| std::sync::Arc::clone(&agent.questions))
         else {
             return Vec::new();
         };
         self.active_tab_mut()
-            .map(|tab| tab.cancel(&desk))
+            .map(|tab| tab.cancel(&questions))
             .unwrap_or_default()
     }
 }
 
-/// Returns what copying an item yields: its text, or its tool call's output.
+/// Returns the text to copy for an item: its own text, or the output of its tool call.
 fn copyable_text(thread: &acp::Thread, number: usize) -> Option<String> {
     use acp::thread::{ItemKind, ThreadToolCallContent};
     let item = thread

@@ -40,13 +40,13 @@ use agents::{AgentState, ChatAgent};
 use overlay::ChatOverlay;
 use tab::Tab;
 
-/// How long a note stays on the screen.
-const NOTE: Duration = Duration::from_secs(6);
+/// How long a note is shown.
+const NOTE_DURATION: Duration = Duration::from_secs(6);
 
-/// The most notes that are shown at once.
-const NOTES: usize = 3;
+/// The maximum number of notes shown at once.
+const MAX_NOTES: usize = 3;
 
-/// What has the keyboard focus.
+/// The part of the screen that has the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChatFocus {
     /// The prompt editor, or the open question.
@@ -55,7 +55,7 @@ enum ChatFocus {
     Thread,
 }
 
-/// A note that is shown beside the conversation.
+/// A note beside the conversation.
 struct StatusNote {
     text: String,
     expires_at: Instant,
@@ -66,8 +66,9 @@ pub(crate) struct App {
     setup: ChatSetup,
     environment: Arc<ChatEnvironment>,
     agents: Vec<ChatAgent>,
-    /// What `@` completes, and the prompt history: shared by all tabs.
+    /// The file finder that completes `@` in all tabs.
     files: FileFinder,
+    /// The prompt history of all tabs.
     history: PromptHistory,
     images: ImageStore,
     tabs: Vec<Tab>,
@@ -77,7 +78,7 @@ pub(crate) struct App {
     focus: ChatFocus,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
-    /// When a key was pressed that quits the chat if it is pressed again.
+    /// When the user pressed a key that quits the chat if pressed twice.
     quit_requested_at: Option<Instant>,
     /// When the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
@@ -88,7 +89,7 @@ pub(crate) struct App {
 impl App {
     /// Creates the state of a new chat. `wake` is notified when there is something new to show.
     pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
-        let around = Arc::new(ChatEnvironment {
+        let environment = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
             permissions: setup.permissions.clone(),
             sandbox: setup.sandbox.clone(),
@@ -114,7 +115,7 @@ impl App {
         };
         let mut app = Self {
             setup,
-            environment: around,
+            environment: environment,
             agents,
             files,
             history,
@@ -131,13 +132,13 @@ impl App {
             done: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
-        let (name, wishes) = (
+        let (name, initial_options) = (
             app.setup.name.take(),
             std::mem::take(&mut app.setup.initial_options),
         );
         if let Some(tab) = app.tabs.first_mut() {
             // The session is opened later, once the agent has responded.
-            (tab.pending_name, tab.initial_options) = (name, wishes);
+            (tab.pending_name, tab.initial_options) = (name, initial_options);
         }
         if let Some(prompt) = app.setup.prompt.take()
             && let Some(tab) = app.tabs.first_mut()
@@ -147,17 +148,17 @@ impl App {
         (app, effects)
     }
 
-    /// Whether the chat has ended.
+    /// Returns whether the chat has ended.
     pub(crate) fn should_quit(&self) -> bool {
         self.done
     }
 
-    /// Sets the canvas that images are drawn on from now on; `None` shows no images.
+    /// Sets the canvas for images, or `None` to show no images.
     pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         self.images.set_canvas(canvas);
     }
 
-    /// Returns the images that were missing in the last drawing.
+    /// Returns the images that were missing when the screen was last drawn.
     pub(crate) fn images_wanted(&mut self) -> Vec<DecodeTask> {
         self.images.take_tasks()
     }
@@ -170,7 +171,7 @@ impl App {
         &self.environment
     }
 
-    /// Handles an event.
+    /// Handles an event and returns the effects to perform.
     pub(crate) fn update(&mut self, event: ChatEvent) -> Vec<ChatEffect> {
         match event {
             ChatEvent::Key(key) => self.key(key),
@@ -194,8 +195,8 @@ impl App {
             ChatEvent::AgentEnded {
                 agent,
                 stamp,
-                trouble,
-            } => self.on_ended(agent, stamp, trouble),
+                failure,
+            } => self.on_ended(agent, stamp, failure),
             ChatEvent::LoggedIn { agent, result } => self.on_logged_in(agent, result),
             ChatEvent::LoggedOut { agent, result } => self.on_logged_out(agent, result),
             ChatEvent::SessionOpened { tab, result, name } => {
@@ -212,8 +213,8 @@ impl App {
                 Vec::new()
             }
             ChatEvent::OptionSet { tab, result } => {
-                if let Err(trouble) = result {
-                    self.show_error(tab, &trouble);
+                if let Err(failure) = result {
+                    self.show_error(tab, &failure);
                 }
                 Vec::new()
             }
@@ -250,19 +251,19 @@ impl App {
         }
     }
 
-    /// Whether something on the screen is animated.
+    /// Returns whether something on the screen is animated.
     pub(crate) fn is_moving(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(Tab::is_moving) || !self.notes.is_empty()
     }
 
-    /// Whether something on the screen has more to lay out than could be done at once.
+    /// Returns whether something on the screen is not fully laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(|tab| tab.view.is_unfinished())
     }
 
-    /// Collects notes and questions. One call may stand for several wake-ups.
+    /// Collects new notes and questions. One call may cover several wake-ups.
     pub(crate) fn collect(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {
@@ -294,12 +295,12 @@ impl App {
     fn show_note(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.notes.retain(|note| note.text != text);
-        if self.notes.len() == NOTES {
+        if self.notes.len() == MAX_NOTES {
             self.notes.pop_front();
         }
         self.notes.push_back(StatusNote {
             text,
-            expires_at: Instant::now() + NOTE,
+            expires_at: Instant::now() + NOTE_DURATION,
         });
     }
 
@@ -323,7 +324,7 @@ impl App {
         self.agent(key).map(|agent| Arc::clone(&agent.spec))
     }
 
-    /// Quits the chat, and stops everything it started.
+    /// Quits the chat and stops everything it started.
     fn quit(&mut self) -> Vec<ChatEffect> {
         self.done = true;
         for agent in &self.agents {

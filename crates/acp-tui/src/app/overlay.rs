@@ -1,4 +1,4 @@
-//! Overlays, windows over the conversation: lists to choose from, a line to fill in, help.
+//! Overlays: windows over the conversation, such as lists, single-line inputs and the help.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(super) enum ChatOverlay {
     PromptLine(LinePurpose, PromptLine),
 }
 
-/// What a line is entered for.
+/// The purpose of a single-line input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePurpose {
     Rename,
@@ -44,24 +44,25 @@ pub(super) enum LinePurpose {
     Export,
 }
 
-/// A list of an agent's sessions.
+/// A list of an agent's sessions, from which the user opens, forks or deletes one.
 pub(super) struct SessionPicker {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
-    /// The session that is deleted if the key is pressed once more.
+    /// The session that Ctrl-D deletes if it is pressed again.
     delete_requested: Option<SessionId>,
     items: Vec<PickerItem<SessionId>>,
 }
 
-/// The most sessions that are listed.
-const SESSIONS: usize = 2_000;
+/// The maximum number of sessions listed.
+const MAX_SESSIONS: usize = 2_000;
 
-/// The letters that, with Ctrl, delete and fork the selected session.
-const DELETE: char = 'd';
-const FORK: char = 'f';
+/// The letter that, with Ctrl, deletes the selected session.
+const DELETE_KEY: char = 'd';
+/// The letter that, with Ctrl, forks the selected session.
+const FORK_KEY: char = 'f';
 
 impl SessionPicker {
-    /// Adds a page and returns the cursor of the next one, if there is one.
+    /// Adds a page and returns the cursor of the next page, if there is one.
     pub(super) fn add_page(
         &mut self,
         result: Result<ListSessionsResponse, AgentFailure>,
@@ -85,26 +86,26 @@ impl SessionPicker {
                     item.detail = when.unwrap_or_default();
                     self.items.push(item);
                 }
-                self.items.truncate(SESSIONS);
+                self.items.truncate(MAX_SESSIONS);
                 self.picker.set_items(self.items.clone());
-                let more = page.next_cursor.filter(|_| self.items.len() < SESSIONS);
+                let more = page.next_cursor.filter(|_| self.items.len() < MAX_SESSIONS);
                 self.picker.set_loading(more.is_some());
                 more
             }
-            Err(trouble) => {
+            Err(failure) => {
                 self.picker.set_loading(false);
-                self.picker.set_error(Some(trouble.to_text()));
+                self.picker.set_error(Some(failure.to_text()));
                 None
             }
         }
     }
 
-    /// Handles a key. Deleting requires the key twice, since it cannot be undone.
+    /// Handles a key. Deleting requires pressing the key twice, because it cannot be undone.
     fn key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
         let outcome = self.picker.key(key);
         let doomed = self.delete_requested.take();
         self.picker.set_error(None);
-        if let PickerOutcome::Action(DELETE, id) = &outcome
+        if let PickerOutcome::Action(DELETE_KEY, id) = &outcome
             && doomed.as_ref() != Some(id)
         {
             let title = self.items.iter().find(|item| item.value == *id);
@@ -132,7 +133,7 @@ impl ChatOverlay {
         let items = agents
             .map(|(key, name)| PickerItem::new(key, name))
             .collect();
-        Self::Agents(Picker::new("New session with agent", items))
+        Self::Agents(Picker::new("Select agent for new session", items))
     }
 
     pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {
@@ -182,14 +183,14 @@ impl ChatOverlay {
             .collect()
     }
 
-    /// Updates the list when the config options or their values have changed.
+    /// Updates the list after config options or their values have changed.
     pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
         if let Self::Options(picker) = self {
             picker.set_items(Self::option_items(options));
         }
     }
 
-    /// Builds a list of an option's values, in the agent's order.
+    /// Builds a list of a config option's values, in the agent's order.
     pub(super) fn values(option: &SessionConfigOption) -> Self {
         let id = || option.id.clone();
         let items = match &option.kind {
@@ -223,10 +224,10 @@ impl ChatOverlay {
         picker.set_loading(true);
         let can = &can.session_capabilities;
         if can.fork.is_some() {
-            picker = picker.action(FORK, "fork");
+            picker = picker.action(FORK_KEY, "fork");
         }
         if can.delete.is_some() {
-            picker = picker.action(DELETE, "delete");
+            picker = picker.action(DELETE_KEY, "delete");
         }
         Self::Sessions(SessionPicker {
             agent,
@@ -313,7 +314,7 @@ fn grouped_values(
     }
 }
 
-/// What a key did to an overlay.
+/// The effect of a key on an overlay.
 enum OverlayOutcome {
     KeepOpen,
     Close,
@@ -376,7 +377,7 @@ impl App {
         })
     }
 
-    /// Chooses what was clicked on.
+    /// Chooses the item that was clicked.
     pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
@@ -406,7 +407,7 @@ impl App {
         })
     }
 
-    /// Passes something to the overlay and acts on the outcome.
+    /// Passes input to the overlay and acts on the outcome.
     fn with_overlay(
         &mut self,
         have: impl FnOnce(&mut ChatOverlay) -> OverlayOutcome,
@@ -439,7 +440,8 @@ impl App {
         }
     }
 
-    /// Shows a session from the list: in the tab that has it open, in this tab if it is empty, else in a new one.
+    /// Switches to a listed session: to the tab that has it open, or to the active tab if that is empty, or else to a
+    /// new tab.
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {
@@ -450,7 +452,7 @@ impl App {
     }
 
     fn run_session_action(&mut self, agent: AgentKey, key: char, id: SessionId) -> Vec<ChatEffect> {
-        if key == FORK {
+        if key == FORK_KEY {
             self.overlay = None;
             return self.new_tab(agent, SessionSource::Fork(id));
         }

@@ -1,4 +1,4 @@
-//! The pager, a window with text to read: the help, or an agent's output.
+//! The pager: a window with text to scroll through, such as the help or an agent's output.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -9,15 +9,15 @@ use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Widget};
 use crate::draw_context::DrawContext;
 use crate::text::wrap::wrap;
 
-/// The largest width of the window, in columns.
-const WIDEST: u16 = 100;
+/// The maximum width of the window, in columns.
+const MAX_WIDTH: u16 = 100;
 
-/// A text that scrolls.
+/// Text in a window that scrolls.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,
     offset: u16,
-    /// How far the text can scroll, as of the last drawing.
+    /// The maximum scroll offset when the window was last drawn.
     max_offset: u16,
     page_height: u16,
 }
@@ -60,7 +60,7 @@ impl Pager {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
-        let room = area.width.saturating_sub(4).min(WIDEST);
+        let room = area.width.saturating_sub(4).min(MAX_WIDTH);
         let needed = self.lines.iter().map(Line::width).max().unwrap_or_default();
         let needed = u16::try_from(needed + 4).unwrap_or(u16::MAX);
         let width = needed.clamp(room.min(44), room);

@@ -1,4 +1,4 @@
-//! Plans, shown beside the conversation.
+//! Plans, shown above the prompt.
 
 use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
 use acp_host::terminal_text;
@@ -8,10 +8,10 @@ use unicode_width::UnicodeWidthStr;
 use crate::draw_context::DrawContext;
 use crate::text::fit::fit;
 
-/// The most steps of a plan that are shown.
-const STEPS: usize = 6;
+/// The maximum number of steps shown.
+const MAX_STEPS: usize = 6;
 
-/// Lays out a plan above the prompt. Where space is short, completed steps give way to those that are not.
+/// Lays out a plan above the prompt. If there is not enough space, completed steps are hidden first.
 pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(6);
@@ -32,8 +32,8 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
             }
             let next = entries.iter().position(|entry| !over(&entry.status));
             let from = next.unwrap_or(0).saturating_sub(1);
-            let from = from.min(entries.len().saturating_sub(STEPS));
-            for entry in entries.iter().skip(from).take(STEPS) {
+            let from = from.min(entries.len().saturating_sub(MAX_STEPS));
+            for entry in entries.iter().skip(from).take(MAX_STEPS) {
                 let (mark, style) = match entry.status {
                     PlanEntryStatus::Completed => ("✓", theme.good),
                     PlanEntryStatus::InProgress => ("▸", theme.accent),
@@ -49,7 +49,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
                     Span::styled(fit(&terminal_text::clean_line(&entry.content), room), text),
                 ]));
             }
-            let more = entries.len().saturating_sub(from + STEPS);
+            let more = entries.len().saturating_sub(from + MAX_STEPS);
             if more > 0 {
                 lines.push(Line::styled(format!("    {more} more"), theme.dim));
             }
@@ -58,7 +58,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
         PlanContent::Markdown(text) => {
             let mut lines = vec![render_heading("", width, look)];
             let text = terminal_text::clean_text(text);
-            for line in text.lines().take(STEPS) {
+            for line in text.lines().take(MAX_STEPS) {
                 lines.push(Line::styled(format!("  {}", fit(line, room)), theme.dim));
             }
             lines

@@ -1,4 +1,4 @@
-//! A line of input in a window of its own.
+//! A single-line input in a window of its own.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -8,10 +8,10 @@ use ratatui::widgets::{Block, BorderType, Clear, Widget};
 use crate::draw_context::DrawContext;
 use crate::input::LineInput;
 
-/// The longest input, in bytes.
-const MOST: usize = 4 * 1024;
+/// The maximum length of the input, in bytes.
+const MAX_BYTES: usize = 4 * 1024;
 
-/// What a key did to the line.
+/// The effect of a key on the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptLineOutcome {
     KeepOpen,
@@ -19,7 +19,7 @@ pub(super) enum PromptLineOutcome {
     Submit(String),
 }
 
-/// A line of input.
+/// A single-line input with a title.
 pub(super) struct PromptLine {
     title: &'static str,
     input: LineInput,
@@ -27,7 +27,7 @@ pub(super) struct PromptLine {
 
 impl PromptLine {
     pub(super) fn new(title: &'static str, text: &str) -> Self {
-        let mut input = LineInput::new(MOST);
+        let mut input = LineInput::new(MAX_BYTES);
         input.insert(text, false);
         Self { title, input }
     }

@@ -1,4 +1,4 @@
-//! A tab: one session, with the prompt that is being written for it.
+//! A tab: a session, and the prompt that the user is writing for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,49 +15,49 @@ use crate::question::QuestionView;
 use crate::setup::{InitialOptions, SessionSource};
 use crate::view::ThreadView;
 
-/// The most queued prompts of a tab.
-const QUEUED: usize = 32;
+/// The maximum number of queued prompts per tab.
+const MAX_QUEUED: usize = 32;
 
 /// The state of a tab's session.
 pub(super) enum TabPhase {
     /// The agent has not responded yet.
     Starting,
-    /// The session is being opened, since this time.
+    /// The session has been opening since this time.
     Opening(Instant),
     /// The session is open.
     Open,
-    /// The agent requires a login. Holds the agent's message.
+    /// The agent requires a login. Contains the agent's message.
     LoginRequired(String),
-    /// The session could not be opened, or was lost.
+    /// The session could not be opened or was lost.
     Failed(AgentFailure),
 }
 
 /// A running turn.
 pub(super) struct TabTurn {
     pub(super) started_at: Instant,
-    /// When the user cancelled the turn.
+    /// The time at which the user cancelled the turn.
     pub(super) cancelled_at: Option<Instant>,
-    /// The turn's prompt, returned to the editor if it could not be sent.
+    /// The turn's prompt, which returns to the editor if it could not be sent.
     draft: PromptDraft,
 }
 
-/// How the last turn ended, if that is worth showing.
+/// How the last turn ended, if that is worth mentioning.
 pub(super) enum LastTurnEnd {
     Stopped(StopReason),
     Failed(String),
 }
 
-/// A tab.
+/// A tab of the chat.
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
-    /// How to open the session, also after it was lost.
+    /// Where the session comes from. Also used to reopen a session that was lost.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
-    /// What to set in the session once it is open.
+    /// The mode and config options to set once the session is open.
     pub(super) initial_options: InitialOptions,
     pub(super) session: Option<ClientSession>,
-    /// What the user sees of the session; stays when the session is lost.
+    /// The session's thread, which remains when the session is lost.
     pub(super) thread: ThreadHandle,
     pub(super) view: ThreadView,
     pub(super) editor: PromptEditor,
@@ -68,14 +68,14 @@ pub(super) struct Tab {
     pub(super) question: Option<QuestionView>,
     /// The number of open questions.
     pub(super) question_count: usize,
-    /// The user's own title.
+    /// The title that the user gave the tab.
     pub(super) title: Option<String>,
-    /// The name to give to the session once it is open.
+    /// The name to give the session once it is open.
     pub(super) pending_name: Option<String>,
-    /// A turn has ended, or a question has come, that the user has not seen yet.
+    /// Whether a turn has ended, or a question has arrived, that the user has not seen.
     pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
-    /// The commands that the editor completes.
+    /// The slash commands that the editor completes.
     commands: Vec<AvailableCommand>,
 }
 
@@ -112,7 +112,7 @@ impl Tab {
         }
     }
 
-    /// Returns the tab's name.
+    /// Returns the tab's name: the user's title, or else the session's.
     pub(super) fn name(&self) -> Option<String> {
         let given = || self.thread.read(|thread| thread.title().map(str::to_owned));
         self.title
@@ -121,7 +121,7 @@ impl Tab {
             .map(|title| acp_host::terminal_text::clean_line(&title))
     }
 
-    /// Whether something on the screen is animated.
+    /// Returns whether something in the tab is animated.
     pub(super) fn is_moving(&self) -> bool {
         match self.phase {
             TabPhase::Starting | TabPhase::Opening(_) => true,
@@ -130,7 +130,7 @@ impl Tab {
         }
     }
 
-    /// Whether a turn runs, or the agent reports that it is working.
+    /// Returns whether a turn is running, or the agent reports that it is working.
     pub(super) fn is_working(&self) -> bool {
         self.turn.is_some()
             || matches!(self.phase, TabPhase::Open)
@@ -138,20 +138,20 @@ impl Tab {
                 && self.thread.read(acp::Thread::is_running)
     }
 
-    /// Whether the user has cancelled what the agent is working on.
+    /// Returns whether the user has cancelled the agent's current work.
     pub(super) fn is_cancelled(&self) -> bool {
         self.turn.as_ref().is_some_and(|t| t.cancelled_at.is_some())
     }
 
     /// Takes the open questions from the queue.
-    pub(super) fn collect(&mut self, desk: &QuestionQueue, name: &str) {
+    pub(super) fn collect(&mut self, questions: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
             // A question without a session is shown in a tab that waits for the agent.
             None => !matches!(self.phase, TabPhase::Failed(_)),
         };
-        let open: Vec<Arc<OpenQuestion>> = desk.open().into_iter().filter(mine).collect();
+        let open: Vec<Arc<OpenQuestion>> = questions.open().into_iter().filter(mine).collect();
         let commands = self.thread.read(|thread| {
             let commands = thread.commands();
             (commands != self.commands).then(|| commands.to_vec())
@@ -182,7 +182,7 @@ impl Tab {
         self.thread.read(|thread| view.select(by, thread));
     }
 
-    /// Returns what the agent accepts in prompts.
+    /// Returns the types of content that the agent accepts in prompts.
     pub(super) fn prompt_capabilities(&self) -> PromptCapabilities {
         let session = self.session.as_ref();
         session
@@ -190,17 +190,17 @@ impl Tab {
             .unwrap_or_default()
     }
 
-    /// Submits a text as if the user had written it.
+    /// Submits text as if the user had typed it.
     pub(super) fn submit_text(&mut self, text: &str) -> Vec<ChatEffect> {
         self.submit(PromptDraft::from(text))
     }
 
-    /// Sends a prompt now, or queues it.
+    /// Sends a prompt, or queues it if a turn is running.
     pub(super) fn submit(&mut self, draft: PromptDraft) -> Vec<ChatEffect> {
         if draft.is_empty() {
             return Vec::new();
         }
-        if self.queue.len() >= QUEUED {
+        if self.queue.len() >= MAX_QUEUED {
             // Returned to the editor, so that nothing the user wrote is lost.
             self.editor.set(draft);
             return vec![ChatEffect::Bell];
@@ -233,7 +233,7 @@ impl Tab {
         }]
     }
 
-    /// Handles a prompt that could not be sent. Its draft is not lost.
+    /// Handles a prompt that could not be sent: its draft returns to the editor.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
             self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
@@ -241,8 +241,7 @@ impl Tab {
         }
     }
 
-    /// Returns a prompt that could not be sent to the editor, or to the front of the queue if the user is writing
-    /// another one.
+    /// Returns an unsent prompt to the editor, or to the front of the queue if the user is writing another prompt.
     fn return_draft(&mut self, draft: PromptDraft) {
         if self.editor.is_empty() {
             self.editor.set(draft);
@@ -251,7 +250,7 @@ impl Tab {
         }
     }
 
-    /// Moves the prompt that was queued last back into the editor.
+    /// Moves the last queued prompt back into the editor.
     pub(super) fn take_back(&mut self) -> bool {
         if !self.editor.is_empty() {
             return false;
@@ -265,15 +264,15 @@ impl Tab {
         }
     }
 
-    /// Cancels the turn, or what the agent does outside of one.
-    pub(super) fn cancel(&mut self, desk: &QuestionQueue) -> Vec<ChatEffect> {
+    /// Cancels the turn, or the work that the agent does outside of a turn.
+    pub(super) fn cancel(&mut self, questions: &QuestionQueue) -> Vec<ChatEffect> {
         let Some(session) = self.session.clone() else {
             return Vec::new();
         };
         if let Some(turn) = &mut self.turn {
             turn.cancelled_at.get_or_insert_with(Instant::now);
         }
-        desk.drop_session(session.id());
+        questions.drop_session(session.id());
         vec![ChatEffect::CancelTurn { session }]
     }
 
@@ -292,8 +291,8 @@ impl Tab {
             }
             // Reported when the agent's end is handled.
             Err(AgentFailure::Exited(_)) => {}
-            Err(trouble) => {
-                self.last_turn_end = Some(LastTurnEnd::Failed(trouble.to_text()));
+            Err(failure) => {
+                self.last_turn_end = Some(LastTurnEnd::Failed(failure.to_text()));
             }
         }
     }
@@ -314,8 +313,8 @@ impl Tab {
         effects
     }
 
-    /// Handles the end of the agent. The conversation stays.
-    pub(super) fn on_agent_ended(&mut self, trouble: &AgentFailure) {
+    /// Handles the end of the agent. The conversation stays visible.
+    pub(super) fn on_agent_ended(&mut self, failure: &AgentFailure) {
         self.session = None;
         self.question = None;
         self.question_count = 0;
@@ -323,10 +322,10 @@ impl Tab {
         if self.turn.take().is_some() {
             self.last_turn_end = None;
         }
-        self.phase = TabPhase::Failed(trouble.clone());
+        self.phase = TabPhase::Failed(failure.clone());
     }
 
-    /// Clears the thread, because a replay follows.
+    /// Clears the thread before a replay.
     pub(super) fn reset(&mut self) -> Vec<ChatEffect> {
         self.session = None;
         self.turn = None;
@@ -337,10 +336,10 @@ impl Tab {
     }
 
     /// Answers the open question.
-    pub(super) fn answer(&mut self, desk: &QuestionQueue, name: &str, answer: ChatAnswer) {
+    pub(super) fn answer(&mut self, questions: &QuestionQueue, name: &str, answer: ChatAnswer) {
         if let Some(question) = self.question.take() {
-            desk.answer(question.id(), answer);
+            questions.answer(question.id(), answer);
         }
-        self.collect(desk, name);
+        self.collect(questions, name);
     }
 }

@@ -38,7 +38,7 @@ impl acp::Agent for ReadyAgent {
     }
 }
 
-/// Returns a chat with two agents, neither of them started. Its effects are inspected, not performed.
+/// Creates a chat with two agents, neither of them started. Its effects are inspected, not performed.
 fn app() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
@@ -49,7 +49,7 @@ fn app() -> (App, Vec<ChatEffect>) {
     App::new(setup, Arc::new(Notify::new()))
 }
 
-/// Returns a connection to an agent in this process. Its child process is an unrelated one that does nothing.
+/// Connects to an agent in this process. Its child process is an unrelated one that does nothing.
 async fn link(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
@@ -70,10 +70,10 @@ async fn link(app: &App) -> RunningAgent {
     let connection = acp::testing::start_client(ours, PlainClient, acp::Options::new())
         .await
         .unwrap();
-    let around: &ChatEnvironment = app.environment();
-    let asks = crate::agent::QuestionQueue::new(Arc::clone(&around.wake));
+    let environment: &ChatEnvironment = app.environment();
+    let asks = crate::agent::QuestionQueue::new(Arc::clone(&environment.wake));
     let host = acp_host::Host::new(
-        around.permissions.clone(),
+        environment.permissions.clone(),
         crate::agent::ChatPrompter(asks),
         ["/".into()],
     );
@@ -152,7 +152,7 @@ async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
 }
 
 fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
-    let trouble = AgentFailure::Exited(AgentExit {
+    let failure = AgentFailure::Exited(AgentExit {
         description: "ended: exit code 1".to_owned(),
         output_tail: "out of memory".to_owned(),
         remedy: Remedy::Unknown,
@@ -161,7 +161,7 @@ fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
     app.update(ChatEvent::AgentEnded {
         agent,
         stamp,
-        trouble,
+        failure,
     })
 }
 
@@ -310,12 +310,12 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
         vec![option],
         session.thread().clone(),
     );
-    let desk = Arc::clone(&app.agents[0].questions);
+    let questions = Arc::clone(&app.agents[0].questions);
     let question = crate::agent::ChatQuestion::Permission(
         Box::new(request),
         acp_host::AlwaysEffect::LeftToAgent,
     );
-    let asking = tokio::spawn(async move { desk.ask(question).await });
+    let asking = tokio::spawn(async move { questions.ask(question).await });
     while app.agents[0].questions.open().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -394,7 +394,7 @@ fn happens() -> impl Strategy<Value = TestEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever keys are pressed at whatever size, a screen is drawn and a tab is active.
+    /// Whatever keys are pressed, at whatever screen size, the chat draws a screen and has an active tab.
     #[test]
     fn any_keys_at_any_size_leave_a_chat(all in prop::collection::vec(happens(), 0..60)) {
         let (mut app, _) = app();

@@ -1,8 +1,8 @@
-//! Dates and durations as text for users.
+//! Formats dates and durations for users.
 
 use jiff::{Timestamp, Zoned};
 
-/// Describes how long ago a time (ISO 8601) was; empty if it cannot be parsed.
+/// Describes how long ago an ISO 8601 time was. Returns an empty string if the time cannot be parsed.
 pub(super) fn ago(time: &str) -> String {
     time.parse::<Timestamp>()
         .map(|then| format_age(then, Timestamp::now()))
@@ -22,7 +22,7 @@ fn format_age(then: Timestamp, now: Timestamp) -> String {
     format!("{n} {unit} ago")
 }
 
-/// Returns a file name for a conversation: `2026-11-22-fix-the-parser.md`.
+/// Returns a file name for an exported conversation: `2026-11-22-fix-the-parser.md`.
 pub(super) fn file_name(title: &str) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words

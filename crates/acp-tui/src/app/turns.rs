@@ -44,14 +44,14 @@ impl App {
             }
             // Reported when the agent's end is handled, with more detail.
             Err(AgentFailure::Exited(_)) if matches!(tab.phase, TabPhase::Failed(_)) => Vec::new(),
-            Err(trouble) => {
-                tab.phase = TabPhase::Failed(trouble);
+            Err(failure) => {
+                tab.phase = TabPhase::Failed(failure);
                 Vec::new()
             }
         }
     }
 
-    /// Names the tab's session, so that it can be found by that name. The name is stored if the agent stores the
+    /// Names the tab's session so that the user can reopen it by that name. The name is stored if the agent stores the
     /// session.
     pub(super) fn give_name(&mut self, key: TabKey, name: String) -> Option<ChatEffect> {
         let tab = self.tab_mut(key)?;
@@ -81,7 +81,7 @@ impl App {
         result: Result<(), String>,
     ) -> Vec<ChatEffect> {
         let said = match result {
-            Ok(()) => format!("named `{name}`; reopen it with `acp chat --session`"),
+            Ok(()) => format!("named `{name}`; reopen it with `acp chat --session NAME`"),
             Err(why) => format!("`{name}` is shown only on the tab: {why}"),
         };
         if self.tab_mut(key).is_some() {
@@ -112,18 +112,18 @@ impl App {
         effects
     }
 
-    /// Shows the failure of an operation other than a turn.
-    pub(super) fn show_error(&mut self, key: TabKey, trouble: &AgentFailure) {
-        if let AgentFailure::LoginRequired(what) = trouble
+    /// Shows a failed operation, unless it was a turn.
+    pub(super) fn show_error(&mut self, key: TabKey, failure: &AgentFailure) {
+        if let AgentFailure::LoginRequired(what) = failure
             && let Some(tab) = self.tab_mut(key)
         {
             tab.phase = TabPhase::LoginRequired(what.clone());
             return;
         }
-        self.show_note(trouble.to_text());
+        self.show_note(failure.to_text());
     }
 
-    /// Attaches the image from the clipboard to the prompt.
+    /// Attaches the clipboard's image to the prompt.
     pub(super) fn on_image_pasted(
         &mut self,
         key: TabKey,
@@ -132,15 +132,15 @@ impl App {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let told = match result.map(|file| tab.editor.attach(&file)) {
+        let outcome = match result.map(|file| tab.editor.attach(&file)) {
             Ok(EditorOutcome::Note(why)) | Err(why) => why,
             Ok(_) => return Vec::new(),
         };
-        self.show_note(told);
+        self.show_note(outcome);
         Vec::new()
     }
 
-    /// Handles the text from the user's own editor.
+    /// Puts the text from the user's own editor into the prompt.
     pub(super) fn on_external_edit(&mut self, key: TabKey, text: String) -> Vec<ChatEffect> {
         if let Some(tab) = self.tab_mut(key) {
             tab.editor.set(PromptDraft::from(text.as_str()));
@@ -148,7 +148,7 @@ impl App {
         Vec::new()
     }
 
-    /// Reopens a tab's session, or opens a new one if the old one is lost.
+    /// Reopens a tab's session, or opens a new one if the old session is lost.
     pub(super) fn try_again(&mut self, key: TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();

@@ -11,10 +11,10 @@ use super::popup::cut;
 use super::rows::columns;
 use crate::Theme;
 
-/// The most files that can be attached to one prompt.
-const MOST: usize = 32;
-/// The longest name that is shown in full, in columns.
-const NAME: u16 = 32;
+/// The maximum number of files attached to one prompt.
+const MAX_FILES: usize = 32;
+/// The maximum width of a file name in a chip, in columns.
+const MAX_NAME_WIDTH: u16 = 32;
 
 /// The files attached to a prompt.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Attachments {
         self.files.is_empty()
     }
 
-    /// Attaches a file. Returns a text for the user if this agent does not accept it.
+    /// Attaches a file. Returns an error message if the agent does not accept it.
     pub(crate) fn add(&mut self, file: &Path, takes: &PromptCapabilities) -> Result<(), String> {
         let name = || acp_host::terminal_text::clean_line(&file.to_string_lossy());
         match AttachmentKind::from_path(file) {
@@ -51,14 +51,17 @@ impl Attachments {
         if self.files.iter().any(|(other, _)| other == file) {
             return Ok(());
         }
-        if self.files.len() == MOST {
-            return Err(format!("{}: too many attachments (limit: {MOST})", name()));
+        if self.files.len() == MAX_FILES {
+            return Err(format!(
+                "{}: too many attachments (limit: {MAX_FILES})",
+                name()
+            ));
         }
         self.files.push((file.to_owned(), label(file)));
         Ok(())
     }
 
-    /// Removes the last file; returns `false` if there is none.
+    /// Removes the last file. Returns `false` if there is none.
     pub(crate) fn remove_last(&mut self) -> bool {
         self.files.pop().is_some()
     }
@@ -70,7 +73,7 @@ impl Attachments {
     pub(crate) fn draw(&self, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let mut x = line.x;
         for (index, (_, label)) in self.files.iter().enumerate() {
-            let wide = columns(label).min(NAME);
+            let wide = columns(label).min(MAX_NAME_WIDTH);
             let left = self.files.len() - index;
             let more = format!("+{left} more");
             let last = left == 1;
@@ -89,7 +92,7 @@ impl Attachments {
     }
 }
 
-/// Returns the file's type and name.
+/// Returns the label of a chip: the file's type and name.
 fn label(file: &Path) -> String {
     let kind = match AttachmentKind::from_path(file) {
         AttachmentKind::Image => "image",
@@ -136,7 +139,7 @@ mod tests {
         attachments.add(Path::new("/a.txt"), &none).unwrap();
         attachments.add(Path::new("/a.txt"), &none).unwrap();
         assert_eq!(attachments.files(), [Path::new("/a.txt")]);
-        for i in 0..MOST - 1 {
+        for i in 0..MAX_FILES - 1 {
             attachments.add(Path::new(&format!("/{i}")), &none).unwrap();
         }
         assert!(attachments.add(Path::new("/one-more"), &none).is_err());

@@ -1,4 +1,4 @@
-//! A prompt that has been written, and the content that is sent for it.
+//! A written prompt, and the content blocks that are sent for it.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,16 @@ use acp_host::{Attachment, AttachmentError, AttachmentKind};
 
 use super::marked_text::{MarkContent, MarkedText};
 
-/// The largest text file whose contents are sent with a mention of it, in bytes, if the agent accepts that.
-const MENTIONED: u64 = 64 * 1024;
-/// The largest attached file whose contents are sent, in bytes. Of a larger one, only its path is sent.
-const ATTACHED: u64 = 4 * 1024 * 1024;
-/// The total size of the files in one prompt, in bytes: in base64 they still fit into a message that a
-/// [connection](acp::Limits::message) reads.
-const FILES: u64 = 40 * 1024 * 1024;
+/// The maximum size of a mentioned text file whose contents are sent, in bytes. They are sent only if the agent accepts
+/// embedded resources.
+const MAX_MENTIONED_BYTES: u64 = 64 * 1024;
+/// The maximum size of an attached file whose contents are sent, in bytes. For a larger file, only a link is sent.
+const MAX_ATTACHED_BYTES: u64 = 4 * 1024 * 1024;
+/// The maximum total size of the files in one prompt, in bytes. In base64, they still fit into one message (see
+/// [`acp::Limits::message`]).
+const MAX_TOTAL_BYTES: u64 = 40 * 1024 * 1024;
 
-/// A prompt: text with marks in it, and attached files.
+/// A prompt: marked text and attached files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PromptDraft {
     pub(super) marked_text: MarkedText,
@@ -27,7 +28,7 @@ pub(crate) struct PromptDraft {
 pub(crate) enum SendError {
     #[error("{0}")]
     File(#[from] AttachmentError),
-    #[error("attachments too large (limit: {} MiB in total); send fewer files", FILES / 1024 / 1024)]
+    #[error("attachments too large (limit: {} MiB in total); send fewer files", MAX_TOTAL_BYTES / 1024 / 1024)]
     TooLarge,
 }
 
@@ -41,17 +42,17 @@ impl From<&str> for PromptDraft {
 }
 
 impl PromptDraft {
-    /// Returns the text, with pasted text in full. A file is `@` and its name.
+    /// Returns the text, with pasted text in full. A mentioned file is `@` and its name.
     pub(crate) fn text(&self) -> String {
         self.marked_text.to_full_text()
     }
 
-    /// Returns the text as it was shown, for lists: for pasted text, only its label.
+    /// Returns the text as displayed: of pasted text, only the label.
     pub(crate) fn shown(&self) -> &str {
         self.marked_text.text()
     }
 
-    /// Returns the attached files, without those that the text mentions.
+    /// Returns the attached files, excluding files mentioned in the text.
     pub(crate) fn attachments(&self) -> &[PathBuf] {
         &self.attachments
     }
@@ -60,8 +61,8 @@ impl PromptDraft {
         self.marked_text.text().trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// Builds the prompt's content in the order in which it was written: text, mentioned files where they are
-    /// mentioned, then the attachments. Reads files, and so takes as long as the disk does.
+    /// Builds the prompt's content blocks in the order in which they were written: text, with mentioned files in their
+    /// places, then the attachments. Reads the files, so it blocks on the disk.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the agent does not accept its type.
@@ -73,7 +74,7 @@ impl PromptDraft {
         let mut held = 0;
         let mut count = |file: &Attachment| {
             held += file.held_bytes();
-            if held > FILES {
+            if held > MAX_TOTAL_BYTES {
                 return Err(SendError::TooLarge);
             }
             Ok(())
@@ -87,7 +88,7 @@ impl PromptDraft {
             match &mark.content {
                 MarkContent::Paste(pasted) => said.push_str(pasted),
                 MarkContent::File(path) => {
-                    let file = Attachment::read(path, MENTIONED)?;
+                    let file = Attachment::read(path, MAX_MENTIONED_BYTES)?;
                     push_text(&mut content, &mut said);
                     // A mentioned file is sent with its contents if the agent accepts them, else as a link.
                     let taken = match AttachmentKind::from_path(file.path()) {
@@ -118,7 +119,7 @@ impl PromptDraft {
             }
         }
         for path in &self.attachments {
-            let file = Attachment::read(path, ATTACHED)?;
+            let file = Attachment::read(path, MAX_ATTACHED_BYTES)?;
             count(&file)?;
             content.push(file.content(takes)?);
         }

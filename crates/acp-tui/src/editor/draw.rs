@@ -8,15 +8,15 @@ use super::marked_text::MarkContent;
 use super::popup::{CompletionPopup, cut};
 use super::rows::{clusters, columns, row_of};
 use super::search::HistorySearch;
-use super::{OPENED, PromptEditor};
+use super::{MAX_EXPANDED_BYTES, PromptEditor};
 use crate::Theme;
 
-/// The label before a search in the history.
-const SEARCH: &str = "search: ";
+/// The label of the history search.
+const SEARCH_LABEL: &str = "search: ";
 
 impl PromptEditor {
-    /// Returns the number of rows that the editor takes in `width` columns on a screen of `screen` rows: as many as it
-    /// needs, but at most a third of the screen.
+    /// Returns the editor's height in rows for `width` columns on a screen of `screen` rows: as many rows as it needs,
+    /// up to a third of the screen.
     pub(crate) fn height(&mut self, width: u16, screen: u16) -> u16 {
         let chips = u16::from(!self.attachments.is_empty());
         self.update_layout(width);
@@ -29,8 +29,8 @@ impl PromptEditor {
         rows.min(most) + chips
     }
 
-    /// Draws the editor in a frame, and above it the list of completions, over what is there. Returns the cursor's
-    /// position, if there is room for it.
+    /// Draws the editor in its frame, and the completion list above it, over whatever is there. Returns the cursor's
+    /// position, if it is visible.
     pub(crate) fn draw(
         &mut self,
         area: Rect,
@@ -127,7 +127,7 @@ impl PromptEditor {
         }
     }
 
-    /// Returns where the name of the command ends that the text starts with.
+    /// Returns the end of the command name that the text starts with.
     fn command_end(&self) -> usize {
         let word = self.buffer.text().split(char::is_whitespace).next();
         let name = word.and_then(|word| word.strip_prefix('/'));
@@ -135,7 +135,7 @@ impl PromptEditor {
         known.map_or(0, |name| name.len() + 1)
     }
 
-    /// Draws hints about the text after it.
+    /// Draws hints after the text.
     fn draw_hints(&self, area: Rect, cursor: Position, buf: &mut Buffer, theme: &Theme) {
         let marked = self.buffer.marked();
         let text = marked.text();
@@ -161,8 +161,8 @@ impl PromptEditor {
             cut(buf, cursor.x, cursor.y, hint, room, theme.dim);
         }
         let mark = marked.mark_at(text.len()).map(|mark| &mark.content);
-        if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= OPENED) {
-            let hint = "Tab: open";
+        if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= MAX_EXPANDED_BYTES) {
+            let hint = "Tab: expand";
             if columns(hint) < room {
                 cut(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
             }
@@ -185,11 +185,11 @@ fn draw_cluster(text: &str, column: u16, width: u16, area: Rect, buf: &mut Buffe
     }
 }
 
-/// Draws the search text; only its end if it is too long.
+/// Draws the search text, or only its end if it does not fit.
 fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
     let query = search.query();
     let width = usize::from(area.width);
-    let (at, _) = buf.set_stringn(area.x, area.y, SEARCH, width, theme.dim);
+    let (at, _) = buf.set_stringn(area.x, area.y, SEARCH_LABEL, width, theme.dim);
     let room = area.right().saturating_sub(at).saturating_sub(1);
     let skipped = columns(query).saturating_sub(room);
     let mut end = at;

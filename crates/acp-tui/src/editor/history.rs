@@ -1,4 +1,4 @@
-//! The prompt history of a project, stored in a file between chats.
+//! A project's prompt history, stored in a file between chats.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,31 +7,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// The most prompts that are stored.
-const MOST: usize = 1_000;
-/// The size in bytes at which the older half of the file is dropped.
-const FILE: u64 = 2 * 1024 * 1024;
-/// The longest prompt that is stored in full, in bytes.
+/// The maximum number of stored prompts.
+const MAX_ENTRIES: usize = 1_000;
+/// The file size at which the older half of the file is dropped, in bytes.
+const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024;
+/// The maximum length of a prompt that is stored in full, in bytes.
 pub(crate) const WHOLE: usize = 64 * 1024;
 
-/// A prompt that was sent.
+/// A prompt in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HistoryEntry {
     /// The text of the prompt.
     pub(crate) text: String,
-    /// The files that the text mentions, as they are written after an `@`.
+    /// The files that the text mentions, as written after `@`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) files: Vec<String>,
 }
 
-/// Prompts that were sent, newest last. Clones share the same history, and several processes may use the same file.
+/// A history of sent prompts. Clones share the same history, and several processes may use the same file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromptHistory(Arc<Mutex<HistoryState>>);
 
 #[derive(Debug, Default)]
 struct HistoryState {
     entries: Vec<HistoryEntry>,
-    /// The file; `None` if the history is not stored.
+    /// The file, or `None` if the history is not stored.
     file: Option<PathBuf>,
     /// The size of the file when it was last read.
     read_len: u64,
@@ -60,7 +60,7 @@ impl PromptHistory {
         kept.entries.clone()
     }
 
-    /// Adds a prompt, unless it is the same as the previous one.
+    /// Adds a prompt, unless it equals the previous one.
     ///
     /// # Errors
     /// Fails if the file cannot be written. The prompt is among the [entries](Self::entries) all the same.
@@ -92,9 +92,9 @@ impl HistoryState {
         let mut held = 0;
         let fits = |entry: &&HistoryEntry| {
             held += entry.text.len();
-            held <= FILE as usize
+            held <= MAX_FILE_BYTES as usize
         };
-        let newest = self.entries.iter().rev().take(MOST);
+        let newest = self.entries.iter().rev().take(MAX_ENTRIES);
         let fit = newest.take_while(fits).count();
         self.entries.drain(..self.entries.len() - fit);
     }
@@ -114,7 +114,7 @@ impl HistoryState {
         }
         let mut text = Vec::new();
         // One line more than the file is allowed to grow to.
-        let most = FILE + WHOLE as u64 * 8;
+        let most = MAX_FILE_BYTES + WHOLE as u64 * 8;
         file.take(most).read_to_end(&mut text)?;
         self.read_len = long;
         self.entries.clear();
@@ -126,7 +126,7 @@ impl HistoryState {
         Ok(())
     }
 
-    /// Appends a line to the file with one write, because other processes may append at the same time.
+    /// Appends a line to the file in a single write, because other processes may append at the same time.
     fn append(&mut self, entry: &HistoryEntry) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());
@@ -162,7 +162,7 @@ impl HistoryState {
         if last != [b'\n'] {
             line.insert(0, b'\n');
         }
-        if before + line.len() as u64 <= FILE {
+        if before + line.len() as u64 <= MAX_FILE_BYTES {
             file.write_all(&line)?;
             // Otherwise, other processes have added lines that are still to be read.
             if before == self.read_len {
@@ -177,7 +177,7 @@ impl HistoryState {
         let mut kept = Vec::new();
         for entry in self.entries.iter().rev() {
             let mut line = serde_json::to_vec(entry)?;
-            if (kept.iter().map(Vec::len).sum::<usize>() + line.len()) as u64 > FILE / 2 {
+            if (kept.iter().map(Vec::len).sum::<usize>() + line.len()) as u64 > MAX_FILE_BYTES / 2 {
                 break;
             }
             line.push(b'\n');
@@ -258,14 +258,14 @@ mod tests {
             let long = format!("{i} {}", "x".repeat(WHOLE));
             history.add(entry(long)).unwrap();
         }
-        assert!(fs::metadata(&file).unwrap().len() <= FILE);
+        assert!(fs::metadata(&file).unwrap().len() <= MAX_FILE_BYTES);
         let kept = texts(&PromptHistory::open(file.clone()).unwrap());
         assert!(kept.last().unwrap().starts_with("49 "));
         assert!(kept.len() > 10, "{}", kept.len());
-        for i in 0..2 * MOST {
+        for i in 0..2 * MAX_ENTRIES {
             history.add(entry(i.to_string())).unwrap();
         }
-        assert_eq!(texts(&history).len(), MOST);
+        assert_eq!(texts(&history).len(), MAX_ENTRIES);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Keys of the editor: as in shells, and in lists.
+//! The editor's key bindings, which follow those of shells.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -7,9 +7,9 @@ use super::marked_text::{MarkContent, MarkedText};
 use super::rows::{clusters, place, row_of};
 use super::search::HistorySearch;
 use super::text_buffer::{SearchDirection, WordKind};
-use super::{EditorOutcome, HistoryWalk, OPENED, PromptEditor, file_mention};
+use super::{EditorOutcome, HistoryWalk, MAX_EXPANDED_BYTES, PromptEditor, file_mention};
 
-/// The modifiers of a key.
+/// The modifiers held with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Modifier {
     None,
@@ -138,7 +138,7 @@ impl PromptEditor {
         }
     }
 
-    /// Applies a change, after which the text is no longer a prompt of the history.
+    /// Applies a change. From then on, the text counts as new rather than as a prompt from the history.
     fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
         let done = change(&mut self.buffer);
         if done {
@@ -147,8 +147,8 @@ impl PromptEditor {
         done
     }
 
-    /// Submits the prompt; after a `\` at the end of the line, starts a new line instead, because not every terminal
-    /// can tell Shift-Enter from Enter.
+    /// Submits the prompt. After a `\` at the end of the line, starts a new line instead, because not every terminal
+    /// can distinguish Shift-Enter from Enter.
     fn enter(&mut self) -> EditorOutcome {
         let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
         let escapes = text[..cursor]
@@ -174,7 +174,7 @@ impl PromptEditor {
         if acp_host::terminal_text::clean_line(c.encode_utf8(&mut own)).is_empty() {
             return EditorOutcome::Ignored;
         }
-        if self.buffer.marked().held_bytes() > super::MOST {
+        if self.buffer.marked().held_bytes() > super::MAX_PROMPT_BYTES {
             return self.insert(MarkedText::from(c.to_string()));
         }
         self.walk = None;
@@ -228,7 +228,8 @@ impl PromptEditor {
         self.apply_change(|w| w.erase(SearchDirection::Back))
     }
 
-    /// Moves a row up or down; from the first or the last row, to the previous or the next prompt of the history.
+    /// Moves the cursor one row up or down. From the first or last row, moves to the previous or next prompt in the
+    /// history.
     fn move_vertically(&mut self, way: SearchDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);
         let (rows, cursor) = (&self.layout.rows, self.buffer.cursor());
@@ -257,7 +258,7 @@ impl PromptEditor {
         true
     }
 
-    /// Shows another prompt of the history, or what was being written before.
+    /// Shows another prompt from the history, or the text that was being written before.
     fn walk_history(&mut self, way: SearchDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
@@ -296,15 +297,15 @@ impl PromptEditor {
         true
     }
 
-    /// Replaces the label beside the cursor with its pasted text, so that it can be read and edited.
+    /// Replaces the label next to the cursor with the pasted text that it stands for, so that the text can be edited.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
         let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))
         else {
             return EditorOutcome::Ignored;
         };
-        if text.len() > OPENED {
-            let most = OPENED / 1024;
+        if text.len() > MAX_EXPANDED_BYTES {
+            let most = MAX_EXPANDED_BYTES / 1024;
             let why = format!("pasted text larger than {most} KiB cannot be edited here");
             return EditorOutcome::Note(why);
         }

@@ -1,19 +1,19 @@
-//! Text in which some ranges stand for something else.
+//! Text in which some ranges, the marks, stand for something else.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a mark stands for.
+/// The content that a mark stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MarkContent {
-    /// Pasted text; the label says how long it is.
+    /// Pasted text. The label shows its length.
     Paste(Arc<str>),
-    /// A file or a directory, by its absolute path; the label is `@` and its path in the project.
+    /// A file or directory, by its absolute path. The label is `@` and its path in the project.
     File(PathBuf),
 }
 
-/// A marked range. It contains no line ends and is never empty, and the cursor is never inside it.
+/// A marked range. It contains no line breaks, is never empty, and the cursor is never inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextMark {
     /// The range, in bytes.
@@ -21,7 +21,7 @@ pub(crate) struct TextMark {
     pub(crate) content: MarkContent,
 }
 
-/// Text with marks. The marks are in order and do not overlap.
+/// Text with marks. The marks are sorted and do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MarkedText {
     pub(super) text: String,
@@ -42,7 +42,7 @@ impl From<String> for MarkedText {
 }
 
 impl MarkedText {
-    /// Creates a text that consists of one mark.
+    /// Creates text that consists of a single mark.
     pub(crate) fn label(label: impl Into<String>, stands: MarkContent) -> Self {
         let text = label.into();
         let range = 0..text.len();
@@ -65,20 +65,20 @@ impl MarkedText {
         self.text.len()
     }
 
-    /// Returns the mark around a position, or at either end of it.
+    /// Returns the mark that contains a position or has it at one of its ends.
     pub(crate) fn mark_at(&self, at: usize) -> Option<&TextMark> {
         let mut marks = self.marks.iter();
         marks.find(|mark| mark.range.start <= at && at <= mark.range.end)
     }
 
-    /// Returns the mark that contains the character at this position.
+    /// Returns the mark that contains the character at a position.
     pub(crate) fn mark_over(&self, at: usize) -> Option<&TextMark> {
         let next = self.marks.partition_point(|mark| mark.range.end <= at);
         let mark = self.marks.get(next)?;
         (mark.range.start <= at).then_some(mark)
     }
 
-    /// Returns the memory that the text takes, in bytes, including what its marks stand for.
+    /// Returns the memory used by the text and by the content of its marks, in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         let pasted = self.marks.iter().map(|mark| match &mark.content {
             MarkContent::Paste(text) => text.len(),
@@ -87,7 +87,7 @@ impl MarkedText {
         self.text.len() + pasted.sum::<usize>()
     }
 
-    /// Returns the text with pasted text in full. Files stay as they are shown.
+    /// Returns the text with pasted text in full. File marks stay as displayed.
     pub(crate) fn to_full_text(&self) -> String {
         let mut expanded = String::with_capacity(self.held_bytes());
         let mut from = 0;
@@ -114,7 +114,7 @@ impl MarkedText {
         whole
     }
 
-    /// Replaces a range, which must not cut a mark, and returns what was there.
+    /// Replaces a range, which must not split a mark, and returns the replaced text.
     pub(super) fn replace(&mut self, range: Range<usize>, with: &Self) -> Self {
         let before = self.marks.partition_point(|m| m.range.end <= range.start);
         let after = self.marks.partition_point(|m| m.range.start < range.end);

@@ -33,27 +33,27 @@ use self::marked_text::{MarkContent, MarkedText};
 use self::search::HistorySearch;
 use self::text_buffer::TextBuffer;
 
-/// The largest prompt, in bytes, including pasted text.
-const MOST: usize = 4 * 1024 * 1024;
-/// The default of [`PromptEditor::completion_timeout`].
-const PATIENCE: Duration = Duration::from_millis(300);
-/// The longest pasted text that can be expanded for editing, in bytes.
-const OPENED: usize = 128 * 1024;
+/// The maximum size of a prompt, in bytes, including pasted text.
+const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
+/// The default for [`PromptEditor::completion_timeout`].
+const COMPLETION_TIMEOUT: Duration = Duration::from_millis(300);
+/// The maximum length of pasted text that can be expanded for editing, in bytes.
+const MAX_EXPANDED_BYTES: usize = 128 * 1024;
 
-/// What a key or a paste did.
+/// The effect of a key or a paste on the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EditorOutcome {
-    /// It means nothing to the editor.
+    /// The editor does not use this key.
     Ignored,
     /// The editor must be redrawn.
     Changed,
     /// The prompt should be [taken](PromptEditor::take) and sent.
     Submit,
-    /// It was not done, or not as requested. The text tells the user why.
+    /// The editor did nothing, or something other than requested. The message tells the user why.
     Note(String),
 }
 
-/// The editor for a prompt.
+/// An editor for a prompt.
 pub(crate) struct PromptEditor {
     buffer: TextBuffer,
     attachments: Attachments,
@@ -61,31 +61,31 @@ pub(crate) struct PromptEditor {
     commands: Vec<CommandItem>,
     files: FileFinder,
     completion: Option<Completion>,
-    /// How long a key that chooses a file waits for the matches of what was typed just before it.
+    /// How long a key that chooses a file waits for the matches of the last typed characters.
     completion_timeout: Duration,
-    /// The position of the `/` or `@` whose completion was closed.
+    /// The position of the `/` or `@` whose completion list the user closed.
     dismissed_at: Option<usize>,
     history: PromptHistory,
     walk: Option<HistoryWalk>,
     search: Option<HistorySearch>,
     placeholder: String,
     layout: EditorLayout,
-    /// The first row that is shown.
+    /// The index of the first visible row.
     top: usize,
-    /// The column that moving up and down aims for.
+    /// The column that vertical movement tries to keep.
     goal_column: Option<u16>,
 }
 
-/// A walk through the prompt history.
+/// The position in the prompt history while the user browses it.
 struct HistoryWalk {
     entries: Vec<HistoryEntry>,
-    /// The index of the shown prompt.
+    /// The index of the displayed prompt.
     index: usize,
-    /// What was being written before.
+    /// The text that the user was writing before.
     saved_text: MarkedText,
 }
 
-/// The rows of the text, as of the last layout.
+/// The rows of the text, as last laid out.
 struct EditorLayout {
     revision: u64,
     width: u16,
@@ -93,8 +93,7 @@ struct EditorLayout {
 }
 
 impl PromptEditor {
-    /// Creates an empty editor. `files` is what an `@` completes; the prompts that are [taken](Self::take) are added to
-    /// `history`.
+    /// Creates an empty editor. `files` completes `@`, and [taken](Self::take) prompts are added to `history`.
     pub(crate) fn new(files: FileFinder, history: PromptHistory) -> Self {
         let laid = EditorLayout {
             revision: 0,
@@ -108,7 +107,7 @@ impl PromptEditor {
             commands: Vec::new(),
             files,
             completion: None,
-            completion_timeout: PATIENCE,
+            completion_timeout: COMPLETION_TIMEOUT,
             dismissed_at: None,
             history,
             walk: None,
@@ -120,7 +119,8 @@ impl PromptEditor {
         }
     }
 
-    /// Sets what the agent accepts in prompts (specification: Initialization). Applies to files attached from now on.
+    /// Sets the types of content that the agent accepts in prompts (specification: Initialization). Affects files
+    /// attached from now on.
     pub(crate) fn set_prompt_capabilities(&mut self, takes: PromptCapabilities) {
         self.prompt_capabilities = takes;
     }
@@ -142,17 +142,17 @@ impl PromptEditor {
         }
     }
 
-    /// Sets the text that is shown while the prompt is empty.
+    /// Sets the text to show while the prompt is empty.
     pub(crate) fn set_placeholder(&mut self, placeholder: &str) {
         self.placeholder = acp_host::terminal_text::clean_line(placeholder);
     }
 
-    /// Whether there is neither text nor an attachment.
+    /// Returns whether the editor has neither text nor attachments.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty() && self.attachments.is_empty()
     }
 
-    /// Whether a list has the keys: of commands, files or prompts of the history.
+    /// Returns whether a popup (commands, files or prompt history) has the keyboard focus.
     pub(crate) fn has_popup(&self) -> bool {
         let offered = self.completion.as_ref().is_some_and(|c| !c.rows.is_empty());
         offered || self.search.is_some()
@@ -163,7 +163,7 @@ impl PromptEditor {
         self.buffer.marked().to_full_text()
     }
 
-    /// Takes the prompt, adds it to the history, and leaves the editor empty.
+    /// Takes the prompt, adds it to the history, and empties the editor.
     pub(crate) fn take(&mut self) -> PromptDraft {
         let draft = PromptDraft {
             marked_text: self.buffer.take(),
@@ -176,7 +176,7 @@ impl PromptEditor {
         draft
     }
 
-    /// Replaces the contents with a draft, to be edited, or because it could not be sent.
+    /// Replaces the contents with a draft, to be edited or because it could not be sent.
     pub(crate) fn set(&mut self, draft: PromptDraft) {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
@@ -200,8 +200,8 @@ impl PromptEditor {
         }
     }
 
-    /// Handles a paste: text, or the paths of files that were dropped on the terminal. Image and audio files are
-    /// attached, others are mentioned at the cursor.
+    /// Handles a paste of text, or of the paths of files that were dropped on the terminal. Image and audio files are
+    /// attached; others are mentioned at the cursor.
     pub(crate) fn paste(&mut self, text: &str) -> EditorOutcome {
         if let Some(search) = &mut self.search {
             search.type_text(&acp_host::terminal_text::clean_line(text));
@@ -249,17 +249,17 @@ impl PromptEditor {
             if before.ends_with(|c: char| !c.is_whitespace()) {
                 named.replace(0..0, &MarkedText::from(" "));
             }
-            if let told @ EditorOutcome::Note(_) = self.insert(named) {
-                return told;
+            if let outcome @ EditorOutcome::Note(_) = self.insert(named) {
+                return outcome;
             }
         }
         outcome
     }
 
-    /// Inserts something at the cursor, if the limits allow it.
+    /// Inserts text at the cursor if the limits allow it.
     fn insert(&mut self, more: MarkedText) -> EditorOutcome {
-        if self.buffer.marked().held_bytes() + more.held_bytes() > MOST {
-            let most = MOST / 1024 / 1024;
+        if self.buffer.marked().held_bytes() + more.held_bytes() > MAX_PROMPT_BYTES {
+            let most = MAX_PROMPT_BYTES / 1024 / 1024;
             return EditorOutcome::Note(format!("prompt too long (limit: {most} MiB)"));
         }
         self.walk = None;
@@ -268,7 +268,7 @@ impl PromptEditor {
         EditorOutcome::Changed
     }
 
-    /// Opens or updates the completion at the cursor, after the text has changed.
+    /// Opens or updates the completion list at the cursor after the text has changed.
     fn update_completion(&mut self) {
         let trigger = Trigger::at(self.buffer.marked(), self.buffer.cursor());
         let Some(trigger) = trigger else {
@@ -288,7 +288,7 @@ impl PromptEditor {
         }
     }
 
-    /// Replaces the text with a prompt of the history. What the user wrote can be restored with undo.
+    /// Replaces the text with a prompt from the history. Undo restores the user's own text.
     fn recall(&mut self, entry: &HistoryEntry) {
         let marked = restore_marks(entry, self.files.root());
         self.buffer.replace_all(marked);
@@ -309,7 +309,7 @@ impl PromptEditor {
 }
 
 impl PromptDraft {
-    /// Returns the entry for the history. If it would be too long, pasted text is omitted.
+    /// Returns the entry to store in the history. If it would be too long, pasted text is omitted.
     fn to_history_entry(&self) -> HistoryEntry {
         let whole = self.marked_text.held_bytes() <= history::WHOLE;
         let files = self.marked_text.marks().iter().filter_map(|mark| {
@@ -328,13 +328,13 @@ impl PromptDraft {
     }
 }
 
-/// Returns the mention of a file in the text.
+/// Returns the mention of a file.
 fn file_mention(shown: &str, path: PathBuf) -> MarkedText {
     let label = format!("@{}", acp_host::terminal_text::clean_line(shown));
     MarkedText::label(label, MarkContent::File(path))
 }
 
-/// Returns the text of a history entry, with marks for those of its files that still exist.
+/// Returns the text of a history entry, with marks for the mentioned files that still exist.
 fn restore_marks(entry: &HistoryEntry, root: &Path) -> MarkedText {
     let text = acp_host::terminal_text::clean_text(&entry.text);
     let mut marked = MarkedText::default();

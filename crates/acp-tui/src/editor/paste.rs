@@ -2,37 +2,38 @@
 
 use std::path::{Path, PathBuf};
 
-/// The largest paste, in bytes.
+/// The maximum size of a paste, in bytes.
 pub(crate) const MOST: usize = 1024 * 1024;
-/// Text with more lines or characters than these is shown as a label with its length.
-const LINES: usize = 10;
-const CHARACTERS: usize = 2_000;
-/// The longest text that may be a list of paths, in bytes.
-const PATHS: usize = 16 * 1024;
+/// The number of lines above which pasted text is shown as a label.
+const MAX_INLINE_LINES: usize = 10;
+/// The number of characters above which pasted text is shown as a label.
+const MAX_INLINE_CHARS: usize = 2_000;
+/// The maximum length of text that is checked for paths, in bytes.
+const MAX_PATHS_BYTES: usize = 16 * 1024;
 
-/// Returns the text without escape sequences, with normalized line ends.
+/// Returns the text without escape sequences and with normalized line endings.
 pub(crate) fn clean(text: &str) -> String {
     // For a line end, terminals send what the Enter key sends.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
     acp_host::terminal_text::clean_text(&ended)
 }
 
-/// Returns the label that is shown in place of a long text.
+/// Returns the label to show instead of long text, or `None` for short text.
 pub(crate) fn label(text: &str) -> Option<String> {
     let lines = text.lines().count();
-    if lines > LINES {
+    if lines > MAX_INLINE_LINES {
         return Some(format!("[pasted {lines} lines]"));
     }
     // No more characters are counted than necessary.
-    let long = text.chars().nth(CHARACTERS).is_some();
+    let long = text.chars().nth(MAX_INLINE_CHARS).is_some();
     long.then(|| format!("[pasted {} characters]", text.chars().count()))
 }
 
-/// Returns the paths, if the text consists only of absolute paths of existing files: plain, quoted or escaped as for a
-/// shell, or as `file://` URLs; on separate lines or on the same one.
+/// Returns the paths if the text consists only of absolute paths of existing files, on one line or several. A path may
+/// be plain, quoted, escaped as for a shell, or a `file://` URL.
 pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
     let text = text.trim();
-    if text.is_empty() || text.len() > PATHS {
+    if text.is_empty() || text.len() > MAX_PATHS_BYTES {
         return None;
     }
     if let Some(path) = parse_path(text) {
@@ -60,7 +61,7 @@ fn parse_path(word: &str) -> Option<PathBuf> {
     (path.is_absolute() && has_file_name(&path) && path.exists()).then_some(path)
 }
 
-/// Whether a path has a file name. A root, as for the text `/`, cannot be attached.
+/// Returns whether a path has a file name. A root such as `/` cannot be attached.
 fn has_file_name(path: &Path) -> bool {
     path.file_name().is_some()
 }

@@ -7,23 +7,23 @@ use ratatui::style::Style;
 use super::rows::{clusters, columns};
 use crate::Theme;
 
-/// The most rows that are shown at once.
+/// The maximum number of rows shown at once.
 pub(crate) const ROWS: u16 = 8;
 
-/// A row of the list.
+/// A row of a completion list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PopupRow {
-    /// The text of the entry.
+    /// The label of the entry.
     pub(crate) label: String,
-    /// The grapheme clusters of the label that matched, in order.
+    /// The indices of the matched grapheme clusters in the label, in order.
     pub(crate) match_indices: Vec<u32>,
     /// Details about the entry.
     pub(crate) detail: String,
-    /// Whether the end of the label is more important than its start, as in a path.
+    /// Whether truncation keeps the end of the label rather than its start, as for a path.
     pub(crate) end_first: bool,
 }
 
-/// The visible part of a list.
+/// The visible part of a completion list.
 #[derive(Debug)]
 pub(crate) struct CompletionPopup<'a> {
     pub(crate) title: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct CompletionPopup<'a> {
 }
 
 impl CompletionPopup<'_> {
-    /// Draws the list directly above the editor, over what is there: as many rows as fit.
+    /// Draws the list directly above the editor, over whatever is there, with as many rows as fit.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
         let shown = (self.rows.len().min(usize::from(ROWS)) as u16).min(room.saturating_sub(1));
@@ -140,7 +140,7 @@ impl PopupRow {
     }
 }
 
-/// Draws as much of a text as fits, with `…` if that is not all of it. Returns the column after it.
+/// Draws as much of the text as fits, ending with `…` if it is truncated. Returns the column after it.
 pub(crate) fn cut(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style: Style) -> u16 {
     if room == 0 {
         return x;

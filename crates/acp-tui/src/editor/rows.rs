@@ -6,20 +6,21 @@ use ratatui::buffer::CellWidth as _;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The number of columns between tab stops.
-const TAB: u16 = 4;
+const TAB_WIDTH: u16 = 4;
 
-/// A grapheme cluster in its row.
+/// A grapheme cluster in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cluster<'a> {
     pub(crate) text: &'a str,
-    /// The position in bytes from the start of the row.
+    /// The byte offset from the start of the row.
     pub(crate) offset: usize,
-    /// The first column of the cluster, and how many columns it takes.
+    /// The cluster's first column.
     pub(crate) column: u16,
+    /// The number of columns that the cluster takes.
     pub(crate) width: u16,
 }
 
-/// Returns the clusters of a row's text.
+/// Returns the grapheme clusters of a row.
 pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
     let mut column = 0u16;
     row.grapheme_indices(true).map(move |(offset, text)| {
@@ -37,7 +38,7 @@ pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
 
 fn cluster_width(cluster: &str, column: u16) -> u16 {
     if cluster == "\t" {
-        TAB - column % TAB
+        TAB_WIDTH - column % TAB_WIDTH
     } else if cluster.contains(char::is_control) {
         0
     } else {
@@ -45,14 +46,14 @@ fn cluster_width(cluster: &str, column: u16) -> u16 {
     }
 }
 
-/// Returns the columns that a text takes at the start of a row.
+/// Returns the number of columns that text takes at the start of a row.
 pub(crate) fn columns(row: &str) -> u16 {
     let last = clusters(row).last();
     last.map_or(0, |last| last.column.saturating_add(last.width))
 }
 
-/// Returns the rows of a text, as byte ranges without line ends. Rows break between words, within a word that is longer
-/// than a row, and before and after wide characters, as is usual in the scripts that have them.
+/// Returns the rows of a text, as byte ranges without line endings. Rows break between words, inside words that are
+/// longer than a row, and around wide characters, as is usual in scripts that use them.
 ///
 /// A row is one column shorter than the width, so that the cursor fits after it. White space after the last word of a
 /// row stays on that row, even if it does not fit.
@@ -96,13 +97,13 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     rows.push(at + start..at + line.len());
 }
 
-/// Returns the row of a position. Where one row ends and the next starts, that is the next.
+/// Returns the row that contains a position. A position between two rows belongs to the second one.
 pub(crate) fn row_of(rows: &[Range<usize>], at: usize) -> usize {
     let after = rows.partition_point(|row| row.start <= at);
     after.saturating_sub(1)
 }
 
-/// Returns the position on a row that is nearest to a column, counted from the left.
+/// Returns the position in a row that is nearest to a column.
 pub(crate) fn place(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
     let Some(range) = rows.get(row) else {
         return text.len();

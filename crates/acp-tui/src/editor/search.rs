@@ -6,10 +6,10 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::history::HistoryEntry;
 use super::popup::PopupRow;
 
-/// How much of a prompt is searched and shown, in characters.
-const SHOWN: usize = 1_000;
+/// The number of characters of a prompt that are searched and shown.
+const MAX_SEARCHED_CHARS: usize = 1_000;
 
-/// A search in progress.
+/// A search in the prompt history.
 #[derive(Debug)]
 pub(crate) struct HistorySearch {
     query: String,
@@ -22,7 +22,7 @@ pub(crate) struct HistorySearch {
 }
 
 impl HistorySearch {
-    /// Starts a search in these prompts, the newest of which is the last.
+    /// Starts a search in these prompts, which are ordered from oldest to newest.
     pub(crate) fn new(entries: Vec<HistoryEntry>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let mut newest: Vec<_> = entries.into_iter().rev().collect();
@@ -44,7 +44,7 @@ impl HistorySearch {
 
     /// Appends to the search text.
     pub(crate) fn type_text(&mut self, text: &str) {
-        let room = SHOWN.saturating_sub(self.query.len());
+        let room = MAX_SEARCHED_CHARS.saturating_sub(self.query.len());
         self.query.extend(text.chars().take(room));
         self.update_matches();
     }
@@ -64,7 +64,7 @@ impl HistorySearch {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
-    /// Selects the next older or newer match, if there is one.
+    /// Selects the next newer or older match, if there is one.
     pub(crate) fn pick(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {
@@ -74,7 +74,7 @@ impl HistorySearch {
         };
     }
 
-    /// Finds the prompts that contain each of the words. The newest comes first, however well others match.
+    /// Finds the prompts that contain every word of the query. The newest match always comes first.
     fn update_matches(&mut self) {
         let pattern = Pattern::new(
             &self.query,
@@ -88,7 +88,7 @@ impl HistorySearch {
         self.matches.clear();
         self.rows.clear();
         for (index, entry) in self.entries.iter().enumerate() {
-            let start: String = entry.text.chars().take(SHOWN).collect();
+            let start: String = entry.text.chars().take(MAX_SEARCHED_CHARS).collect();
             let label = acp_host::terminal_text::clean_line(&start);
             let mut matched = Vec::new();
             let shown = Utf32Str::new(&label, &mut buffer);

@@ -1,4 +1,4 @@
-//! Tests of the editor as a user sees it.
+//! Tests of the editor from a user's point of view.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl EditorFixture {
         Self { editor, project }
     }
 
-    /// Types characters, and presses keys that are named in angle brackets.
+    /// Types characters and presses the keys named in angle brackets.
     fn keys(&mut self, keys: &str) -> EditorOutcome {
         let mut last = EditorOutcome::Ignored;
         let mut rest = keys;
@@ -65,7 +65,7 @@ impl EditorFixture {
         last
     }
 
-    /// Draws the editor on a screen of this size; returns the rows and the cursor's position.
+    /// Draws the editor on a screen of this size. Returns the rows and the cursor's position.
     fn screen(&mut self, width: u16, height: u16) -> (Buffer, Vec<String>, Position) {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
         let own = self.editor.height(width, height).min(height);
@@ -84,7 +84,7 @@ impl EditorFixture {
         self.editor.buffer.text()
     }
 
-    /// Waits until there are matches for what is typed.
+    /// Waits until the file finder has matches for the current query.
     fn settle(&mut self) {
         let completion = self.editor.completion.as_ref().unwrap();
         let query = completion.trigger.query.clone();
@@ -289,7 +289,7 @@ fn a_long_paste_is_a_block_that_is_sent_whole() {
 fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
     let mut w = EditorFixture::new();
     w.editor.paste(&"x\n".repeat(12));
-    assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab: open"));
+    assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab: expand"));
     w.keys("<tab>");
     assert_eq!(w.text(), "x\n".repeat(12));
     w.editor.take();

@@ -1,4 +1,4 @@
-//! The text of a prompt, its cursor, and how keys change them: by grapheme clusters, words and lines.
+//! The text buffer of a prompt: text, cursor, and edits by grapheme clusters, words and lines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,37 +7,37 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::marked_text::MarkedText;
 
-/// The most changes that can be undone.
-const CHANGES: usize = 500;
-/// The memory that these changes may take together, in bytes.
-const CHANGED: usize = 8 * 1024 * 1024;
+/// The maximum number of undo steps.
+const MAX_UNDO_STEPS: usize = 500;
+/// The maximum total memory of the undo steps, in bytes.
+const MAX_UNDO_BYTES: usize = 8 * 1024 * 1024;
 
-/// Text that is being edited.
+/// An editable text with a cursor and an undo history.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     marked_text: MarkedText,
-    /// The cursor, in bytes; at the edge of a cluster, and never inside a mark.
+    /// The byte position of the cursor. It is on a cluster boundary and never inside a mark.
     cursor: usize,
-    /// The text that was deleted last by a key that allows yanking it.
+    /// The text that was killed last, which `yank` inserts.
     kill_buffer: MarkedText,
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
     last_edit: LastEdit,
-    /// A number that changes whenever the text does.
+    /// Incremented with each change of the text.
     revision: u64,
 }
 
-/// One step of undo or redo.
+/// A step that can be undone or redone.
 #[derive(Debug)]
 struct UndoStep {
     start: usize,
     removed: MarkedText,
     inserted: MarkedText,
-    /// Where the cursor was.
+    /// The cursor's position before the change.
     cursor_before: usize,
 }
 
-/// The kind of the last edit, which the next one may join as one step.
+/// The kind of the last edit. An edit of the same kind may join its undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum LastEdit {
     #[default]
@@ -47,19 +47,19 @@ enum LastEdit {
     Kill,
 }
 
-/// A direction.
+/// A direction in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchDirection {
     Back,
     Forward,
 }
 
-/// What counts as a word.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
     /// Letters and digits, as for the Alt keys of shells.
     Alphanumeric,
-    /// Everything but white space, as for Ctrl-W.
+    /// Everything except whitespace, as for Ctrl-W.
     NonWhitespace,
 }
 
@@ -97,12 +97,12 @@ impl TextBuffer {
         taken
     }
 
-    /// Replaces the text; this can be undone.
+    /// Replaces the whole text as one undo step.
     pub(crate) fn replace_all(&mut self, with: MarkedText) {
         self.change(0..self.marked_text.len(), with);
     }
 
-    /// Replaces a range as one step. The cursor is then after the inserted text.
+    /// Replaces a range as one undo step and moves the cursor behind the inserted text.
     pub(crate) fn change(&mut self, range: Range<usize>, inserted: MarkedText) {
         let range = self.marked_text.extend_to_marks(range);
         if range.is_empty() && inserted.text.is_empty() {
@@ -123,11 +123,11 @@ impl TextBuffer {
         self.drop_old_steps();
     }
 
-    /// Drops the oldest steps, if there are too many.
+    /// Drops the oldest undo steps if the limits are exceeded.
     fn drop_old_steps(&mut self) {
         let held = |c: &UndoStep| c.removed.held_bytes() + c.inserted.held_bytes();
         let mut all: usize = self.undo.iter().map(held).sum();
-        while self.undo.len() > CHANGES || all > CHANGED {
+        while self.undo.len() > MAX_UNDO_STEPS || all > MAX_UNDO_BYTES {
             let Some(gone) = self.undo.pop_front() else {
                 return;
             };
@@ -139,7 +139,7 @@ impl TextBuffer {
         self.change(self.cursor..self.cursor, inserted.into());
     }
 
-    /// Inserts one typed character. A word and the white space after it are one step.
+    /// Inserts one typed character. A word and the whitespace after it form one undo step.
     pub(crate) fn type_char(&mut self, c: char) {
         let joins = self.last_edit == LastEdit::Insert
             && self.undo.back().is_some_and(|change| {
@@ -157,7 +157,7 @@ impl TextBuffer {
         self.last_edit = LastEdit::Insert;
     }
 
-    /// Deletes the cluster or the mark beside the cursor; returns `false` if there is none.
+    /// Deletes the cluster or mark next to the cursor. Returns `false` if there is none.
     pub(crate) fn erase(&mut self, way: SearchDirection) -> bool {
         let range = self.range_to(self.step(self.cursor, way));
         if range.is_empty() {
@@ -180,8 +180,8 @@ impl TextBuffer {
         true
     }
 
-    /// Deletes from the cursor to a position and saves the text for [`yank`](Self::yank), together with what was killed
-    /// just before.
+    /// Deletes the text between the cursor and a position, and saves it for [`yank`](Self::yank), joined with the text
+    /// of the previous kill if nothing happened in between.
     fn kill(&mut self, to: usize) -> bool {
         let range = self.range_to(to);
         if range.is_empty() {
@@ -208,7 +208,7 @@ impl TextBuffer {
         self.kill(self.word_edge(way, words))
     }
 
-    /// Kills to the end or the start of the line; if the cursor is there already, kills the line end.
+    /// Kills the text up to the end or the start of the line. If the cursor is already there, kills the line break.
     pub(crate) fn kill_line(&mut self, way: SearchDirection) -> bool {
         let to = self.line_edge(self.cursor, way);
         self.kill(if to == self.cursor {
@@ -253,7 +253,7 @@ impl TextBuffer {
         true
     }
 
-    /// Moves the cursor to a position; if that is inside a mark, to the nearer end of the mark.
+    /// Moves the cursor to a position, or, if that is inside a mark, to the nearer end of the mark.
     pub(crate) fn move_cursor(&mut self, to: usize) {
         let to = to.min(self.marked_text.len());
         self.cursor = match self.marked_text.mark_over(to) {
@@ -266,7 +266,7 @@ impl TextBuffer {
         self.last_edit = LastEdit::Other;
     }
 
-    /// Returns the nearest cursor position in this direction.
+    /// Returns the next cursor position in a direction.
     pub(crate) fn step(&self, from: usize, way: SearchDirection) -> usize {
         let (text, marks) = (&self.marked_text.text, &self.marked_text.marks);
         // Clusters are searched between marks, because none extends across the edge of a mark.
@@ -294,7 +294,7 @@ impl TextBuffer {
         }
     }
 
-    /// Returns the far end of the word beside the cursor. A mark is a word of its own.
+    /// Returns the far end of the word next to the cursor. A mark counts as a word.
     pub(crate) fn word_edge(&self, way: SearchDirection, words: WordKind) -> usize {
         let mut at = self.cursor;
         let mut within = false;

@@ -1,4 +1,4 @@
-//! Embeds Markdown from other authors in an exported document.
+//! Makes Markdown from messages safe to embed in the exported document.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
 
 use super::fenced_block;
 
-/// The maximum number of checks for new problems before the text is shown verbatim.
-const TRIES: usize = 8;
+/// The maximum number of attempts before the text is shown verbatim.
+const MAX_ATTEMPTS: usize = 8;
 
 /// Makes Markdown safe to embed in the exported document.
 ///
@@ -19,7 +19,7 @@ pub(super) fn embed_markdown(text: &str) -> String {
     let mut text = terminal_text::clean_text(text)
         .trim_matches('\n')
         .to_owned();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let edits: Vec<Replacement> = markdown_options()
             .into_iter()
             .flat_map(|dialect| find_replacements(&text, dialect))
@@ -49,7 +49,7 @@ fn markdown_options() -> [Options; 3] {
     [github | Options::ENABLE_FOOTNOTES, github, Options::empty()]
 }
 
-/// A range of the text and its replacement.
+/// A byte range of the text and its replacement.
 type Replacement = (Range<usize>, String);
 
 /// Finds the ranges to replace, with their replacements.
@@ -76,7 +76,7 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     edits
 }
 
-/// Applies replacements from the end of the text to its start, so that earlier positions stay valid.
+/// Applies replacements from the end of the text to its start, so that earlier positions remain valid.
 ///
 /// Overlapping ones are left for the next attempt.
 fn apply(text: &mut String, mut edits: Vec<Replacement>) {
@@ -91,7 +91,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// Demotes a heading that is at one of the document's own levels.
+/// Lowers a heading that has one of the document's own levels.
 fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
@@ -109,7 +109,7 @@ fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option
     Some((at..at, "\\".to_owned()))
 }
 
-/// Escapes HTML, so that it is shown as text.
+/// Escapes HTML, so that it is displayed as text.
 fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     let source = text.get(range.clone()).unwrap_or_default();
     let edit = |(at, _): (usize, &str)| {
@@ -119,7 +119,7 @@ fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     source.match_indices('<').map(edit).collect()
 }
 
-/// Closes a fence that is still open at the end of the text.
+/// Closes a code fence that is still open at the end of the text.
 fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     if range.end < text.trim_end().len() {
         return None;
@@ -134,11 +134,11 @@ fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
 }
 
-/// Returns `true` if the text is self-contained: what follows is not part of it, and nothing in it looks like the
+/// Returns `true` if the text is self-contained: nothing in it affects what follows or looks like part of the
 /// document's own structure.
 fn is_contained(text: &str, dialect: Options) -> bool {
-    const BEHIND: &str = "behind";
-    let document = format!("{text}\n\n## {BEHIND}\n");
+    const PROBE_HEADING: &str = "behind";
+    let document = format!("{text}\n\n## {PROBE_HEADING}\n");
     let mut depth = 0usize;
     let mut ours = 0;
     let mut at_top = false;

@@ -17,13 +17,15 @@ use similar::TextDiff;
 
 use self::embed::embed_markdown;
 
+use crate::text::columns::pluralize;
+
 /// The number of context lines around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
-/// The maximum length of exported raw input or output, in bytes of its text.
-const LONGEST_RAW: usize = 64 * 1024;
+/// The maximum length of exported raw input or output, in bytes of formatted JSON.
+const MAX_RAW_BYTES: usize = 64 * 1024;
 
-/// Renders a thread as a Markdown document (CommonMark, with GitHub's task lists and tables).
+/// Renders a thread as a Markdown document (CommonMark with GitHub's task lists and tables).
 #[must_use]
 pub fn markdown(thread: &Thread) -> String {
     let mut page = ExportPage::default();
@@ -243,7 +245,7 @@ impl ExportPage {
         let Some(text) = value.and_then(|value| serde_json::to_string_pretty(value).ok()) else {
             return;
         };
-        let mut end = text.len().min(LONGEST_RAW);
+        let mut end = text.len().min(MAX_RAW_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
@@ -251,7 +253,7 @@ impl ExportPage {
         self.render_details(summary, |page| {
             page.push_block(&fenced_block("json", kept));
             if !rest.is_empty() {
-                page.push_block(&format!("*{} more bytes*", rest.len()));
+                page.push_block(&format!("*{}*", pluralize(rest.len(), "more byte")));
             }
         });
     }
@@ -269,7 +271,7 @@ impl ExportPage {
                     let lines = TextDiff::from_lines(old, new.as_str());
                     let unified = lines
                         .unified_diff()
-                        .context_radius(AROUND)
+                        .context_radius(CONTEXT_LINES)
                         .header(&from, &path)
                         .to_string();
                     match unified.is_empty() {
@@ -369,7 +371,7 @@ fn file_change_text(change: &FileChange) -> String {
     }
 }
 
-/// Describes an image or audio with `base64` characters of data.
+/// Describes an image or audio, whose data has `base64` characters.
 fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     let bytes = base64 / 4 * 3;
     format!(
@@ -378,7 +380,7 @@ fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     )
 }
 
-/// Builds a code block, with a fence that is longer than any inside it.
+/// Builds a code block. Its fence is longer than any fence inside it.
 fn fenced_block(language: &str, text: &str) -> String {
     let text = terminal_text::clean_text(text);
     let longest = text.lines().map(|line| longest_run(line, '`')).max();
@@ -418,7 +420,7 @@ fn longest_run(text: &str, character: char) -> usize {
     longest
 }
 
-/// Escapes a line of text so that none of it is markup.
+/// Escapes a line of text so that it contains no markup.
 fn escape_inline(text: &str) -> String {
     let text = terminal_text::clean_line(text);
     let words: Vec<&str> = text.split_whitespace().collect();

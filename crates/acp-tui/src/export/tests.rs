@@ -19,13 +19,13 @@ fn said(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// Returns the dialects in which readers may parse the document.
+/// Returns the Markdown dialects that readers may use.
 fn dialects() -> [Options; 3] {
     let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]
 }
 
-/// Returns the headings of our three levels, and the HTML, that a document contains.
+/// Returns the document's headings of levels 1 to 3, and the HTML it contains.
 fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
@@ -183,7 +183,7 @@ fn what_is_no_html_stays_as_it_was_written() {
     assert!(document.ends_with(&format!("{text}\n")), "{document}");
 }
 
-/// Pieces of Markdown that tries to break out.
+/// Generates Markdown fragments that try to break out of their place in the document.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```".to_owned()),

@@ -1,4 +1,4 @@
-//! Images as half blocks: each cell shows two pixels, one above the other.
+//! Draws images with half blocks: each cell shows two pixels, one above the other.
 
 use image::RgbaImage;
 use ratatui::buffer::Cell;
@@ -6,15 +6,15 @@ use ratatui::style::{Color, Style};
 
 use super::ColorDepth;
 
-/// The minimum alpha value of a pixel that is drawn.
-const OPAQUE: u8 = 128;
+/// The minimum alpha value at which a pixel is drawn.
+const MIN_ALPHA: u8 = 128;
 
 /// Draws the part of an image that belongs in the cell at this column and row.
 pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16, cell: &mut Cell) {
     let pixel = |y: u32| {
         let pixel = image.get_pixel_checked(u32::from(column), y)?;
         let [r, g, b, alpha] = pixel.0;
-        (alpha >= OPAQUE).then(|| match depth {
+        (alpha >= MIN_ALPHA).then(|| match depth {
             ColorDepth::Rgb => Color::Rgb(r, g, b),
             ColorDepth::Indexed => Color::Indexed(nearest_indexed_color(r, g, b)),
         })

@@ -1,4 +1,4 @@
-//! Decodes images and scales them to the size at which they are shown.
+//! Decodes images and scales them to their display size.
 
 use std::cell::Cell;
 use std::io::Cursor;
@@ -12,25 +12,25 @@ use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 
 use super::PixelSize;
 
-/// The maximum length of an image to decode, in characters of base64.
+/// The maximum length of image data to decode, in characters of base64.
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
-/// The maximum number of pixels of an image to decode.
+/// The maximum number of pixels in an image to decode.
 pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
 
 /// The memory limit for decoding, in bytes.
-const MEMORY: u64 = 128 * 1024 * 1024;
+const MAX_MEMORY: u64 = 128 * 1024 * 1024;
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` if a panic on this thread is caught and affects nothing but an image.
+/// Returns whether a panic on this thread is caught and only makes an image fail.
 pub(crate) fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Runs code that may panic, because image data may trigger bugs in the decoders.
+/// Runs code that may panic, because malformed images may trigger bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
     // Everything the closure created is dropped if it panics.
@@ -67,7 +67,7 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
         return Err("unsupported image format".to_owned());
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MEMORY);
+    limits.max_alloc = Some(MAX_MEMORY);
     reader.limits(limits);
     let broken = |e: image::ImageError| match e {
         image::ImageError::Limits(_) => "too large to decode".to_owned(),
@@ -79,7 +79,7 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
         return Err(too_large());
     }
-    if decoder.total_bytes() > MEMORY {
+    if decoder.total_bytes() > MAX_MEMORY {
         return Err("too large to decode".to_owned());
     }
     // Cameras store their orientation. An image whose orientation cannot be read is shown as it is.
@@ -88,7 +88,7 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     Ok(scale(image, held, room))
 }
 
-/// Scales an image to fit into `room`, at the upper left.
+/// Scales an image to fit into `room`, aligned to the upper left.
 fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
     let of = PixelSize {
         width: image.width(),

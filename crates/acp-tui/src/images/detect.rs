@@ -6,19 +6,19 @@ use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
 use crate::theme::Colors;
 
-/// The terminal's image support, as far as the environment shows it.
+/// The terminal's image support, as far as the environment reveals it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageSupport {
     /// The protocol is known; `None` if images are not shown.
     Known(Option<ImageProtocol>),
-    /// The terminal may support sixels and can be queried. If it does not, this protocol is used.
+    /// The terminal may support sixels and can be queried. The protocol is the fallback.
     QuerySixel(Option<ImageProtocol>),
-    /// Sixels are requested, and the terminal can be queried for its cell size.
+    /// Sixels are configured, and the terminal can be queried for its cell size.
     QueryCellSize(ImageProtocol),
 }
 
 impl ImageSupport {
-    /// Returns the image support after the terminal has responded or the query has timed out.
+    /// Returns the image support after the terminal has replied or the query has timed out.
     pub(crate) fn answered(self, answer: TerminalReply) -> Self {
         match self {
             Self::QuerySixel(_) if answer.sixel => {

@@ -1,4 +1,5 @@
-//! kitty's graphics protocol: each image is sent once and shown wherever cells with its number are drawn.
+//! Encodes images for kitty's graphics protocol: each image is sent once and appears in all cells that contain its
+//! number.
 //!
 //! Such a cell is text to everything but the terminal: ratatui scrolls it and draws over it like any other. An image is
 //! invisible while no cell has its number. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
@@ -13,16 +14,16 @@ use ratatui::style::Color;
 
 use super::wrap_for_tmux;
 
-/// The maximum amount of image data per command, in characters of base64.
-const PIECE: usize = 4096;
+/// The maximum length of image data per command, in characters of base64.
+const MAX_CHUNK_LEN: usize = 4096;
 
-/// The character in each cell of an image.
+/// The placeholder character in each cell of an image.
 const PLACEHOLDER: char = '\u{10eeee}';
 
-/// The combining marks that encode the row and column of the image in a cell. The protocol has more; no image is that
-/// large.
+/// The combining marks that encode a cell's row and column in the image. The protocol defines more, but no image is
+/// that large.
 #[rustfmt::skip]
-const NUMBERS: [char; 96] = [
+const DIACRITICS: [char; 96] = [
     '\u{305}', '\u{30d}', '\u{30e}', '\u{310}', '\u{312}', '\u{33d}', '\u{33e}', '\u{33f}',
     '\u{346}', '\u{34a}', '\u{34b}', '\u{34c}', '\u{350}', '\u{351}', '\u{352}', '\u{357}',
     '\u{35b}', '\u{363}', '\u{364}', '\u{365}', '\u{366}', '\u{367}', '\u{368}', '\u{369}',
@@ -37,31 +38,31 @@ const NUMBERS: [char; 96] = [
     '\u{735}', '\u{736}', '\u{73a}', '\u{73d}', '\u{73f}', '\u{740}', '\u{741}', '\u{743}',
 ];
 
-/// The images that were sent to the terminal, each with whether it went through tmux.
+/// The images that were sent to the terminal, and whether each went through tmux.
 ///
 /// The terminal stores them until they are deleted, which must be possible from wherever the chat ends.
-static SENT: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
+static SENT_IMAGES: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
 
 struct SentImage {
     id: u32,
     tmux: bool,
 }
 
-/// An image for the terminal.
+/// An image that kitty's protocol can display.
 #[derive(Debug)]
 pub(super) struct KittyImage {
-    /// The image's number. It is a color, because the color of a cell says which image it shows.
+    /// The image's number. It is encoded as the foreground color of the cells that show the image.
     pub(super) id: u32,
     pub(super) columns: u16,
     pub(super) rows: u16,
-    /// A PNG in base64.
+    /// The image as PNG in base64.
     pub(super) data: String,
 }
 
 impl KittyImage {
-    /// Draws this column and row of the image in a cell.
+    /// Draws a column and row of the image in a cell.
     pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
-        let number = |n: u16| NUMBERS.get(usize::from(n)).copied();
+        let number = |n: u16| DIACRITICS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {
             return;
         };
@@ -75,7 +76,7 @@ impl KittyImage {
     /// Sends the image, unless the terminal already has it.
     pub(super) fn send(&self, tmux: bool, out: &mut impl Write) -> io::Result<()> {
         {
-            let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sent = SENT_IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
             if sent.iter().any(|sent| sent.id == self.id) {
                 return Ok(());
             }
@@ -83,7 +84,7 @@ impl KittyImage {
         }
         let (id, columns, rows) = (self.id, self.columns, self.rows);
         let mut begun = false;
-        let mut pieces = self.data.as_bytes().chunks(PIECE).peekable();
+        let mut pieces = self.data.as_bytes().chunks(MAX_CHUNK_LEN).peekable();
         while let Some(piece) = pieces.next() {
             let mut command = "\x1b_Gq=2,".to_owned();
             if !std::mem::replace(&mut begun, true) {
@@ -101,16 +102,16 @@ impl KittyImage {
 
 /// Deletes an image from the terminal, if the terminal has it.
 pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
-    let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sent = SENT_IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
     match sent.iter().position(|sent| sent.id == id) {
         Some(at) => delete(&sent.swap_remove(at), out),
         None => Ok(()),
     }
 }
 
-/// Deletes all images from the terminal. Never blocks, because a panic calls it too.
+/// Deletes all images from the terminal. Never blocks, because the panic hook calls it too.
 pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
-    let Ok(mut sent) = SENT.try_lock() else {
+    let Ok(mut sent) = SENT_IMAGES.try_lock() else {
         return Ok(());
     };
     for sent in sent.drain(..) {
@@ -134,12 +135,12 @@ mod tests {
             id: 0x01_02_03,
             columns: 4,
             rows: 2,
-            data: "A".repeat(PIECE) + "BBBB",
+            data: "A".repeat(MAX_CHUNK_LEN) + "BBBB",
         };
         let mut out = Vec::new();
         picture.send(false, &mut out).unwrap();
         let sent = String::from_utf8(std::mem::take(&mut out)).unwrap();
-        let whole = "A".repeat(PIECE);
+        let whole = "A".repeat(MAX_CHUNK_LEN);
         assert_eq!(
             sent,
             format!(

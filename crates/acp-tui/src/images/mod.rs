@@ -25,10 +25,10 @@ pub(crate) use detect::{ImageSupport, detect};
 pub(crate) use store::{ImageRow, ImageStore};
 
 /// The maximum width of an image, in columns.
-const COLUMNS: u16 = 80;
+const MAX_COLUMNS: u16 = 80;
 
 /// The maximum height of an image, in rows, on any screen.
-const ROWS: u16 = 24;
+const MAX_ROWS: u16 = 24;
 
 /// A size in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The assumed cell size if the terminal reports none: that of the first terminals with sixels.
+    /// The cell size assumed if the terminal reports none: that of the first terminals with sixel support.
     pub(crate) const CELL: Self = Self {
         width: 10,
         height: 20,
@@ -53,7 +53,7 @@ impl PixelSize {
     }
 }
 
-/// The protocol that images are shown with.
+/// The protocol with which images are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
     /// kitty's graphics protocol.
@@ -66,21 +66,21 @@ pub(crate) enum ImageProtocol {
     Blocks(ColorDepth),
 }
 
-/// The format in which colors are specified.
+/// The color format of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ColorDepth {
     Rgb,
-    /// A number from 0 to 255.
+    /// An index from 0 to 255.
     Indexed,
 }
 
-/// The canvas for images: the protocol and the available size.
+/// Where images are drawn: the protocol and the available size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageCanvas {
     protocol: ImageProtocol,
     /// The size of a cell in pixels.
     cell_size: PixelSize,
-    /// The maximum number of rows of an image.
+    /// The maximum height of an image, in rows.
     max_rows: u16,
 }
 
@@ -97,19 +97,19 @@ impl ImageCanvas {
         Self {
             protocol: way,
             cell_size: cell,
-            max_rows: ROWS,
+            max_rows: MAX_ROWS,
         }
     }
 
-    /// Returns the canvas for a screen with `rows` rows, where an image takes at most half of them.
+    /// Returns the canvas for a screen with `rows` rows, where an image takes at most half of the rows.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
-            max_rows: (rows / 2).clamp(1, ROWS),
+            max_rows: (rows / 2).clamp(1, MAX_ROWS),
             ..self
         }
     }
 
-    /// Returns the columns and rows that an image takes in at most `columns` columns.
+    /// Returns the columns and rows that an image takes, using at most `columns` columns.
     ///
     /// Returns `None` if the image has no pixels or does not fit.
     pub(crate) fn cells(&self, of: PixelSize, columns: u16) -> Option<(u16, u16)> {
@@ -119,7 +119,7 @@ impl ImageCanvas {
         if width == 0 || height == 0 {
             return None;
         }
-        let most_width = u64::from(columns.clamp(1, COLUMNS)) * cell_width;
+        let most_width = u64::from(columns.clamp(1, MAX_COLUMNS)) * cell_width;
         let most_height = u64::from(self.max_rows) * cell_height;
         // Never enlarge the image, and keep its proportions.
         let mut shown = (width, height);
@@ -168,7 +168,7 @@ pub(crate) struct DecodeResult {
     result: Result<EncodedImage, String>,
 }
 
-/// An image in the form in which it is drawn.
+/// An encoded image, ready to be drawn.
 #[derive(Debug)]
 enum EncodedImage {
     Blocks(RgbaImage),
@@ -189,7 +189,7 @@ impl EncodedImage {
 }
 
 impl DecodeTask {
-    /// Decodes the image. This is slow, so it runs on a separate thread.
+    /// Decodes the image. This is slow, so call it on a blocking thread.
     pub(crate) fn decode(self) -> DecodeResult {
         let key = self.key;
         DecodeResult {
@@ -245,7 +245,7 @@ impl DecodeTask {
     }
 }
 
-/// Wraps a terminal command for tmux, if necessary. tmux passes such commands on if configured to.
+/// Wraps a command for tmux if necessary. tmux passes it on only if configured to.
 fn wrap_for_tmux(command: String, tmux: bool) -> String {
     if !tmux {
         return command;

@@ -11,21 +11,21 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::PixelSize;
 
-/// The time limit for the response. Terminals respond within a few milliseconds; over a network it takes longer.
+/// The time limit for the reply. Terminals reply within a few milliseconds; over a network it takes longer.
 #[cfg(unix)]
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(150);
+const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(150);
 
-/// The maximum number of bytes of other input to read before the response. The rest is read later.
+/// The maximum number of bytes of other input to read while waiting for the reply. The rest is read later.
 #[cfg(unix)]
-const TYPED: usize = 64 * 1024;
+const MAX_OTHER_INPUT: usize = 64 * 1024;
 
 /// The maximum length of a key's escape sequence, in bytes.
-const LONGEST: usize = 32;
+const MAX_KEY_SEQUENCE: usize = 32;
 
-const PASTE: &[u8] = b"\x1b[200~";
-const PASTED: &[u8] = b"\x1b[201~";
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The terminal's response to the queries.
+/// The terminal's reply to the queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
@@ -34,22 +34,22 @@ pub(crate) struct TerminalReply {
     pub(crate) cell: Option<PixelSize>,
 }
 
-/// Queries the cell size and the device attributes, to which all terminals respond.
+/// Queries the cell size and the device attributes. All terminals reply to the latter.
 pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\x1b[16t\x1b[c")?;
     out.flush()
 }
 
-/// Reads the response and the keys that arrive before it.
+/// Reads the reply and the keys that arrive before it.
 #[cfg(unix)]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::time::Instant;
 
     let stdin = rustix::stdio::stdin();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + REPLY_TIMEOUT;
     let mut heard = QueryInput::default();
-    while !heard.is_complete() && heard.input.len() < TYPED {
+    while !heard.is_complete() && heard.input.len() < MAX_OTHER_INPUT {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(left) = Timespec::try_from(left) else {
             break;
@@ -72,7 +72,7 @@ pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// Returns no response: on systems that read the terminal in another way, the terminal is not queried.
+/// Returns no reply: on systems that read the terminal in another way, the terminal is not queried.
 #[cfg(not(unix))]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()
@@ -90,7 +90,7 @@ struct QueryInput {
 
 #[cfg_attr(not(unix), allow(dead_code))]
 impl QueryInput {
-    /// Returns `true` if all queries have a response and no paste is in progress.
+    /// Returns `true` if every query has a reply and no paste is in progress.
     fn is_complete(&self) -> bool {
         self.answered && self.sequence.is_empty() && !self.is_pasting()
     }
@@ -101,7 +101,7 @@ impl QueryInput {
                 .windows(what.len())
                 .rposition(|seen| seen == what)
         };
-        last(PASTE) > last(PASTED)
+        last(PASTE_START) > last(PASTE_END)
     }
 
     fn push(&mut self, byte: u8) {
@@ -115,7 +115,7 @@ impl QueryInput {
             [_, b'[', .., last] => (0x40..=0x7e).contains(last),
             _ => true,
         };
-        if ended || self.sequence.len() >= LONGEST {
+        if ended || self.sequence.len() >= MAX_KEY_SEQUENCE {
             let sequence = std::mem::take(&mut self.sequence);
             self.handle_sequence(&sequence);
         }
@@ -148,7 +148,7 @@ impl QueryInput {
     }
 }
 
-/// Parses input as key and paste events. Sequences that no user enters while a chat starts are dropped.
+/// Parses input as key and paste events. Drops sequences that no user enters while a chat starts.
 fn parse_keys(typed: &[u8]) -> Vec<Event> {
     let mut keys = Vec::new();
     let mut rest = typed;
@@ -172,15 +172,17 @@ fn parse_keys(typed: &[u8]) -> Vec<Event> {
     keys
 }
 
-/// Parses a paste; returns its text, and its length in bytes including its brackets.
+/// Parses a paste. Returns its text, and its length in bytes including the brackets.
 fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
-    let text = bytes.strip_prefix(PASTE)?;
-    let end = text.windows(PASTED.len()).position(|seen| seen == PASTED)?;
+    let text = bytes.strip_prefix(PASTE_START)?;
+    let end = text
+        .windows(PASTE_END.len())
+        .position(|seen| seen == PASTE_END)?;
     let said = String::from_utf8_lossy(text.get(..end)?).into_owned();
-    Some((said, PASTE.len() + end + PASTED.len()))
+    Some((said, PASTE_START.len() + end + PASTE_END.len()))
 }
 
-/// Parses a key's escape sequence; also returns its length in bytes.
+/// Parses a key's escape sequence. Also returns the sequence's length in bytes.
 fn parse_sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
     let end = bytes.iter().skip(2).position(is_last);
@@ -215,7 +217,7 @@ fn control_key(byte: u8) -> KeyEvent {
     }
 }
 
-/// Parses a character; also returns its length in bytes.
+/// Parses a character. Also returns its length in bytes.
 fn parse_char(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let most = bytes.get(..bytes.len().min(4)).unwrap_or_default();
     let whole = most.utf8_chunks().next();

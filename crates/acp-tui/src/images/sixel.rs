@@ -6,24 +6,24 @@ use std::fmt::Write as _;
 use color_quant::NeuQuant;
 use image::RgbaImage;
 
-/// The maximum number of colors in an image. Most current terminals with sixels support as many.
-const COLORS: usize = 256;
+/// The maximum number of colors in an image. Most current terminals with sixel support allow this many.
+const MAX_COLORS: usize = 256;
 
-/// The sampling interval for choosing the colors, in pixels.
-const SAMPLE: i32 = 10;
+/// The distance between the pixels that are sampled to choose the colors.
+const SAMPLE_INTERVAL: i32 = 10;
 
-/// The minimum alpha value of a pixel that is drawn.
-const OPAQUE: u8 = 128;
+/// The minimum alpha value at which a pixel is drawn.
+const MIN_ALPHA: u8 = 128;
 
-/// Encodes each row of cells separately, so that each row can be shown without the others.
+/// Encodes each row of cells separately, so that each can be drawn without the others.
 pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
-    let palette = NeuQuant::new(SAMPLE, COLORS, image.as_raw());
+    let palette = NeuQuant::new(SAMPLE_INTERVAL, MAX_COLORS, image.as_raw());
     let (width, height) = image.dimensions();
     // A pixel is looked up at most twice; a transparent one has no color.
     let indexed: Vec<Option<u8>> = image
         .pixels()
         .map(|pixel| {
-            let opaque = pixel.0[3] >= OPAQUE;
+            let opaque = pixel.0[3] >= MIN_ALPHA;
             opaque.then(|| u8::try_from(palette.index_of(&pixel.0)).unwrap_or(0))
         })
         .collect();
@@ -42,7 +42,7 @@ fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     let height = pixels.len() / width.max(1);
     // Pixels that are not drawn stay as they are; pixels are square.
     let mut out = format!("\x1bP0;1q\"1;1;{width};{height}");
-    let mut used = [false; COLORS];
+    let mut used = [false; MAX_COLORS];
     for index in pixels.iter().flatten() {
         if let Some(used) = used.get_mut(usize::from(*index)) {
             *used = true;
@@ -69,10 +69,10 @@ fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     out
 }
 
-/// Encodes six rows of pixels.
+/// Encodes a band, which is six rows of pixels.
 fn encode_band(band: &[Option<u8>], width: usize, out: &mut String) {
     // For each color, in the order of the palette: a bit mask per column of the pixels that have it.
-    let mut columns: Vec<Option<Vec<u8>>> = vec![None; COLORS];
+    let mut columns: Vec<Option<Vec<u8>>> = vec![None; MAX_COLORS];
     for (at, index) in band.iter().enumerate() {
         let Some(index) = index else { continue };
         let color = columns.get_mut(usize::from(*index));

@@ -1,4 +1,4 @@
-//! Stores the images on the screen, and a cache of others.
+//! Stores the visible images and a cache of others.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,17 +13,17 @@ use super::{
     DecodeResult, DecodeTask, EncodedImage, ImageCanvas, ImageKey, ImageProtocol, blocks, kitty,
 };
 
-/// The maximum number of images that are decoded at once. More would cost more memory than they would save time.
-const AT_ONCE: usize = 1;
+/// The maximum number of images decoded at once. Decoding more would cost more memory than it would save time.
+const MAX_DECODING: usize = 1;
 
 /// The memory limit for cached images that are not visible, in bytes.
-const KEPT: usize = 32 * 1024 * 1024;
+const MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// The maximum number of cached images.
-const MOST: usize = 64;
+const MAX_CACHED_IMAGES: usize = 64;
 
-/// The symbol in the cells below an image. It shows whether something else was drawn there.
-const COVERED: &str = "\u{a0}";
+/// The symbol in the cells below an image. If it is gone, something else was drawn over the cell.
+const COVERED_SYMBOL: &str = "\u{a0}";
 
 /// A row of an image on the screen.
 #[derive(Debug, Clone, Copy)]
@@ -38,15 +38,15 @@ pub(crate) struct ImageRow {
     pub(crate) block: usize,
 }
 
-/// The images of the chat.
+/// A store for the chat's images.
 #[derive(Debug, Default)]
 pub(crate) struct ImageStore {
     canvas: Option<ImageCanvas>,
     images: HashMap<ImageKey, StoredImage>,
-    /// The image rows to draw over the cells once all cells are drawn.
+    /// The image rows to draw over the cells after all cells are drawn.
     overlay_rows: Vec<ImageRow>,
     tasks: Vec<DecodeTask>,
-    /// The kitty numbers of images that were dropped and must be deleted from the terminal.
+    /// The kitty numbers of evicted images, which must be deleted from the terminal.
     evicted_ids: Vec<u32>,
     /// The number of frames drawn so far.
     frame: u64,
@@ -71,7 +71,7 @@ enum ImageState {
 }
 
 impl ImageStore {
-    /// Sets the canvas for images; `None` shows no images.
+    /// Sets the canvas for images, or `None` to show no images.
     pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         if self.next_id == 0 {
             // Another chat on the same terminal should not use the same numbers.
@@ -93,7 +93,7 @@ impl ImageStore {
         self.overlay_rows.clear();
     }
 
-    /// Paints these rows, as far as their images are decoded. `data` returns an image's data in base64.
+    /// Paints rows whose images are decoded. `data` returns an image's data in base64.
     pub(crate) fn paint(
         &mut self,
         rows: &[ImageRow],
@@ -122,7 +122,7 @@ impl ImageStore {
                         ImageState::Failed(_) => {}
                     }
                 }
-                None if coming < AT_ONCE => {
+                None if coming < MAX_DECODING => {
                     let Some(data) = data(row) else { continue };
                     coming += 1;
                     self.next_id = (self.next_id + 1) & 0xff_ffff;
@@ -148,7 +148,7 @@ impl ImageStore {
         self.images.values().filter(coming).count()
     }
 
-    /// Finishes a frame: draws images over the cells, unless something else was drawn there.
+    /// Finishes a frame by drawing images over their cells, unless something else was drawn there.
     pub(crate) fn finish(&mut self, buf: &mut Buffer) {
         for row in std::mem::take(&mut self.overlay_rows) {
             let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
@@ -156,8 +156,8 @@ impl ImageStore {
             else {
                 continue;
             };
-            let free =
-                row_cells(&row).all(|at| buf.cell(at).is_some_and(|c| c.symbol() == COVERED));
+            let free = row_cells(&row)
+                .all(|at| buf.cell(at).is_some_and(|c| c.symbol() == COVERED_SYMBOL));
             let sequence = rows.get(usize::from(row.row)).filter(|_| free);
             let width = NonZeroU16::new(row.key.columns);
             match (sequence, width, buf.cell_mut(row.position)) {
@@ -170,7 +170,9 @@ impl ImageStore {
                 }
                 _ => {
                     for at in row_cells(&row) {
-                        let cell = buf.cell_mut(at).filter(|cell| cell.symbol() == COVERED);
+                        let cell = buf
+                            .cell_mut(at)
+                            .filter(|cell| cell.symbol() == COVERED_SYMBOL);
                         if let Some(cell) = cell {
                             cell.reset();
                         }
@@ -180,7 +182,7 @@ impl ImageStore {
         }
     }
 
-    /// Takes the images that wait to be decoded.
+    /// Takes the images that are waiting to be decoded.
     pub(crate) fn take_tasks(&mut self) -> Vec<DecodeTask> {
         std::mem::take(&mut self.tasks)
     }
@@ -197,10 +199,10 @@ impl ImageStore {
         self.evict();
     }
 
-    /// Drops the least recently visible images, if the cache is too large.
+    /// Drops the images that have been invisible the longest, if the cache is too large.
     fn evict(&mut self) {
         let mut bytes: usize = self.images.values().map(StoredImage::byte_len).sum();
-        while bytes > KEPT || self.images.len() > MOST {
+        while bytes > MAX_CACHE_BYTES || self.images.len() > MAX_CACHED_IMAGES {
             let now = self.frame;
             let old = self.images.iter().filter(|(_, known)| {
                 // A visible image must stay, or it would be decoded again at once.
@@ -222,7 +224,7 @@ impl ImageStore {
         }
     }
 
-    /// Sends the terminal the image data that it needs before this frame is shown.
+    /// Sends the terminal the image data it needs before the frame is shown.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
             kitty::forget(id, out)?;
@@ -254,7 +256,7 @@ fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
-/// Paints a row of an image that consists of cells.
+/// Paints a row of an image that is drawn as cells.
 fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
@@ -268,12 +270,12 @@ fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     }
 }
 
-/// Marks the cells below an image row that is drawn later.
+/// Marks the cells below an image row, which is drawn over them later.
 fn cover(row: &ImageRow, buf: &mut Buffer) {
     for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {
             cell.reset();
-            cell.set_symbol(COVERED);
+            cell.set_symbol(COVERED_SYMBOL);
         }
     }
 }

@@ -95,7 +95,7 @@ impl ImageScene {
         }
     }
 
-    /// Draws these rows at the top of the screen, and then `over` over them.
+    /// Draws these rows at the top of the screen, then calls `over` to draw over them.
     fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
         let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
@@ -108,7 +108,7 @@ impl ImageScene {
         buf
     }
 
-    /// Decodes the requested images; returns how many.
+    /// Decodes the requested images and returns their number.
     fn decode(&mut self) -> usize {
         let wanted = self.store.take_tasks();
         let count = wanted.len();

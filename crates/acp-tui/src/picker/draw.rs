@@ -14,18 +14,18 @@ use crate::fuzzy::marked;
 use crate::text::fit::fit;
 
 /// The maximum width of the window, in columns.
-const WIDEST: u16 = 96;
+const MAX_WIDTH: u16 = 96;
 /// The maximum height of the window, in rows.
-const HIGHEST: u16 = 30;
+const MAX_HEIGHT: u16 = 30;
 /// A row of the list.
 enum PickerRow<'a> {
     Heading(&'a str),
-    /// The index of a match.
+    /// A match, by its index.
     Item(usize),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// Draws the picker in the middle of `screen` and returns the cursor's position.
+    /// Draws the picker in the center of `screen` and returns the cursor's position.
     pub(crate) fn draw(
         &mut self,
         screen: Rect,
@@ -78,7 +78,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Some(cursor)
     }
 
-    /// Returns the status lines to show below the list.
+    /// Returns the status lines below the list.
     fn status_lines(&self, look: &DrawContext<'_>) -> Vec<(String, Style)> {
         let mut said = Vec::new();
         if let Some(error) = &self.error {
@@ -246,7 +246,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 }
 
-/// Builds an item's label and detail, with the matched letters marked, each truncated to fit.
+/// Builds an item's label and detail, with the matched letters highlighted, each truncated to fit.
 fn render_label<T>(
     item: &PickerItem<T>,
     letters: &[u32],
@@ -274,13 +274,13 @@ fn columns(text: &str) -> u16 {
     text.graphemes(true).map(CellWidth::cell_width).sum()
 }
 
-/// Returns a window in the middle of the screen, with a margin around it if there is space.
+/// Returns a window in the center of the screen, with a margin around it if there is space.
 fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
-    let width = width.min(WIDEST);
+    let width = width.min(MAX_WIDTH);
     let most = screen.height - margin(screen.height, 10);
-    let height = height.min(most).min(HIGHEST);
+    let height = height.min(most).min(MAX_HEIGHT);
     Rect {
         x: screen.x + (screen.width - width) / 2,
         y: screen.y + (screen.height - height) / 2,
@@ -289,7 +289,7 @@ fn center_window(screen: Rect, height: u16) -> Rect {
     }
 }
 
-/// Blanks the wide characters that the window's edges would split.
+/// Blanks the wide characters that the window's edges would cut in half.
 fn blank_wide_edges(window: Rect, buf: &mut Buffer) {
     let Some(x) = window.x.checked_sub(1) else {
         return;

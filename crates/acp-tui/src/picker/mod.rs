@@ -1,4 +1,4 @@
-//! A list with a filter, from which the user chooses an item.
+//! A filterable list, from which the user chooses an item.
 
 mod draw;
 
@@ -10,7 +10,7 @@ use crate::fuzzy::{self, FuzzyMatch};
 use crate::input::{InputOutcome, LineInput};
 
 /// The maximum length of the filter, in bytes.
-const FILTER: usize = 1024;
+const MAX_FILTER_BYTES: usize = 1024;
 
 /// An item of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub(crate) struct PickerItem<T> {
     pub(crate) value: T,
     /// The item's name, on one line.
     pub(crate) label: String,
-    /// Details, shown dimmed; may be empty.
+    /// More about the item, shown dimmed. May be empty.
     pub(crate) detail: String,
-    /// The group's heading in the list. The items of a group are adjacent.
+    /// The heading of the item's group. The items of a group are adjacent.
     pub(crate) group: Option<String>,
     /// Whether the item is the current choice.
     pub(crate) is_current: bool,
-    /// The reason why the item cannot be chosen, if any.
+    /// The reason why the item cannot be chosen, or `None` if it can.
     pub(crate) disabled: Option<String>,
 }
 
@@ -44,23 +44,23 @@ impl<T> PickerItem<T> {
 /// The effect of a key on the picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PickerOutcome<T> {
-    /// No effect: the key is not for the picker.
+    /// The picker does not use this key.
     Ignored,
     /// The picker must be redrawn.
     Changed,
-    /// This item was chosen.
+    /// The user chose this item.
     Picked(T),
-    /// The picker was closed without a choice.
+    /// The user closed the picker without choosing.
     Closed,
-    /// One of the [actions](Picker::action) was requested for the item.
+    /// The user requested one of the [actions](Picker::action) for this item.
     Action(char, T),
 }
 
-/// A list of items in a window over the screen, from which the user chooses one.
+/// A window with a filterable list, from which the user chooses an item.
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
-    /// The text of each item that the filter is matched against: label, a space, and detail.
+    /// The text of each item that the filter is matched against: the label, a space, and the detail.
     texts: Vec<String>,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
@@ -68,23 +68,23 @@ pub(crate) struct Picker<T> {
     selected: usize,
     /// The index of the first visible row, counting headings.
     top: usize,
-    /// The letters that, with Ctrl, perform actions on the selected item, and the names of these actions.
+    /// The actions on the selected item: the letter pressed with Ctrl, and the action's name.
     actions: Vec<(char, &'static str)>,
     loading: bool,
     error: Option<String>,
-    /// The rows as last drawn: their area, and the index of the match in each row.
+    /// The rows as last drawn: their area, and for each row the index of its match.
     drawn_rows: (Rect, Vec<Option<usize>>),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// Creates a picker, with the current choice selected if there is one.
+    /// Creates a picker. The current choice, if there is one, is selected.
     pub(crate) fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let current = items.iter().position(|item| item.is_current);
         let mut picker = Self {
             title: title.into(),
             items: Vec::new(),
             texts: Vec::new(),
-            filter: LineInput::new(FILTER),
+            filter: LineInput::new(MAX_FILTER_BYTES),
             matches: Vec::new(),
             selected: current.unwrap_or(0),
             top: 0,
@@ -97,7 +97,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action for Ctrl with this letter. It takes precedence over the key's function in the filter.
+    /// Adds an action for Ctrl with this letter. It takes precedence over the key's meaning in the filter.
     #[must_use]
     pub(crate) fn action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
@@ -114,7 +114,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.error = error;
     }
 
-    /// Replaces the items, and cleans their labels and details for display.
+    /// Replaces the items and sanitizes their labels and details for display.
     ///
     /// The selected item stays selected if it is still among them.
     pub(crate) fn set_items(&mut self, mut items: Vec<PickerItem<T>>) {
@@ -196,7 +196,7 @@ impl<T: Clone + PartialEq> Picker<T> {
                 }
             }
             KeyCode::Esc if !self.filter.is_empty() => {
-                self.filter = LineInput::new(FILTER);
+                self.filter = LineInput::new(MAX_FILTER_BYTES);
                 self.on_filter_changed()
             }
             KeyCode::Esc => PickerOutcome::Closed,
@@ -226,7 +226,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.on_filter_changed()
     }
 
-    /// Handles a click by choosing the item at this position.
+    /// Handles a click, which chooses the item at this position.
     pub(crate) fn click(&mut self, at: Position) -> PickerOutcome<T> {
         let (area, rows) = &self.drawn_rows;
         if !area.contains(at) {
@@ -241,7 +241,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// Scrolls by this number of rows, downward if positive.
+    /// Scrolls by this number of rows; positive numbers scroll down.
     pub(crate) fn scroll(&mut self, rows: isize) -> PickerOutcome<T> {
         self.select(self.selected.saturating_add_signed(rows))
     }

@@ -55,7 +55,7 @@ fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Po
     (buf, cursor)
 }
 
-/// Returns the rows of the window, without its frame.
+/// Returns the rows inside the window's frame.
 fn rows(buf: &Buffer) -> Vec<String> {
     let mut rows = Vec::new();
     for y in 0..buf.area.height {

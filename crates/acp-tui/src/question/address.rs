@@ -18,10 +18,10 @@ use crate::Theme;
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
-/// How long to wait for the program that opens URLs to report failure. Some programs run as long as the browser does.
-const OPENING: Duration = Duration::from_secs(3);
+/// How long to wait for the program that opens URLs to report a failure. Some programs run as long as the browser does.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A URL that may be opened: `http` or `https`.
+/// A URL that may be opened: its scheme is `http` or `https`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebAddress(Url);
 
@@ -31,7 +31,7 @@ impl WebAddress {
         web.then(|| Self(url.clone()))
     }
 
-    /// Opens the URL with the system's default program, without a shell in between.
+    /// Opens the URL with the system's default program. No shell is involved.
     ///
     /// # Errors
     /// Returns a text for the user: there is no such program, or it failed.
@@ -50,7 +50,7 @@ pub(super) struct AddressView {
     message: String,
     /// The URL as the agent sent it.
     raw_url: String,
-    /// The URL as a browser reads it.
+    /// The URL as a browser parses it.
     url: Option<Url>,
     /// The result of opening the URL.
     open_result: Option<Result<(), String>>,
@@ -137,7 +137,7 @@ impl AddressView {
         }
     }
 
-    /// Returns what the user should know before opening the URL.
+    /// Returns the warnings to show before the URL is opened.
     fn warnings(&self) -> Vec<String> {
         let Some(url) = &self.url else {
             return vec!["Invalid URL.".to_owned()];
@@ -147,7 +147,7 @@ impl AddressView {
         if self.address().is_none() {
             let scheme = url.scheme();
             warnings.push(format!(
-                "Not a web page: `{scheme}` URLs are not opened from here."
+                "Not a web page: `{scheme}` URLs cannot be opened from here."
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -188,7 +188,7 @@ impl AddressView {
     }
 }
 
-/// Builds the URL with its host emphasized.
+/// Builds the URL's spans, with the host emphasized.
 fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
     let host = theme.strong.patch(theme.link);
@@ -203,7 +203,7 @@ fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
 
 async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String> {
     let Some((name, arguments)) = program.split_first() else {
-        return Err("no program to open it".to_owned());
+        return Err("no program found to open it".to_owned());
     };
     let mut command = Command::new(name);
     command
@@ -216,7 +216,7 @@ async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String>
     #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
-    match tokio::time::timeout(OPENING, child.wait()).await {
+    match tokio::time::timeout(OPEN_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("{name} failed ({status})")),
         Ok(Err(e)) => Err(format!("{name}: {e}")),
         // The process may be the browser itself, which stays. The runtime reaps it when it exits.

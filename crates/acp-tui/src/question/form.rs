@@ -30,9 +30,9 @@ pub(super) struct FormView {
     title: Option<String>,
     description: Option<String>,
     entries: Vec<FormEntry>,
-    /// Why the form cannot be filled in.
+    /// The reason why the form cannot be filled in.
     error: Option<String>,
-    /// The index of what has the focus: an entry, or a button after all entries.
+    /// The index of the focused entry, or, after all entries, of the focused button.
     focus: usize,
 }
 
@@ -51,7 +51,7 @@ impl FormView {
         }
     }
 
-    /// Creates the view of an elicitation whose mode is unknown here.
+    /// Creates the view of an elicitation with an unknown mode.
     pub(super) fn unknown(message: &str) -> Self {
         Self {
             message: message.to_owned(),
@@ -70,7 +70,7 @@ impl FormView {
         }
     }
 
-    /// Returns the button that has the focus.
+    /// Returns the focused button, if a button has the focus.
     fn focused_button(&self) -> Option<FormButton> {
         let at = self.focus.checked_sub(self.entries.len())?;
         self.buttons().get(at).copied()
@@ -129,7 +129,7 @@ impl FormView {
         }
     }
 
-    /// Submits the form, or moves to the first invalid field.
+    /// Submits the form. If a field is invalid, moves the focus to the first such field instead.
     fn submit(&mut self) -> QuestionOutcome {
         if self.error.is_some() {
             return QuestionOutcome::Changed;

@@ -1,4 +1,4 @@
-//! Lines that hide nothing: what the user decides about is shown to the last character.
+//! Builds the lines of a question, in which text is shown to the last character.
 //!
 //! Characters that are invisible, or that change how other text looks, are written out as [`literal`] describes, in the
 //! style of a warning.
@@ -11,29 +11,29 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::Theme;
 
-/// The columns of a tab.
-const TAB: &str = "    ";
+/// The spaces that replace a tab.
+const TAB_SPACES: &str = "    ";
 
-/// Where a line may be broken.
+/// The places where a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreak {
     /// Between words. Spaces at a break are dropped.
     Words,
-    /// Anywhere; nothing is dropped.
+    /// Anywhere. Nothing is dropped.
     Anywhere,
 }
 
-/// Builds a text that is shown on one line and in which each character counts: a path, a title, a name.
+/// Builds single-line text in which each character counts: a path, a title, a name.
 pub(crate) fn exact(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::pieces(text), style, theme)
 }
 
-/// Builds one line of a text that has several: a command, or a message of the agent.
+/// Builds one line of multi-line text, such as a command or a message from the agent.
 pub(crate) fn prose(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::pieces_of_line(line), style, theme)
 }
 
-/// Builds a text to read, wrapped between words.
+/// Builds prose, wrapped between words.
 pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let text = text.trim_end_matches(['\n', ' ']);
     if text.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> 
         .collect()
 }
 
-/// Builds a text that is shown inside a question of this program, with a bar before each line.
+/// Builds text that is quoted in a question, with a bar before each line.
 pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let bar = || Span::styled("| ", theme.border);
     let lines = paragraph(text, style, theme, width.saturating_sub(2).max(1));
@@ -59,7 +59,7 @@ pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec
 
 fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     let span = |piece| match piece {
-        LiteralPiece::Plain(text) => Span::styled(str::replace(text, '\t', TAB), style),
+        LiteralPiece::Plain(text) => Span::styled(str::replace(text, '\t', TAB_SPACES), style),
         LiteralPiece::Escaped(text) => Span::styled(text, theme.warn),
     };
     let spans: Vec<Span<'static>> = pieces.into_iter().map(span).collect();
@@ -69,7 +69,8 @@ fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<S
     }
 }
 
-/// Wraps text into lines of at most `width` columns, at least one. All but the first are indented by `hang` spaces.
+/// Wraps text into lines of at most `width` columns, and returns at least one line. All lines but the first are
+/// indented by `hang` spaces.
 pub(crate) fn wrap(
     spans: &[Span<'static>],
     at: LineBreak,
@@ -121,8 +122,8 @@ pub(crate) fn wrap(
     rows
 }
 
-/// Returns where the last word of a row starts, if it is not the only one and fits into the next row's `room` together
-/// with what follows.
+/// Returns the start of a row's last word, if moving that word to the next row is possible: it is not the only word,
+/// and it fits into the next row's `room` together with what follows.
 fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
     let first = row.iter().position(|(text, ..)| *text != " ")?;
     let space = row.iter().rposition(|(text, ..)| *text == " ")?;
@@ -134,7 +135,7 @@ fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) ->
     (first < space && word + follows <= room).then_some(space + 1)
 }
 
-/// Ends a row; `rest` starts the next one.
+/// Ends a row. `rest` starts the next one.
 fn finish_row<'a>(
     rows: &mut Vec<Line<'static>>,
     row: &mut Vec<(&'a str, Style, usize)>,

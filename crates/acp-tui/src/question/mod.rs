@@ -1,4 +1,4 @@
-//! Questions to the user. A question replaces the editor until it is answered.
+//! Questions to the user. An open question takes the place of the editor until it is answered.
 //!
 //! The body of a question scrolls if it is longer than the screen allows; the possible answers are always visible. A
 //! key that was meant for something else does not answer a question: see [`QuestionView::key`].
@@ -28,51 +28,52 @@ use self::permission::PermissionView;
 use crate::Theme;
 use crate::agent::{ChatAnswer, ChatQuestion, OpenQuestion};
 use crate::draw_context::DrawContext;
+use crate::text::columns::pluralize;
 use crate::text::fit::fit;
 use crate::text::highlight;
 
-/// How long no key may be pressed before one counts as an answer: a user who types a prompt continues for a moment
-/// after a question has replaced the editor.
-const SETTLE: Duration = Duration::from_millis(300);
+/// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt goes on for a
+/// moment after a question has replaced the editor.
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
-/// What a key did.
+/// The effect of a key on a question.
 #[derive(Debug)]
 pub(crate) enum QuestionOutcome {
-    /// Nothing: the key is not for the question. This is always so for Escape, which leaves the question open.
+    /// The question does not use this key. Escape is always ignored, and leaves the question open.
     Ignored,
-    /// The key came too early to be meant for the question. It is for the editor, if the user was typing there.
+    /// The key came too early to be meant for the question. It goes to the editor if the user was typing there.
     Early,
     /// The question must be redrawn.
     Changed,
-    /// The user asked to [open](WebAddress::open) this URL.
+    /// The user wants to [open](WebAddress::open) this URL.
     OpenAddress(WebAddress),
-    /// The question was answered.
+    /// The user answered the question.
     Answer(ChatAnswer),
 }
 
 /// A question on the screen.
 pub(crate) struct QuestionView {
     question: Arc<OpenQuestion>,
-    /// The name of the agent that asks.
+    /// The name of the agent that asked.
     agent: String,
     kind: QuestionKind,
-    /// When the last early key was pressed, or the question appeared.
+    /// The time of the last early key, or else the time when the question appeared.
     unsettled_at: Instant,
-    /// A key was early, and none has counted since.
+    /// Whether a key was early and none has counted since.
     was_early: bool,
-    /// The first line of the body that is shown.
+    /// The first visible line of the body.
     top: usize,
-    /// How many lines of the body were visible in the last drawing.
+    /// The number of lines of the body that were visible when last drawn.
     visible_lines: usize,
-    /// The end of the body has been visible.
+    /// Whether the end of the body has been visible.
     read: bool,
-    /// Not all of the body can be shown.
+    /// Whether the body cannot be shown in full.
     partial: bool,
-    /// The user chose an answer that allows something before the end was visible.
+    /// Whether the user chose an answer that allows something before the end of the body was visible.
     was_unread: bool,
-    /// The next drawing scrolls to what has the focus.
+    /// Whether to scroll to the focused element when next drawn.
     follow: bool,
-    /// A number that changes with the contents, so that an old layout is not reused.
+    /// Incremented when the contents change, so that an outdated layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
 }
@@ -83,7 +84,7 @@ enum QuestionKind {
     Address(AddressView),
 }
 
-/// What a layout of the body depends on.
+/// Everything that the body's layout depends on.
 #[derive(PartialEq)]
 struct QuestionLayoutKey {
     width: u16,
@@ -91,20 +92,20 @@ struct QuestionLayoutKey {
     theme: Theme,
 }
 
-/// What the question is about, as lines.
+/// The body of a question, as lines.
 #[derive(Default)]
 struct QuestionBody {
     lines: Vec<Line<'static>>,
-    /// The lines of what has the focus.
+    /// The lines of the focused element.
     focus: Option<Range<usize>>,
-    /// The cursor's line and column.
+    /// The line and column of the cursor.
     cursor: Option<(usize, u16)>,
-    /// There is more that cannot be shown.
+    /// Whether more exists that cannot be shown.
     partial: bool,
 }
 
 impl QuestionView {
-    /// Creates the view of a question. `agent` is the user's name for the agent; `now` is when the question appears.
+    /// Creates the view of a question that appears at the time `now`. `agent` is the user's name for the agent.
     pub(crate) fn new(asked: Arc<OpenQuestion>, agent: &str, now: Instant) -> Self {
         let kind = match &asked.question {
             ChatQuestion::Permission(request, always) => {
@@ -141,12 +142,12 @@ impl QuestionView {
         self.question.id
     }
 
-    /// Called when the question is visible again after another tab: keys do not count until there was a pause.
+    /// Handles the question's return to the screen after another tab was shown. Keys count only after a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }
 
-    /// Takes the result of opening the URL, to show it.
+    /// Stores the result of opening the URL, in order to show it.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
             view.opened(result);
@@ -158,22 +159,23 @@ impl QuestionView {
         self.revision += 1;
     }
 
-    /// Whether a key at this time was meant for something else. If so, the keys that follow without a pause were too.
+    /// Returns whether a key at the time `now` was meant for something else. If so, the keys that follow it without a
+    /// pause were too.
     fn check_early(&mut self, now: Instant) -> bool {
-        let early = now.saturating_duration_since(self.unsettled_at) < SETTLE;
+        let early = now.saturating_duration_since(self.unsettled_at) < SETTLE_TIME;
         if early {
             self.unsettled_at = now;
         } else {
             // From here on the question has the keys.
-            self.unsettled_at = now.checked_sub(SETTLE).unwrap_or(now);
+            self.unsettled_at = now.checked_sub(SETTLE_TIME).unwrap_or(now);
         }
         self.was_early = early;
         early
     }
 
-    /// Handles a key that was pressed at the time `now`. Keys within 300 ms after the question appeared are
-    /// [early](QuestionOutcome::Early), and so is each key within 300 ms after an early one: a user who keeps typing
-    /// without looking answers nothing. Scrolling always works.
+    /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) if it comes within 300 ms of
+    /// the question's appearance or of another early key, so a user who keeps typing without looking answers nothing.
+    /// Scrolling always works.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
             return QuestionOutcome::Ignored;
@@ -209,7 +211,8 @@ impl QuestionView {
         outcome
     }
 
-    /// Whether this allows the agent something. The user cannot do that before they have seen the whole question.
+    /// Returns whether the outcome allows the agent something. The user can do that only after seeing the whole
+    /// question.
     fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
             (QuestionOutcome::OpenAddress(_), _) => true,
@@ -224,7 +227,7 @@ impl QuestionView {
         }
     }
 
-    /// Handles text that was pasted at the time `now`.
+    /// Handles text pasted at the time `now`.
     pub(crate) fn paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
         if self.check_early(now) {
             return QuestionOutcome::Early;
@@ -240,7 +243,7 @@ impl QuestionView {
         }
     }
 
-    /// Scrolls by this number of lines, down if positive.
+    /// Scrolls by this number of lines; positive numbers scroll down.
     pub(crate) fn scroll(&mut self, lines: isize) -> QuestionOutcome {
         self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
@@ -271,7 +274,7 @@ impl QuestionView {
         body
     }
 
-    /// Builds the possible answers, in at most `most` lines if possible.
+    /// Builds the possible answers, in at most `most` lines if they fit.
     fn choices(&self, width: u16, most: usize, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         match &self.kind {
             QuestionKind::Permission(view) => view.choices(width, most, look),
@@ -280,7 +283,7 @@ impl QuestionView {
         }
     }
 
-    /// Returns the number of rows that the question takes in `width` columns, at most `most`.
+    /// Returns the question's height in rows for `width` columns, at most `most`.
     pub(crate) fn height(&self, width: u16, most: u16, look: &DrawContext<'_>) -> u16 {
         let inner = width.saturating_sub(4);
         // The frame, and the line between the body and the answers.
@@ -351,7 +354,7 @@ impl QuestionView {
         Some(Position::new(x, row(at)))
     }
 
-    /// Adjusts the scroll position: within the body, and with the focus visible.
+    /// Adjusts the scroll position so that it is within the body and the focus is visible.
     fn scroll_to(&mut self, body: &QuestionBody, length: usize, rows: usize) {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
@@ -408,12 +411,15 @@ impl QuestionView {
     }
 }
 
-/// Builds the line below the body, which shows whether there is more to scroll to.
+/// Builds the line below the body, which shows how much there is to scroll to.
 fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let said = match (above, below) {
         (0, 0) => String::new(),
-        (0, below) => format!(" {below} more lines: PgDn "),
-        (above, 0) => format!(" {above} lines above: PgUp "),
+        (0, below) => format!(" {}: PgDn ", pluralize(below, "more line")),
+        (above, 0) => {
+            let lines = if above == 1 { "line" } else { "lines" };
+            format!(" {above} {lines} above: PgUp ")
+        }
         (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
     };
     let said = fit(&said, width.saturating_sub(2));

@@ -1,4 +1,4 @@
-//! A permission request: what it is about, and the options (specification: Tool Calls, "Requesting Permission").
+//! A permission request: its subject and its options (specification: Tool Calls, "Requesting Permission").
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,24 +15,26 @@ use super::lines::{LineBreak, exact, prose, quoted, wrap};
 use super::{QuestionBody, QuestionOutcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
+use crate::text::columns::pluralize;
 use crate::text::diff::{DiffLayout, DiffRequest, diff};
 use crate::text::fit::fit;
 
-/// How much text of a question is laid out, in bytes. Nobody reads more, and what is not shown cannot be allowed.
-const LONGEST: usize = 1024 * 1024;
+/// The maximum amount of a question's text that is laid out, in bytes. Users do not read more, and a request that is
+/// not shown in full cannot be allowed.
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// The longest title or option name that is shown, in characters.
-const LONGEST_NAME: usize = 16 * 1024;
+/// The maximum length of a title or option name, in characters.
+const MAX_NAME_CHARS: usize = 16 * 1024;
 
 /// The column where an option's name starts, after its keys.
-const NAME: u16 = 6;
+const NAME_COLUMN: u16 = 6;
 
 pub(super) struct PermissionView {
     request: PermissionRequest,
     always: AlwaysEffect,
-    /// The letter key of each option, if it has one.
+    /// The letter that chooses each option, if it has one.
     letters: Vec<Option<char>>,
-    /// The option highlighted with the arrow keys. Enter chooses no other.
+    /// The index of the option highlighted with the arrow keys, which Enter chooses.
     highlighted_index: Option<usize>,
     /// Whether the tool's raw input is shown.
     input: bool,
@@ -126,7 +128,7 @@ impl PermissionView {
     pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
         let theme = look.theme;
         let mut lines = self.render_head(agent, width, look);
-        let mut left = LONGEST;
+        let mut left = MAX_TEXT_BYTES;
         let description = self.request.description.as_deref().unwrap_or_default();
         if let Some(rest) = left.checked_sub(description.len()) {
             left = rest;
@@ -231,7 +233,7 @@ impl PermissionView {
         }
     }
 
-    /// Builds the lines that say who wants to do what.
+    /// Builds the first lines, which name the agent and the action that it requests.
     fn render_head(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = Vec::new();
@@ -241,7 +243,7 @@ impl PermissionView {
                 0 => vec![Span::styled(format!("{agent} wants to: "), theme.text)],
                 _ => vec![Span::raw("  ")],
             };
-            let title = terminal_text::cut_middle(title, LONGEST_NAME);
+            let title = terminal_text::cut_middle(title, MAX_NAME_CHARS);
             spans.extend(exact(&title, theme.strong, theme));
             if n == 0 {
                 spans.extend(exact(&kind, theme.dim, theme));
@@ -251,20 +253,25 @@ impl PermissionView {
         lines
     }
 
-    /// Whether a title or an option's name is so long that it is truncated.
+    /// Returns whether a title or option name is truncated because it is too long.
     fn has_long_names(&self) -> bool {
         let options = self.request.options.iter().map(|option| &*option.name);
         let mut names = question::titles(&self.request).into_iter().chain(options);
-        names.any(|name| matches!(terminal_text::cut_middle(name, LONGEST_NAME), Cow::Owned(_)))
+        names.any(|name| {
+            matches!(
+                terminal_text::cut_middle(name, MAX_NAME_CHARS),
+                Cow::Owned(_)
+            )
+        })
     }
 
-    /// Whether this answer allows something, or may.
+    /// Returns whether this answer allows something, or may do so.
     pub(super) fn allows(&self, id: &PermissionOptionId) -> bool {
         let mut options = self.request.options.iter();
         options.any(|option| option.option_id == *id && !option.kind.rejects())
     }
 
-    /// Builds a terminal that is part of the request: its command, if known.
+    /// Builds the lines for a terminal in the request, with its command if that is known.
     fn render_terminal(
         &self,
         id: &TerminalId,
@@ -284,8 +291,8 @@ impl PermissionView {
         }
     }
 
-    /// Builds the options, in the agent's order. If their descriptions do not fit, each option has one line; if even
-    /// those do not fit, the options around the highlighted one are shown.
+    /// Builds the options, in the agent's order. If they do not fit with their descriptions, each takes one line. If
+    /// even that does not fit, only the options around the highlighted one are shown.
     pub(super) fn choices(
         &self,
         width: u16,
@@ -307,7 +314,7 @@ impl PermissionView {
             let rows = wrap(
                 &self.render_option(at, true, look),
                 LineBreak::Words,
-                NAME,
+                NAME_COLUMN,
                 width,
             );
             lines.extend(self.highlight(at, rows, look));
@@ -319,7 +326,7 @@ impl PermissionView {
         let short: Vec<Line<'static>> = options
             .flat_map(|at| {
                 let spans = self.render_option(at, false, look);
-                let rows = wrap(&spans, LineBreak::Words, NAME, width);
+                let rows = wrap(&spans, LineBreak::Words, NAME_COLUMN, width);
                 let more = rows.len() > 1;
                 let mut row: Vec<Line<'static>> = rows.into_iter().take(1).collect();
                 if let (true, Some(line)) = (more, row.first_mut()) {
@@ -339,7 +346,7 @@ impl PermissionView {
         let mut some: Vec<Line<'static>> = short.into_iter().skip(top).take(rows).collect();
         let others = self.request.options.len() - some.len();
         some.push(Line::styled(
-            format!("  {others} more options: ↑↓"),
+            format!("  {}: ↑↓", pluralize(others, "more option")),
             theme.warn,
         ));
         some
@@ -362,7 +369,7 @@ impl PermissionView {
         rows
     }
 
-    /// Builds an option: its keys, its name, and what it means.
+    /// Builds an option: its keys, its name, and its effect.
     fn render_option(
         &self,
         at: usize,
@@ -388,7 +395,7 @@ impl PermissionView {
             format!("{mark}{number} {letter}  "),
             theme.accent,
         )];
-        let name = terminal_text::cut_middle(&option.name, LONGEST_NAME);
+        let name = terminal_text::cut_middle(&option.name, MAX_NAME_CHARS);
         spans.extend(exact(&name, theme.strong, theme));
         if meaning {
             let means =
@@ -409,7 +416,7 @@ impl PermissionView {
     }
 }
 
-/// Returns the letter of each option. Only an option that is the only one of its kind has a letter.
+/// Returns the letter for each option. Only an option that is the only one of its kind has a letter.
 fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     let letter = |option: &PermissionOption| {
         let of_kind = options.iter().filter(|other| other.kind == option.kind);
@@ -459,7 +466,7 @@ fn part_len(part: &QuestionPart<'_>) -> usize {
     }
 }
 
-/// Builds a whole command: its first line after `$`, each further one after `>`.
+/// Builds a whole command. The first line starts with `$`, the others with `>`.
 fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let mut lines = Vec::new();
@@ -472,7 +479,7 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
     lines
 }
 
-/// Builds a path, relative to the session's directory if it is inside that; otherwise with a warning.
+/// Builds a path: relative to the session's directory if it is inside, or else in the style of a warning.
 fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Span<'static>> {
     let theme = look.theme;
     let plain = Path::new(path).strip_prefix(look.cwd).ok();

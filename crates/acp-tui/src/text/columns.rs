@@ -1,4 +1,4 @@
-//! Lays out lines of a file in columns: nothing is hidden, and lines are broken at the width.
+//! Lays out lines of code in columns. Nothing is hidden, and long lines are broken.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
 /// The number of columns between tab stops.
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 
-/// The maximum number of characters shown of a line. Longer lines are data or generated code.
+/// The maximum number of characters shown per line. Longer lines are data or generated code.
 pub(super) const LINE: usize = 4_000;
 
-/// A line with everything in it visible.
+/// A line in which all characters are visible.
 ///
 /// Tabs become spaces, and characters that are invisible or change how others look are escaped, since a user cannot
 /// judge a change without seeing it.
 #[derive(Debug, Default)]
 pub(super) struct VisibleLine {
-    /// The line's visible text.
+    /// The line's text, with invisible characters escaped.
     pub text: String,
     /// The ranges to emphasize, in bytes of `text`.
     pub emphasis: Vec<Range<usize>>,
@@ -40,12 +40,12 @@ pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) ->
         if characters == most {
             let left = raw.get(at..).unwrap_or_default().chars().count();
             line.text
-                .push_str(&format!("… {} more characters", group_thousands(left)));
+                .push_str(&format!("… {}", pluralize(left, "more character")));
             line.escapes.push(start..line.text.len());
             break;
         }
         if grapheme == "\t" {
-            let spaces = TAB - column % TAB;
+            let spaces = TAB_WIDTH - column % TAB_WIDTH;
             line.text.push_str(&" ".repeat(spaces));
         } else {
             let escape = raw.get(at..).is_some_and(|rest| rest.starts_with("\\u{"));
@@ -64,7 +64,7 @@ pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) ->
 }
 
 impl VisibleLine {
-    /// Appends a character, escaped as in everything that a user decides about.
+    /// Appends a character, escaped if it is invisible or `escape` is set.
     fn push(&mut self, c: char, escape: bool) {
         if literal::is_visible(c) && !escape {
             return self.text.push(c);
@@ -75,7 +75,7 @@ impl VisibleLine {
     }
 }
 
-/// Returns `true` if a character is invisible or changes the order in which others are shown.
+/// Returns whether a character is invisible or changes the order in which other characters are displayed.
 pub(super) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -91,7 +91,7 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     }
 }
 
-/// A row of text on the screen.
+/// A row of styled text.
 #[derive(Debug, Default)]
 pub(super) struct TextRow {
     /// The row's styled text.
@@ -164,7 +164,7 @@ pub(super) fn group_thousands(number: usize) -> String {
 }
 
 /// Formats a count and its noun, with an `s` unless the count is one.
-pub(super) fn pluralize(number: usize, one: &str) -> String {
+pub(crate) fn pluralize(number: usize, one: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {one}{s}", group_thousands(number))
 }

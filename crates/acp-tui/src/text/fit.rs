@@ -3,7 +3,7 @@
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Returns text truncated to `width` columns, with `…` at the end if anything was removed.
+/// Returns text truncated to `width` columns. Truncated text ends with `…`.
 pub(crate) fn fit(text: &str, width: u16) -> String {
     let width = usize::from(width);
     let columns = |text: &str| usize::from(text.cell_width());

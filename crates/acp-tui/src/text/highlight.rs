@@ -24,19 +24,19 @@ pub(crate) use self::highlight_thread::{
 use self::palette::{ColorPalette, ansi};
 use crate::theme::{Background, Colors};
 
-/// The maximum number of lines in a text that are highlighted. The rest are shown plain.
+/// The maximum number of highlighted lines per text. The rest are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
-/// The maximum length of text that is highlighted, in bytes.
+/// The maximum amount of highlighted text, in bytes.
 pub(crate) const MAX_BYTES: usize = 200_000;
-/// The maximum length of a line that is parsed, in bytes.
+/// The maximum length of a highlighted line, in bytes.
 ///
 /// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
 pub(crate) const MAX_LINE: usize = 1_000;
 
-/// The language of a text, or the information that determines it.
+/// The language of a text, or the path from which it is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
-    /// The name of the language as it follows a fence: `rust`, `c++`, `sh`.
+    /// The name of the language as written after a code fence: `rust`, `c++`, `sh`.
     Name(&'a str),
     /// The path of the file. If the path does not determine the language, the first line does.
     Path(&'a Path),
@@ -62,7 +62,7 @@ struct LineHighlighter {
 }
 
 impl Highlighter {
-    /// Creates a highlighter for a text that starts with the line `first`. Unpacks the syntax definitions if necessary.
+    /// Creates a highlighter for text that starts with the line `first`. Unpacks the syntax definitions if necessary.
     fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
         let state = match colors {
             Colors::None => None,
@@ -212,7 +212,7 @@ impl HighlightAssets {
     }
 }
 
-/// Returns the syntax for a language name that models use and the definitions lack.
+/// Returns the syntax for a language name that models use but the syntax definitions lack.
 fn alias(name: &str) -> Option<&'static str> {
     Some(match name {
         "shell" | "console" | "shellsession" | "shell-session" | "terminal" | "zsh" | "ksh" => "sh",

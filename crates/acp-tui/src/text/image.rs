@@ -7,14 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::columns::pluralize;
 
-/// The maximum length of image data searched for its size, in characters of base64. Photos have long metadata before
-/// it.
-const HEADER: usize = 512 * 1024;
+/// The maximum amount of image data that is searched for the image's size, in characters of base64. Photos have long
+/// metadata first.
+const MAX_HEADER_LEN: usize = 512 * 1024;
 
-/// The length of image data that is searched first, in characters of base64.
-const SHORT_HEADER: usize = 4 * 1024;
+/// The amount of image data that is searched first, in characters of base64.
+const FIRST_HEADER_LEN: usize = 4 * 1024;
 
-/// Describes a block on one line by its type, size and source. For a text block, returns the text.
+/// Describes a content block on one line by its type, size and source. For a text block, returns the text.
 pub(crate) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -108,10 +108,10 @@ fn media_type_name(mime_type: &str) -> String {
     known.to_owned()
 }
 
-/// Returns the width and height of an image in pixels, read from its header.
+/// Returns the width and height of an image in pixels, from its header.
 pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
     // For most images the first bytes are enough.
-    [SHORT_HEADER, HEADER].iter().find_map(|most| {
+    [FIRST_HEADER_LEN, MAX_HEADER_LEN].iter().find_map(|most| {
         let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
         let mut header: Vec<u8> = data.bytes().filter(is_base64).take(*most).collect();
         header.truncate(header.len() / 4 * 4);
@@ -127,7 +127,7 @@ fn decoded_len(data: &str) -> u64 {
     filled as u64 * 3 / 4
 }
 
-/// Formats a number of bytes, rounded.
+/// Formats a rounded size: `512 bytes`, `4 KB`, `3.4 MB`.
 fn format_size(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;

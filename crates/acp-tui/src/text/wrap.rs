@@ -1,4 +1,4 @@
-//! Wraps text into lines, broken between words.
+//! Wraps text between words.
 //!
 //! This is where text from others is sanitized: the result contains no control characters, no marks that change the
 //! direction of text, and no tabs.
@@ -12,23 +12,23 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The number of columns between tab stops.
-const TAB: usize = 4;
-/// The minimum number of columns for text. The indent is truncated to leave as many.
-const ROOM: usize = 8;
+const TAB_WIDTH: usize = 4;
+/// The minimum number of columns for text. The indent is truncated to leave this many.
+const MIN_TEXT_WIDTH: usize = 8;
 /// The maximum number of characters in one grapheme cluster.
 ///
 /// The longest meaningful ones (families with skin tones, regional flags) have about ten; a thousand combining marks on
 /// one letter would be drawn over the lines around it.
-const CLUSTER: usize = 16;
-/// The replacement for a cluster that is wider than the whole line.
-const TOO_WIDE: &str = "\u{fffd}";
+const MAX_CLUSTER_CHARS: usize = 16;
+/// The replacement for a cluster that is wider than the line.
+const TOO_WIDE_REPLACEMENT: &str = "\u{fffd}";
 
-/// The indent of a text's lines: a bullet with spaces below it, or the bar of a quotation.
+/// The indent of wrapped text, such as a bullet with spaces below it, or the bar of a quotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LineIndent {
-    /// The indent of the first line.
+    /// The indent before the first line.
     pub(crate) first: Vec<Span<'static>>,
-    /// The indent of each other line.
+    /// The indent before every other line.
     pub(crate) rest: Vec<Span<'static>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     out
 }
 
-/// Wraps like [`wrap`], with an indent before each line.
+/// Wraps a line like [`wrap`] and puts an indent before each resulting line.
 ///
 /// The indent is truncated if it would leave no space for the text.
 pub(crate) fn wrap_into(
@@ -110,13 +110,13 @@ pub(crate) fn wrap_into(
     }
 }
 
-/// Returns the width of a text when shown, in columns, with its tabs expanded.
+/// Returns the width of a line in columns, with tabs expanded.
 pub(crate) fn width_of(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }
 
-/// Returns the width of the widest unbreakable part of a line, which determines the columns of a table.
+/// Returns the width of the widest unbreakable part of a line, which sets the minimum width of a table column.
 pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     let (mut widest, mut word) = (0, 0);
@@ -136,7 +136,7 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     widest
 }
 
-/// Removes characters that control the terminal or change the direction of text. Line feeds and tabs stay.
+/// Removes characters that control the terminal or change the direction of text. Line feeds and tabs are kept.
 pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
@@ -159,7 +159,7 @@ struct TextCell<'a> {
     space: bool,
 }
 
-/// Splits sanitized text into runs of one style.
+/// Splits sanitized text into runs that have the same style.
 ///
 /// Adjacent spans of the same style are joined, since a cluster may start in one and end in the next.
 fn style_runs(line: &Line<'_>) -> Vec<(String, Style)> {
@@ -185,7 +185,7 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
         .map(move |(sign, style)| {
             let (text, width, space) = match sign {
                 "\t" => {
-                    let width = TAB - column % TAB;
+                    let width = TAB_WIDTH - column % TAB_WIDTH;
                     // A narrow line has space for fewer.
                     (&"    "[..width.min(widest)], width.min(widest), true)
                 }
@@ -193,11 +193,11 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
                 sign => {
                     let sign = sign
                         .char_indices()
-                        .nth(CLUSTER)
+                        .nth(MAX_CLUSTER_CHARS)
                         .and_then(|(end, _)| sign.get(..end))
                         .unwrap_or(sign);
                     match usize::from(sign.cell_width()) {
-                        width if width > widest => (TOO_WIDE, 1, false),
+                        width if width > widest => (TOO_WIDE_REPLACEMENT, 1, false),
                         width => (sign, width, false),
                     }
                 }
@@ -212,7 +212,7 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
         })
 }
 
-/// Returns the position at which to break a row that is wider than `room` columns.
+/// Returns where to break a row that is wider than `room` columns.
 ///
 /// It is after at least one cell, and at the latest before the first cell that does not fit.
 fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
@@ -250,9 +250,9 @@ fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
         && !OPENING.contains(before.text)
 }
 
-/// Returns as much of the indent as leaves space for the text, and its width.
+/// Returns the part of the indent that leaves enough space for the text, and the width of that part.
 fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
-    let room = width.saturating_sub(ROOM.min(width.div_ceil(2).max(1)));
+    let room = width.saturating_sub(MIN_TEXT_WIDTH.min(width.div_ceil(2).max(1)));
     let mut used = 0;
     let mut fitting: Vec<Span<'static>> = Vec::new();
     let line = Line::from(front.to_vec());
@@ -402,7 +402,7 @@ mod tests {
         let line = Line::from(Span::raw("a\u{1b}[31mred\u{202e}b\u{7}\u{9b}1mc\nd"));
         assert_eq!(texts(&wrap(&line, 80)), ["aredb1mc d"]);
         let piled = format!("a{}", "\u{301}".repeat(1000));
-        assert!(texts(&wrap(&Line::from(piled), 80))[0].chars().count() <= CLUSTER);
+        assert!(texts(&wrap(&Line::from(piled), 80))[0].chars().count() <= MAX_CLUSTER_CHARS);
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Images in a layout: a line that describes the image, and below it as many empty lines as the image takes.
+//! Images in a thread: a line that describes the image, followed by as many empty lines as the image needs.
 //!
 //! The description is shown even if the image is, for users who copy the text or use a screen reader.
 
@@ -14,31 +14,32 @@ use crate::images::{ImageKey, ImageRow, LONGEST, MOST_PIXELS, PixelSize};
 use crate::text::image::{dimensions, placeholder};
 use crate::text::wrap::wrap;
 
-/// How much of an image's data is hashed, in bytes: all of it if it is not longer, else this much of its start and of
-/// its end, where all formats have parts that depend on everything in between.
-const TOLD_BY: usize = 64 * 1024;
+/// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
+/// completely. In all formats, a part near one of the ends depends on everything in between.
+const HASHED_BYTES: usize = 64 * 1024;
 
-/// An image among lines.
+/// The place of an image among lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImageSpot {
     pub(super) key: ImageKey,
-    /// The first of the image's lines.
+    /// The line where the image starts.
     pub(super) line: usize,
-    /// The columns before the image.
+    /// The number of columns before the image.
     pub(super) indent: u16,
     /// The number of the image's block in the item.
     pub(super) block: usize,
 }
 
 impl ImageSpot {
-    /// Returns which row of the image a line is, if it is one.
+    /// Returns the image's row on a line, or `None` if the image does not extend to that line.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
         (row < self.key.rows).then_some(row)
     }
 }
 
-/// Lays out a block that is not text; also returns the image that the last lines are reserved for, if it can be shown.
+/// Lays out a content block that is not text. If it is an image that can be shown, also returns the place reserved for
+/// it in the last lines.
 pub(super) fn layout_block(
     block: &ContentBlock,
     width: u16,
@@ -83,7 +84,7 @@ pub(super) fn layout_block(
     (lines, Some(key))
 }
 
-/// Returns the data, in base64, of the image that a row belongs to.
+/// Returns the base64 data of the image that a row belongs to.
 pub(crate) fn image_data(thread: &Thread, row: &ImageRow) -> Option<String> {
     let at = row.item.checked_sub(thread.truncation().items)?;
     let block = match &thread.items().get(at)?.kind {
@@ -99,7 +100,7 @@ pub(crate) fn image_data(thread: &Thread, row: &ImageRow) -> Option<String> {
     block_data(block).map(str::to_owned)
 }
 
-/// Returns a block's data, if it is an image.
+/// Returns the data of a content block that is an image.
 fn block_data(block: &ContentBlock) -> Option<&str> {
     match block {
         ContentBlock::Image(image) => Some(&image.data),
@@ -119,11 +120,11 @@ fn content_hash(data: &str) -> u64 {
     let bytes = data.as_bytes();
     let mut hasher = DefaultHasher::new();
     bytes.len().hash(&mut hasher);
-    if bytes.len() <= 2 * TOLD_BY {
+    if bytes.len() <= 2 * HASHED_BYTES {
         bytes.hash(&mut hasher);
     } else {
-        bytes.get(..TOLD_BY).hash(&mut hasher);
-        bytes.get(bytes.len() - TOLD_BY..).hash(&mut hasher);
+        bytes.get(..HASHED_BYTES).hash(&mut hasher);
+        bytes.get(bytes.len() - HASHED_BYTES..).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
-use acp::v1::{CompactionStatus, NoticeSeverity};
+use acp::v1::{CompactionStatus, Notice, NoticeSeverity};
 use acp_host::terminal_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -17,29 +17,30 @@ use super::tool_call::ToolCallLayout;
 use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
 use crate::text::wrap::wrap;
+use crate::theme::Theme;
 
-/// What to lay out.
+/// An item to lay out, and how.
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
-    /// Whether the user has expanded or collapsed it.
+    /// Whether the user has expanded or collapsed the item; `None` for neither.
     pub(super) is_open: Option<bool>,
     /// Whether this is the last item of a thread that is working.
     pub(super) is_running: bool,
     pub(super) detail: DetailState,
     /// The number of the current drawing.
     pub(super) drawing: u64,
-    /// When this drawing stops laying out.
+    /// The time at which this drawing stops laying out.
     pub(super) deadline: Instant,
 }
 
 /// The layout of an item.
 #[derive(Default)]
 pub(super) struct ItemLayout {
-    /// What the layout was made for.
+    /// The values that the layout depends on, as of its last update.
     key: Option<ItemLayoutKey>,
-    /// The drawing that last updated it; once per drawing is enough.
+    /// The drawing that last updated the layout, because one update per drawing is enough.
     drawing: u64,
     /// Whether the item is expanded.
     pub(super) is_open: bool,
@@ -54,9 +55,9 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailState,
-    /// Changes when its terminals print something or the contents below it change.
+    /// Changes when one of the item's terminals prints something, or when the contents of a subagent change.
     content_revision: u64,
-    /// What the item's images are drawn on.
+    /// The canvas for the item's images.
     images: Option<ImageCanvas>,
 }
 
@@ -155,20 +156,7 @@ impl ItemLayout {
                 self.body = lines(wrap_lines(all, wanted.width));
             }
             ItemKind::Notice(notice) => {
-                let style = match notice.severity {
-                    NoticeSeverity::Error => theme.bad,
-                    NoticeSeverity::Warning => theme.warn,
-                    _ => theme.dim,
-                };
-                let mut all = vec![marked_line(
-                    "! ",
-                    &terminal_text::clean_value(&notice.title),
-                    style,
-                )];
-                let more = notice.description.as_deref().unwrap_or_default();
-                let more = terminal_text::clean_text(more);
-                all.extend(more.lines().map(|line| marked_line("  ", line, theme.dim)));
-                self.body = lines(wrap_lines(all, wanted.width));
+                self.body = lines(wrap_lines(notice_lines(notice, theme), wanted.width));
             }
             ItemKind::Compaction(compaction) => {
                 let how = match (&compaction.status, &compaction.error) {
@@ -207,12 +195,12 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Whether this drawing updated the layout, and part of the item is not laid out yet.
+    /// Returns whether this drawing updated the layout without finishing it.
     pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
 
-    /// Whether part of the item is not laid out yet.
+    /// Returns whether part of the item is not laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_unfinished(),
@@ -222,7 +210,7 @@ impl ItemLayout {
         }
     }
 
-    /// Whether the item has code whose highlighting is pending.
+    /// Returns whether the item contains code whose highlighting is pending.
     fn is_waiting(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_waiting(),
@@ -251,7 +239,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the style that all of the item's text shares.
+    /// Returns the style of the item's text.
     pub(super) fn style(&self, look: &DrawContext<'_>) -> Style {
         match &self.body {
             ItemBody::Message(message) => message.style(look),
@@ -259,7 +247,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the image that has a row on this line, and which row that is.
+    /// Returns the image that extends to line `n`, and which of its rows that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         match &self.body {
             ItemBody::Message(message) => message.image(n),
@@ -268,7 +256,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the symbol in the margin.
+    /// Returns the item's symbol in the margin.
     pub(super) fn mark(&self, look: &DrawContext<'_>) -> (&'static str, Style) {
         match &self.body {
             ItemBody::Message(message) => message.mark(look),
@@ -277,7 +265,7 @@ impl ItemLayout {
     }
 }
 
-/// Describes sender and receiver, with subagents by name.
+/// Describes the sender and the receiver of a message, with subagents by name.
 fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
     let name = |id: &Option<acp::v1::SessionId>| {
         let subagent = thread.subagent(id.as_ref()?)?;
@@ -290,7 +278,7 @@ fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) 
     }
 }
 
-/// Builds a line with a mark before the text.
+/// Builds a line that starts with a mark.
 fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
     Line::from(vec![
         Span::styled(mark, style),
@@ -300,4 +288,19 @@ fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
 
 fn wrap_lines(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| wrap(line, width)).collect()
+}
+
+/// Returns the lines of a notice.
+fn notice_lines(notice: &Notice, theme: &Theme) -> Vec<Line<'static>> {
+    let style = match notice.severity {
+        NoticeSeverity::Error => theme.bad,
+        NoticeSeverity::Warning => theme.warn,
+        _ => theme.dim,
+    };
+    let title = terminal_text::clean_value(&notice.title);
+    let mut all = vec![marked_line("! ", &title, style)];
+    let more = notice.description.as_deref().unwrap_or_default();
+    let more = terminal_text::clean_text(more);
+    all.extend(more.lines().map(|line| marked_line("  ", line, theme.dim)));
+    all
 }

@@ -11,8 +11,8 @@ use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap;
 
-/// The most lines of a user's text that are shown.
-const TYPED: usize = 2_000;
+/// The maximum number of lines shown of a user's text.
+const MAX_USER_LINES: usize = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum MessageSpeaker {
@@ -37,9 +37,9 @@ enum MessagePiece {
         markdown: Box<MarkdownView>,
         height: usize,
     },
-    /// Text of the user.
+    /// Text written by the user.
     Lines(Vec<Line<'static>>),
-    /// Any other content; it may be an image.
+    /// Any other content, such as an image.
     Other {
         lines: Vec<Line<'static>>,
         image: Option<ImageSpot>,
@@ -63,7 +63,7 @@ impl MessagePiece {
 }
 
 impl MessageLayout {
-    /// Updates the layout; returns whether the message is expanded.
+    /// Updates the layout and returns whether the message is expanded.
     pub(super) fn update(
         &mut self,
         message: &ThreadMessage,
@@ -128,12 +128,12 @@ impl MessageLayout {
         texts.filter(move |_| shown)
     }
 
-    /// Whether part of the message is not laid out yet.
+    /// Returns whether part of the message is not laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
         self.markdown_views().any(MarkdownView::is_unfinished)
     }
 
-    /// Whether the message has code whose highlighting is pending.
+    /// Returns whether the message contains code whose highlighting is pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.markdown_views().any(MarkdownView::is_waiting)
     }
@@ -153,7 +153,7 @@ impl MessageLayout {
         piece.line(n)
     }
 
-    /// Returns the image that has a row on this line, and which row that is.
+    /// Returns the image that extends to line `n`, and which of its rows that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         if self.summary.is_some() {
             return None;
@@ -195,16 +195,16 @@ impl MessageLayout {
     }
 }
 
-/// Lays out a text as it was typed.
+/// Lays out text exactly as typed.
 fn layout_plain(text: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let text = acp_host::terminal_text::clean_text(text);
-    let lines = text.trim_end().lines().take(TYPED);
+    let lines = text.trim_end().lines().take(MAX_USER_LINES);
     lines
         .flat_map(|line| wrap(&Line::styled(line.to_owned(), look.theme.text), width))
         .collect()
 }
 
-/// Builds the line that summarizes a message.
+/// Builds the summary line of a collapsed message.
 fn render_summary(
     message: &ThreadMessage,
     speaker: MessageSpeaker,

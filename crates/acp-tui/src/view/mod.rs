@@ -1,4 +1,4 @@
-//! The view of a thread.
+//! The view of a thread, which scrolls.
 //!
 //! The view is anchored to a line of an item, or to the end. Only what fits on the screen is laid out, starting at the
 //! anchor, so the length of the thread does not matter. The thread is never measured as a whole.
@@ -25,36 +25,36 @@ use crate::text::diff::DiffLayout;
 pub(crate) use image::image_data;
 use item::ItemLayout;
 
-/// The most lines of invisible items whose layout is cached.
-const KEPT_LINES: usize = 20_000;
+/// The maximum number of laid-out lines cached for invisible items.
+const MAX_CACHED_LINES: usize = 20_000;
 
-/// How long one drawing lays out long items. The rest is laid out in later drawings.
-const AT_ONCE: Duration = Duration::from_millis(4);
+/// How long one drawing spends on laying out. The rest is laid out in later drawings.
+const FRAME_BUDGET: Duration = Duration::from_millis(4);
 
-/// The most scroll commands that wait until what they need is laid out.
-const MOVES: usize = 64;
+/// The maximum number of scroll commands that wait for a layout.
+const MAX_QUEUED_MOVES: usize = 64;
 
-/// The columns of the left margin, which shows who an item is from and which item is selected.
-const MARGIN: u16 = 2;
+/// The width of the left margin, which shows each item's author and which item is selected.
+const MARGIN_WIDTH: u16 = 2;
 
-/// The position of a line: the number of its item, and its own number in the item.
+/// The position of a line: the index of its item, and the line's index in the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinePosition {
     item: usize,
     line: usize,
 }
 
-/// What the view is anchored to.
+/// The position that the view is anchored to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScrollAnchor {
-    /// The end, which the view follows.
+    /// The end of the thread, which the view follows.
     #[default]
     End,
-    /// This line, which is at the top.
+    /// A line that stays at the top of the view.
     Top(LinePosition),
 }
 
-/// A scroll command for the next drawing, which has access to the thread.
+/// A scroll command that the next drawing carries out, because only drawing has access to the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScrollMove {
     /// Scroll up by this number of lines.
@@ -63,11 +63,11 @@ enum ScrollMove {
     Down(usize),
     /// Scroll to the first line.
     Beginning,
-    /// Scroll to the selected item, unless it is visible.
+    /// Scroll to the selected item, unless it is already visible.
     Reveal,
 }
 
-/// How much detail is shown.
+/// How much detail to show.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DetailState {
     /// Whether all thoughts and tool calls are expanded.
@@ -81,34 +81,34 @@ pub(crate) struct DetailState {
 pub(crate) struct ThreadView {
     anchor: ScrollAnchor,
     moves: Vec<ScrollMove>,
-    /// The layouts by item number.
+    /// The cached layouts, by item index.
     layouts: HashMap<usize, ItemLayout>,
-    /// Which items the user has expanded or collapsed, by item number.
+    /// The items that the user has expanded or collapsed, by item index.
     open_overrides: HashMap<usize, bool>,
     pub(crate) detail: DetailState,
     selected: Option<usize>,
-    /// What the last drawing showed.
+    /// The part of the thread that the last drawing showed.
     viewport: ViewportState,
-    /// The image rows that the last drawing showed.
+    /// The rows of images in the last drawing.
     images: Vec<ImageRow>,
     /// The number of drawings so far.
     drawings: u64,
 }
 
-/// What a drawing showed.
+/// The visible part of a thread, as last drawn.
 #[derive(Debug, Default, Clone, Copy)]
 struct ViewportState {
     top: Option<LinePosition>,
     bottom: Option<LinePosition>,
     width: u16,
     height: u16,
-    /// Whether there is more below.
+    /// Whether there is more below the visible part.
     below: bool,
 }
 
 impl ThreadView {
     fn queue_move(&mut self, moved: ScrollMove) {
-        if self.moves.len() < MOVES {
+        if self.moves.len() < MAX_QUEUED_MOVES {
             self.moves.push(moved);
         }
     }
@@ -123,7 +123,7 @@ impl ThreadView {
         self.queue_move(ScrollMove::Down(lines));
     }
 
-    /// Returns the lines of a page: the height of the view, less two lines that stay visible.
+    /// Returns the number of lines to scroll by page: the view's height less two lines that stay visible.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
@@ -133,18 +133,19 @@ impl ThreadView {
         self.queue_move(ScrollMove::Beginning);
     }
 
-    /// Scrolls to the end, and follows it from there on.
+    /// Scrolls to the end. From then on, the view follows the end.
     pub(crate) fn go_to_end(&mut self) {
         self.moves.clear();
         self.anchor = ScrollAnchor::End;
     }
 
-    /// Whether there is more below the visible part.
+    /// Returns whether there is more below the visible part.
     pub(crate) fn has_more_below(&self) -> bool {
         self.viewport.below
     }
 
-    /// Moves the selection by this number of items. Later commands refer to the new item, even before it is drawn.
+    /// Moves the selection by this number of items. Later commands apply to the newly selected item, even before it is
+    /// drawn.
     pub(crate) fn select(&mut self, by: isize, thread: &Thread) {
         let first = thread.truncation().items;
         let Some(last) = thread.items().len().checked_sub(1) else {
@@ -164,7 +165,7 @@ impl ThreadView {
         self.selected = None;
     }
 
-    /// Returns the number of the selected item.
+    /// Returns the index of the selected item.
     pub(crate) fn selected(&self) -> Option<usize> {
         self.selected
     }
@@ -177,13 +178,13 @@ impl ThreadView {
         }
     }
 
-    /// Expands or collapses everything.
+    /// Expands or collapses all items.
     pub(crate) fn toggle_all(&mut self) {
         self.detail.all = !self.detail.all;
         self.open_overrides.clear();
     }
 
-    /// Switches to the next layout of diffs: automatic, unified, side by side.
+    /// Switches to the next diff layout: automatic, unified, side by side.
     pub(crate) fn toggle_layout(&mut self) {
         self.detail.layout = match self.detail.layout {
             DiffLayout::Auto => DiffLayout::Unified,
@@ -192,18 +193,18 @@ impl ThreadView {
         };
     }
 
-    /// Whether part of what is visible is not laid out yet.
+    /// Returns whether part of the visible area is not laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         let mut laid = self.layouts.values();
         laid.any(|laid| laid.is_unfinished_in(self.drawings))
     }
 
-    /// Returns the image rows that the last drawing left free.
+    /// Returns the rows that the last drawing reserved for images.
     pub(crate) fn images(&self) -> &[ImageRow] {
         &self.images
     }
 
-    /// Draws the visible part.
+    /// Draws the visible part of the thread.
     pub(crate) fn draw(
         &mut self,
         thread: &Thread,
@@ -221,9 +222,9 @@ impl ThreadView {
             thread,
             first,
             end,
-            width: area.width.saturating_sub(MARGIN).max(1),
+            width: area.width.saturating_sub(MARGIN_WIDTH).max(1),
             look,
-            deadline: Instant::now() + AT_ONCE,
+            deadline: Instant::now() + FRAME_BUDGET,
         };
         pages.drop_removed();
         let mut moves = std::mem::take(&mut pages.view.moves).into_iter();
@@ -241,16 +242,17 @@ impl ThreadView {
     }
 }
 
-/// A view together with its thread.
+/// A view with the thread that it shows, for one drawing.
 struct ViewPages<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
-    /// The number of the first item, and one more than the number of the last.
+    /// The index of the first item.
     first: usize,
+    /// The index after the last item.
     end: usize,
     width: u16,
     look: &'a DrawContext<'a>,
-    /// When this drawing stops laying out.
+    /// The time at which this drawing stops laying out.
     deadline: Instant,
 }
 
@@ -271,11 +273,11 @@ impl ViewPages<'_> {
         }
     }
 
-    /// Drops the layouts of distant items, if there are many. A layout in progress is kept, because a scroll command
-    /// waits for it.
+    /// Drops the layouts of distant items if there are many. Keeps unfinished layouts, because a scroll command may be
+    /// waiting for them.
     fn drop_distant(&mut self) {
         let lines: usize = self.view.layouts.values().map(ItemLayout::height).sum();
-        if lines > KEPT_LINES {
+        if lines > MAX_CACHED_LINES {
             let near = self.view.viewport.top.zip(self.view.viewport.bottom);
             let drawing = self.view.drawings;
             self.view.layouts.retain(|number, laid| {
@@ -290,14 +292,14 @@ impl ViewPages<'_> {
             .is_some_and(ItemLayout::is_unfinished)
     }
 
-    /// Returns how many lines an item takes, including the empty one before it.
+    /// Returns the height of an item in lines, including the empty line before it.
     fn item_height(&mut self, number: usize) -> usize {
         let gap = self.gap_before(number);
         self.layout_item(number)
             .map_or(0, |laid| laid.height() + gap)
     }
 
-    /// Returns the number of empty lines before an item. Collapsed tool calls of one line each are adjacent.
+    /// Returns the number of empty lines before an item. There are none between one-line tool calls.
     fn gap_before(&mut self, number: usize) -> usize {
         let Some(before) = number.checked_sub(1).filter(|n| *n >= self.first) else {
             return 0;
@@ -335,7 +337,7 @@ impl ViewPages<'_> {
         Some(laid)
     }
 
-    /// Returns the line this number of lines above; the first one, if there are fewer.
+    /// Returns the position `lines` lines above `at`, or the first line if there are fewer.
     fn line_above(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = at;
         let mut lines = lines;
@@ -356,7 +358,7 @@ impl ViewPages<'_> {
         }
     }
 
-    /// Returns the line this number of lines below, which may be after the last one.
+    /// Returns the position `lines` lines below `at`, which may be after the last line.
     fn line_below(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = LinePosition {
             item: at.item,
@@ -373,7 +375,7 @@ impl ViewPages<'_> {
         at
     }
 
-    /// Returns the top line when the last line is at the bottom.
+    /// Returns the top line for which the last line is at the bottom of the view.
     fn last_top(&mut self, height: u16) -> LinePosition {
         let behind = LinePosition {
             item: self.end,
@@ -422,8 +424,8 @@ impl ViewPages<'_> {
         }
     }
 
-    /// Applies a scroll command; returns `false` if it must wait. The view cannot scroll up into an item whose end is
-    /// not laid out, nor from a line that is not.
+    /// Applies a scroll command. Returns `false` if it must wait, because the view cannot scroll from a line that is
+    /// not laid out, nor up into an item whose end is not laid out.
     fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {
@@ -515,10 +517,10 @@ impl ViewPages<'_> {
         } else {
             laid.mark(look)
         };
-        buf.set_stringn(area.x, y, mark, usize::from(MARGIN), style);
+        buf.set_stringn(area.x, y, mark, usize::from(MARGIN_WIDTH), style);
         if let Some(text) = laid.line(line) {
-            let x = area.x + MARGIN;
-            let width = area.width.saturating_sub(MARGIN);
+            let x = area.x + MARGIN_WIDTH;
+            let width = area.width.saturating_sub(MARGIN_WIDTH);
             buf.set_line(x, y, text, width);
             let row = Rect::new(x, y, width, 1);
             buf.set_style(row, laid.style(look));
@@ -527,7 +529,7 @@ impl ViewPages<'_> {
             self.view.images.push(ImageRow {
                 key: spot.key,
                 row: image_row,
-                position: Position::new(area.x + MARGIN + spot.indent, y),
+                position: Position::new(area.x + MARGIN_WIDTH + spot.indent, y),
                 item: number,
                 block: spot.block,
             });

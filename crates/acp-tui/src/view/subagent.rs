@@ -1,6 +1,6 @@
-//! Lays out subagents: a line with the task and its status, and below it what the subagent does.
+//! Lays out subagents: a line with the task and its status, followed by the subagent's work.
 //!
-//! If collapsed, only the last lines of that are shown.
+//! A collapsed subagent shows only its last lines.
 
 use std::collections::HashMap;
 
@@ -12,29 +12,30 @@ use ratatui::text::{Line, Span};
 
 use super::item::{ItemLayout, ItemRequest};
 use crate::draw_context::{DrawContext, SPINNER};
+use crate::text::columns::pluralize;
 use crate::text::wrap::wrap;
 
-/// What is before each line of a subagent except its first.
+/// The prefix of each line of a subagent except the first.
 const INDENT: &str = "│ ";
 
-/// The most lines of a collapsed subagent's work that are shown.
-const LINES: usize = 6;
+/// The maximum number of lines shown of a collapsed subagent's work.
+const MAX_COLLAPSED_LINES: usize = 6;
 
-/// The most items of an expanded subagent that are laid out: its last ones.
-const ITEMS: usize = 500;
+/// The maximum number of an expanded subagent's items that are laid out, counted from the end.
+const MAX_ITEMS: usize = 500;
 
-/// The layout of a subagent.
+/// The laid-out lines of a subagent.
 #[derive(Default)]
 pub(super) struct SubagentLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
-    /// The layouts of its items, by item number.
+    /// The layouts of the subagent's items, by item index.
     items: HashMap<usize, ItemLayout>,
     unfinished: bool,
 }
 
 impl SubagentLayout {
-    /// Updates the layout; returns whether the subagent is expanded.
+    /// Updates the layout and returns whether the subagent is expanded.
     pub(super) fn update(
         &mut self,
         subagent: &ThreadSubagent,
@@ -50,18 +51,18 @@ impl SubagentLayout {
         let left_out = if open {
             0
         } else {
-            body.len().saturating_sub(LINES)
+            body.len().saturating_sub(MAX_COLLAPSED_LINES)
         };
         self.body.clear();
         if left_out > 0 {
-            let more = format!("{INDENT}… {left_out} earlier lines");
+            let more = format!("{INDENT}… {}", pluralize(left_out, "earlier line"));
             self.body.push(Line::styled(more, look.theme.dim));
         }
         self.body.extend(body.into_iter().skip(left_out));
         open
     }
 
-    /// Lays out the first line: the task and the status, whose symbol is animated.
+    /// Updates the first line: the task and the status, whose symbol is animated.
     pub(super) fn update_head(
         &mut self,
         subagent: &ThreadSubagent,
@@ -82,7 +83,11 @@ impl SubagentLayout {
         let first = thread.truncation().items;
         let count = thread.items().len();
         // Each item takes at least one line, or is invisible.
-        let shown = if open { ITEMS } else { 2 * LINES };
+        let shown = if open {
+            MAX_ITEMS
+        } else {
+            2 * MAX_COLLAPSED_LINES
+        };
         let skipped = count.saturating_sub(shown);
         self.items.retain(|number, _| *number >= first + skipped);
         let mut body = Vec::new();
@@ -136,7 +141,7 @@ impl SubagentLayout {
     }
 }
 
-/// Builds the first line: the task, and what the subagent is doing.
+/// Builds the first line: the task, and the subagent's current activity.
 fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'static> {
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {
@@ -164,7 +169,7 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
     ])
 }
 
-/// Returns a number that changes whenever what a subagent shows does.
+/// Returns a number that changes whenever the subagent's visible content does.
 pub(super) fn revision(item: &Item) -> u64 {
     match &item.kind {
         ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),

@@ -14,7 +14,7 @@ fn says(thread: &mut Thread, text: &str) {
     thread.apply(&SessionUpdate::AgentMessageChunk(chunk).into());
 }
 
-/// Returns a thread of messages, with a thought after each, since adjacent messages would be joined.
+/// Creates a thread of messages. A thought follows each message, because adjacent messages would be joined.
 fn messages(count: usize) -> Thread {
     let mut thread = Thread::new();
     for n in 0..count {
@@ -25,7 +25,7 @@ fn messages(count: usize) -> Thread {
     thread
 }
 
-/// Draws the thread; returns the lines of the screen.
+/// Draws the thread and returns the lines of the screen.
 fn drawn(view: &mut ThreadView, thread: &Thread, width: u16, height: u16) -> Vec<String> {
     let theme = Theme::new(Background::Dark, Colors::None);
     let look = DrawContext {
@@ -172,7 +172,7 @@ fn every_size_can_be_drawn() {
     }
 }
 
-/// Returns paragraphs that all differ.
+/// Returns paragraphs that are all different.
 fn long(from: usize, count: usize) -> String {
     let paragraph = |n| format!("paragraph {n}: {}\n\n", "some words of it ".repeat(8));
     (from..from + count).map(paragraph).collect()

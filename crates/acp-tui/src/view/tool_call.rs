@@ -18,34 +18,35 @@ use super::image::{self, ImageSpot};
 use super::item::ItemRequest;
 use crate::draw_context::{DrawContext, SPINNER};
 use crate::text::ansi::TerminalText;
+use crate::text::columns::pluralize;
 use crate::text::diff::{DiffRequest, diff};
 use crate::text::highlight;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::{LineIndent, wrap, wrap_into};
 
-/// What is before each line of a card except its first.
+/// The prefix of each line of a card except the first.
 const INDENT: &str = "  ";
 
-/// The most lines of a change on a collapsed card.
-const CHANGE: usize = 14;
+/// The maximum number of lines shown of a change on a collapsed card.
+const MAX_DIFF_LINES: usize = 14;
 
-/// The most lines of a command's output on a collapsed card.
-const OUTPUT: usize = 6;
+/// The maximum number of lines shown of a command's output on a collapsed card.
+const MAX_OUTPUT_LINES: usize = 6;
 
-/// The most lines of a failed call's text on a collapsed card.
-const FAILED: usize = 6;
+/// The maximum number of lines shown of a failed call's text on a collapsed card.
+const MAX_FAILURE_LINES: usize = 6;
 
-/// The most lines of raw input or output on an expanded card.
-const RAW: usize = 200;
+/// The maximum number of lines shown of raw input or output on an expanded card.
+const MAX_RAW_LINES: usize = 200;
 
-/// How often a change is laid out again because of new highlighting. With more texts than the cache holds, some would
-/// be missing each time.
-const AGAIN: usize = 16;
+/// The maximum number of times a change is laid out again because of new highlighting. If a change has more texts than
+/// the cache holds, some are missing each time.
+const MAX_RELAYOUTS: usize = 16;
 
-/// The longest raw value that is shown with line breaks, in bytes of its text.
-const LONGEST_RAW: usize = 64 * 1024;
+/// The maximum length of a raw value that is pretty-printed, in bytes.
+const MAX_PRETTY_BYTES: usize = 64 * 1024;
 
-/// The layout of a tool call.
+/// The laid-out card of a tool call.
 #[derive(Default)]
 pub(super) struct ToolCallLayout {
     head: Vec<Line<'static>>,
@@ -54,15 +55,15 @@ pub(super) struct ToolCallLayout {
     terminals: HashMap<TerminalId, TerminalText>,
     /// The texts of an expanded card, by their index in the call's content.
     texts: HashMap<usize, MarkdownView>,
-    /// Whether a change has code whose highlighting is pending.
+    /// Whether a change contains code whose highlighting is pending.
     plain: bool,
-    /// How often it was laid out again for the highlighting of that code.
+    /// How many times the card was laid out again because of new highlighting.
     highlight_retries: usize,
-    /// Whether there is more of a command's output to read.
+    /// Whether more of a command's output must be processed.
     pub(super) unfinished: bool,
 }
 
-/// Returns how much the terminals of a call have printed, in bytes.
+/// Returns the number of bytes that the terminals of a call have printed.
 pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
     let terminals = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Terminal(id) => thread.terminal(id),
@@ -74,7 +75,7 @@ pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
 }
 
 impl ToolCallLayout {
-    /// Updates the layout; returns whether the call is expanded.
+    /// Updates the layout and returns whether the card is expanded.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -105,45 +106,7 @@ impl ToolCallLayout {
         if open {
             body.push_locations(call);
         }
-        for (place, content) in call.content.iter().enumerate() {
-            match content {
-                ThreadToolCallContent::Content(block) => {
-                    body.push_content(place, block, call, || self.texts.entry(place).or_default());
-                }
-                ThreadToolCallContent::Diff(change) => {
-                    let of = DiffRequest {
-                        diff: change,
-                        cwd: Some(look.cwd),
-                        shows_all: false,
-                    };
-                    let layout = wanted.detail.layout;
-                    let (lines, plain) =
-                        highlight::with_pending_flag(|| diff(of, layout, body.width, look.theme));
-                    self.plain |= plain;
-                    body.push_lines(lines, CHANGE);
-                }
-                ThreadToolCallContent::Terminal(id) => {
-                    let Some(terminal) = wanted.thread.terminal(id) else {
-                        continue;
-                    };
-                    let known = self.terminals.entry(id.clone());
-                    let text = known.or_insert_with(TerminalText::new);
-                    self.unfinished |= text.update(terminal, body.width);
-                    let lines = match open {
-                        true => text.lines(0..text.len(), look.theme),
-                        false => text.tail(OUTPUT, look.theme),
-                    };
-                    body.lines.extend(lines);
-                    if open {
-                        body.mark_shown(&terminal.output());
-                    }
-                    if open && let Some(exit) = &terminal.exit_status {
-                        body.push_note(&exit_text(exit));
-                    }
-                }
-                _ => {}
-            }
-        }
+        self.push_content(call, wanted, &mut body);
         if open {
             body.push_raw("input", call.raw_input.as_ref());
             let rest = call
@@ -164,7 +127,56 @@ impl ToolCallLayout {
         open
     }
 
-    /// Updates the first line, the only one that is animated.
+    /// Adds the call's content to its body.
+    fn push_content(
+        &mut self,
+        call: &ThreadToolCall,
+        wanted: &ItemRequest<'_>,
+        body: &mut ToolCallBody<'_>,
+    ) {
+        let (open, look) = (body.open, body.look);
+        for (place, content) in call.content.iter().enumerate() {
+            match content {
+                ThreadToolCallContent::Content(block) => {
+                    body.push_content(place, block, call, || self.texts.entry(place).or_default());
+                }
+                ThreadToolCallContent::Diff(change) => {
+                    let of = DiffRequest {
+                        diff: change,
+                        cwd: Some(look.cwd),
+                        shows_all: false,
+                    };
+                    let layout = wanted.detail.layout;
+                    let (lines, plain) =
+                        highlight::with_pending_flag(|| diff(of, layout, body.width, look.theme));
+                    self.plain |= plain;
+                    body.push_lines(lines, MAX_DIFF_LINES);
+                }
+                ThreadToolCallContent::Terminal(id) => {
+                    let Some(terminal) = wanted.thread.terminal(id) else {
+                        continue;
+                    };
+                    let known = self.terminals.entry(id.clone());
+                    let text = known.or_insert_with(TerminalText::new);
+                    self.unfinished |= text.update(terminal, body.width);
+                    let lines = match open {
+                        true => text.lines(0..text.len(), look.theme),
+                        false => text.tail(MAX_OUTPUT_LINES, look.theme),
+                    };
+                    body.lines.extend(lines);
+                    if open {
+                        body.mark_shown(&terminal.output());
+                    }
+                    if open && let Some(exit) = &terminal.exit_status {
+                        body.push_note(&exit_text(exit));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Updates the first line, which is the only animated one.
     pub(super) fn update_head(
         &mut self,
         call: &ThreadToolCall,
@@ -183,9 +195,9 @@ impl ToolCallLayout {
         wrap_into(&render_title(call, look), width, &indent, &mut self.head);
     }
 
-    /// Whether the call has code whose highlighting is pending.
+    /// Returns whether the call contains code whose highlighting is pending.
     pub(super) fn is_waiting(&self) -> bool {
-        self.plain && self.highlight_retries < AGAIN
+        self.plain && self.highlight_retries < MAX_RELAYOUTS
             || self.texts.values().any(MarkdownView::is_waiting)
     }
 
@@ -200,7 +212,7 @@ impl ToolCallLayout {
         }
     }
 
-    /// Returns the image that has a row on this line, and which row that is.
+    /// Returns the image that extends to line `n`, and which of its rows that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         let n = n.checked_sub(self.head.len())?;
         let mut images = self.images.iter();
@@ -208,7 +220,7 @@ impl ToolCallLayout {
     }
 }
 
-/// The lines below the first.
+/// The body of a card: all lines below the first.
 struct ToolCallBody<'a> {
     lines: Vec<Line<'static>>,
     images: Vec<ImageSpot>,
@@ -216,7 +228,7 @@ struct ToolCallBody<'a> {
     open: bool,
     look: &'a DrawContext<'a>,
     deadline: Instant,
-    /// The texts that an expanded card shows already.
+    /// The texts that the card already shows.
     shown_texts: Vec<String>,
 }
 
@@ -226,13 +238,13 @@ impl ToolCallBody<'_> {
         self.lines.extend(wrap(&line, self.width));
     }
 
-    /// Adds all lines if the card is expanded, else the first ones, and how many more there are.
+    /// Adds all lines if the card is expanded. Otherwise adds the first `most` lines and a note about the rest.
     fn push_lines(&mut self, lines: Vec<Line<'static>>, most: usize) {
         let more = match self.open {
             true => 0,
             false => lines.len().saturating_sub(most),
         };
-        // A line that says that one is missing could as well be that one.
+        // A note about one hidden line would take as much space as the line.
         let shown = if more > 1 { most } else { lines.len() };
         self.lines.extend(lines.into_iter().take(shown));
         if more > 1 {
@@ -286,9 +298,9 @@ impl ToolCallBody<'_> {
             // Agents put output inside fences, which mean nothing here.
             let lines = text.trim_end().lines();
             let all: Vec<&str> = lines.filter(|line| !line.starts_with("```")).collect();
-            let from = all.len().saturating_sub(FAILED);
+            let from = all.len().saturating_sub(MAX_FAILURE_LINES);
             if from > 0 {
-                self.push_note(&format!("⋯ {from} earlier lines"));
+                self.push_note(&format!("⋯ {}", pluralize(from, "earlier line")));
             }
             for line in all.get(from..).unwrap_or_default() {
                 let line = Line::styled((*line).to_owned(), style);
@@ -297,7 +309,7 @@ impl ToolCallBody<'_> {
         }
     }
 
-    /// Records a text that is shown, so that it is not shown again.
+    /// Records that a text is shown, so that it is not shown twice.
     fn mark_shown(&mut self, text: &str) {
         let text = normalize_text(text);
         if !text.is_empty() {
@@ -309,7 +321,7 @@ impl ToolCallBody<'_> {
         !self.shown_texts.is_empty() && self.shown_texts.contains(&normalize_text(text))
     }
 
-    /// Returns the raw output without what is shown already: most calls repeat their command's output there.
+    /// Returns the raw output without the parts that are already shown. Most calls repeat their command's output there.
     fn without_shown(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
@@ -349,23 +361,28 @@ impl ToolCallBody<'_> {
         let text = value.to_string();
         let text = match value {
             Value::String(text) => text.clone(),
-            _ if text.len() <= LONGEST_RAW => serde_json::to_string_pretty(value).unwrap_or(text),
-            _ => text.chars().take(LONGEST_RAW).collect(),
+            _ if text.len() <= MAX_PRETTY_BYTES => {
+                serde_json::to_string_pretty(value).unwrap_or(text)
+            }
+            _ => text.chars().take(MAX_PRETTY_BYTES).collect(),
         };
         self.push_note(&format!("{what}:"));
         let text = terminal_text::clean_text(&text);
         let lines: Vec<&str> = text.lines().collect();
-        for line in lines.iter().take(RAW) {
+        for line in lines.iter().take(MAX_RAW_LINES) {
             let line = Line::styled(format!("  {line}"), self.look.theme.dim);
             self.lines.extend(wrap(&line, self.width));
         }
-        if lines.len() > RAW {
-            self.push_note(&format!("⋯ {} more lines", lines.len() - RAW));
+        if lines.len() > MAX_RAW_LINES {
+            self.push_note(&format!(
+                "⋯ {}",
+                pluralize(lines.len() - MAX_RAW_LINES, "more line")
+            ));
         }
     }
 }
 
-/// Returns the text between fences, if there is nothing else.
+/// Returns the text inside a code fence, if there is nothing outside it.
 fn strip_fence(text: &str) -> Option<&str> {
     let text = text.trim();
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
@@ -376,7 +393,7 @@ fn strip_fence(text: &str) -> Option<&str> {
     (!inner.contains(fence)).then_some(inner)
 }
 
-/// Removes what may differ between two texts that look alike: fences, colors, line endings.
+/// Removes differences that users do not see: fences, colors, line endings.
 fn normalize_text(text: &str) -> String {
     let text = terminal_text::clean_text(strip_fence(text).unwrap_or(text));
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -435,7 +452,7 @@ fn status_icon(call: &ThreadToolCall, look: &DrawContext<'_>) -> (&'static str, 
     }
 }
 
-/// Returns a symbol for the kind of the call, one column wide on every terminal.
+/// Returns the symbol for a kind of tool call, which is one column wide on every terminal.
 fn kind_icon(kind: &ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "▤",

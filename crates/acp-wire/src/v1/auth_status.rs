@@ -1,4 +1,4 @@
-//! Whether the client must authenticate. Unstable; the agent must support `auth.status`.
+//! Whether the client must authenticate. Unstable: requires the agent's capability `auth.status`.
 
 record! {
     /// The `auth/status` request. It changes nothing, and agents respond to it even before authentication.
@@ -45,13 +45,13 @@ open_enum! {
         Unauthenticated = "unauthenticated",
         /// Authentication is not required.
         NotRequired = "not_required",
-        /// The agent does not know at the moment.
+        /// The agent cannot tell at the moment.
         Undetermined = "unknown",
     }
 }
 
 record! {
-    /// An account or a key of an agent. It may be shown to the user, but must not be logged or sent elsewhere.
+    /// An account or a key that the agent has. It may be shown to the user, but must not be logged or sent elsewhere.
     pub secret AuthAccount {
         /// The name of the account, such as `OpenAI API key`.
         required label: String,

@@ -10,7 +10,7 @@ string_id! {
 }
 
 tagged! {
-    /// An auth method.
+    /// A way to log in that an agent offers.
     pub enum AuthMethod by "type" {
         /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
@@ -21,13 +21,13 @@ tagged! {
     fallback = agent_with_type;
 }
 
-/// Reads the type `agent`, which version 2 writes.
+/// Reads an auth method of type `agent`, as version 2 writes it.
 fn agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
     (tag == "agent").then(|| object.read().ok().map(AuthMethod::Agent))?
 }
 
 impl AuthMethod {
-    /// Returns the id and the name to show to the user. Returns `None` for an unknown type without them.
+    /// Returns the id and the name to show to the user, or `None` for an unknown type without them.
     #[must_use]
     pub fn id_and_name(&self) -> Option<(AuthMethodId, String)> {
         match self {
@@ -46,17 +46,17 @@ record! {
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The arguments to add to the agent's own.
+        /// The arguments to pass, in addition to the agent's own.
         list args: String,
-        /// The environment variables to add to the agent's own.
+        /// The environment variables to set, in addition to the agent's own.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         defaulted env: BTreeMap<String, String>,
     }
 }
 
-/// Omits the values of variables, which may be secret.
+/// Leaves out the values of variables, which may be secret.
 impl std::fmt::Debug for AuthMethodTerminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthMethodTerminal")
@@ -76,13 +76,13 @@ record! {
         required id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
 
 record! {
-    /// The `authenticate` request.
+    /// The `authenticate` request: logs in with an auth method.
     pub struct AuthenticateRequest {
         /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
@@ -95,7 +95,7 @@ record! {
 }
 
 record! {
-    /// The `logout` request.
+    /// The `logout` request: logs out.
     pub struct LogoutRequest {}
 }
 
@@ -107,7 +107,7 @@ record! {
 record! {
     /// An agent's capabilities for authentication.
     pub struct AgentAuthCapabilities {
-        /// The `logout` request.
+        /// Support for `logout`.
         optional logout: LogoutCapabilities,
         /// Support for `auth/status`. Unstable.
         optional status: AuthStatusCapabilities,

@@ -1,9 +1,9 @@
-//! Slash commands: the specification's page "Slash Commands".
+//! Slash commands, which the user can enter in a prompt. See the specification's page "Slash Commands".
 
 record! {
     /// All commands of a session.
     pub struct AvailableCommandsUpdate {
-        /// The commands.
+        /// All commands, which replace the previous ones.
         required_list available_commands: AvailableCommand,
     }
 }
@@ -13,7 +13,7 @@ record! {
     pub struct AvailableCommand {
         /// The name, without the slash.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         tolerant description: String,
         /// The input that may follow the name.
         optional input: UnstructuredCommandInput,
@@ -21,7 +21,7 @@ record! {
 }
 
 record! {
-    /// Any text after a command's name.
+    /// Input of any form after a command's name.
     pub struct UnstructuredCommandInput {
         /// The hint to show while there is no input.
         required hint: String,

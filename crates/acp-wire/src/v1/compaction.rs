@@ -1,5 +1,5 @@
-//! Compaction: the agent replaces older parts of the conversation with a summary. Unstable; the client must support
-//! `session.compaction`.
+//! Compaction: the agent replaces older parts of the conversation with a summary. Unstable: requires the client's
+//! capability `session.compaction`.
 
 use super::ContentBlock;
 
@@ -9,15 +9,15 @@ string_id! {
 }
 
 record! {
-    /// A change of a compaction. Absent fields are unchanged.
+    /// A change to a compaction. Absent fields are unchanged.
     pub patch CompactionUpdate {
         /// The id of the compaction.
         required compaction_id: CompactionId,
-        /// The status.
+        /// The status of the compaction.
         required status: CompactionStatus,
-        /// The whole summary.
+        /// The whole summary, which replaces the previous one.
         clearable_list summary: ContentBlock,
-        /// The reason if the compaction failed.
+        /// Why the compaction failed.
         clearable error: String,
     }
 }
@@ -35,18 +35,18 @@ record! {
 open_enum! {
     /// The status of a compaction.
     pub enum CompactionStatus {
-        /// In progress.
+        /// The agent is working on the summary.
         InProgress = "in_progress",
-        /// Completed.
+        /// The summary is complete.
         Completed = "completed",
-        /// Failed.
+        /// The compaction failed.
         Failed = "failed",
-        /// Cancelled before it finished.
+        /// The compaction was cancelled.
         Cancelled = "cancelled",
     }
 }
 
 record! {
-    /// An empty object that marks a client that shows compactions.
+    /// An empty object that marks support for compactions.
     pub struct CompactionCapabilities {}
 }

@@ -1,4 +1,4 @@
-//! Session config options: the specification's page "Session Config Options".
+//! Session config options. See the specification's page "Session Config Options".
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -25,11 +25,11 @@ pub struct SessionConfigOption {
     pub id: SessionConfigId,
     /// The name to show to the user.
     pub name: String,
-    /// A description.
+    /// A description to show to the user.
     pub description: Option<String>,
-    /// The category: a hint about where to show the option.
+    /// The category, a hint about where to show the option.
     pub category: Option<SessionConfigOptionCategory>,
-    /// The possible values and the current one: `type`, and the fields for that type.
+    /// The type of the option (`type`), with the possible values and the current one.
     pub kind: SessionConfigKind,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -37,7 +37,7 @@ pub struct SessionConfigOption {
 }
 
 impl SessionConfigOption {
-    /// Creates a config option.
+    /// Creates a config option without a description and a category.
     pub fn new(
         id: impl Into<SessionConfigId>,
         name: impl Into<String>,
@@ -80,9 +80,9 @@ impl SessionConfigOption {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigKind {
-    /// A choice between values (`select`).
+    /// One of several values (`select`).
     Select(SessionConfigSelect),
-    /// A boolean (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
+    /// A switch (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
     Boolean {
         /// The current value.
         current_value: bool,
@@ -98,20 +98,20 @@ impl From<SessionConfigSelect> for SessionConfigKind {
     }
 }
 
-/// A choice between values.
+/// A config option with several possible values, of which one is selected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionConfigSelect {
-    /// The current value.
+    /// The id of the selected value.
     pub current_value: SessionConfigValueId,
     /// The possible values.
     pub options: SessionConfigSelectOptions,
 }
 
 impl SessionConfigSelect {
-    /// Creates a choice.
+    /// Creates a select option.
     pub fn new(
         current_value: impl Into<SessionConfigValueId>,
         options: Vec<SessionConfigSelectOption>,
@@ -123,13 +123,14 @@ impl SessionConfigSelect {
     }
 }
 
-/// The values of a choice, at least one. An empty list of groups cannot be distinguished from an empty list of values.
+/// The possible values of a select option, at least one. An empty list of groups cannot be told from an empty list of
+/// values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum SessionConfigSelectOptions {
-    /// A list of values.
+    /// Values without groups.
     Ungrouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectOption>,
@@ -183,13 +184,13 @@ impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
 }
 
 record! {
-    /// A value of a choice.
+    /// A possible value of a select option.
     pub struct SessionConfigSelectOption {
         /// The id of the value.
         required value: SessionConfigValueId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
@@ -208,25 +209,25 @@ record! {
 }
 
 open_enum! {
-    /// The category of a config option. Names that start with `_` are free for any use.
+    /// The category of a config option. Any category that starts with `_` may be used freely.
     pub enum SessionConfigOptionCategory {
         /// The session's mode.
         Mode = "mode",
-        /// The model.
+        /// The session's model.
         Model = "model",
         /// A setting of the model.
         ModelConfig = "model_config",
-        /// The amount of thinking.
+        /// How much the model thinks.
         ThoughtLevel = "thought_level",
     }
 }
 
-/// The names of two fields that differ between the versions.
+/// The names of the two fields that the versions name differently.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
-    /// The name of the field for an option's id.
+    /// The name of the field that has an option's id.
     pub(crate) option: &'static str,
-    /// The name of the field for a group's id.
+    /// The name of the field that has a group's id.
     pub(crate) group: &'static str,
 }
 
@@ -316,7 +317,7 @@ impl SessionConfigOption {
     }
 }
 
-/// A group that is written with these field names.
+/// A group, with the field names to write it with.
 struct NamedGroup<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
 impl Serialize for NamedGroup<'_> {
@@ -355,7 +356,7 @@ impl Lenient for SessionConfigOption {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum SessionConfigOptionValue {
-    /// A value of a choice.
+    /// The id of one of a select option's values.
     Id(SessionConfigValueId),
     /// A boolean (`type: "boolean"`).
     Boolean(bool),
@@ -388,7 +389,7 @@ impl std::fmt::Display for SessionConfigOptionValue {
     }
 }
 
-/// The `session/set_config_option` request.
+/// The `session/set_config_option` request: sets a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -440,7 +441,7 @@ impl Serialize for SetSessionConfigOptionRequest {
 }
 
 impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
-    /// The type of the value decides; `type` is ignored.
+    /// Tells the variants apart by the JSON type of `value`, and ignores `type`.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -477,7 +478,7 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The response to `session/set_config_option`: all options, because one may change others.
+    /// The response to `session/set_config_option`. It has all options, because setting one may change others.
     pub struct SetSessionConfigOptionResponse {
         /// All config options.
         required_list config_options: SessionConfigOption,
@@ -485,7 +486,7 @@ record! {
 }
 
 record! {
-    /// An update of the config options.
+    /// An update with all config options, which replace the previous ones.
     pub struct ConfigOptionUpdate {
         /// All config options.
         required_list config_options: SessionConfigOption,

@@ -1,4 +1,4 @@
-//! Content blocks: the specification's page "Content". They are the same as in MCP.
+//! Content blocks, which are the same as in MCP. See the specification's page "Content".
 
 use crate::RawObject;
 use crate::lenient::Lenient;
@@ -8,11 +8,11 @@ tagged! {
     ///
     /// Nearly all blocks are text. The larger, rare variants are boxed to keep the type small.
     pub enum ContentBlock by "type" {
-        /// Text, by default Markdown. Every agent accepts it.
+        /// Text, usually Markdown. Every agent accepts it.
         Text(TextContent) = "text",
         /// An image. In prompts, it requires the prompt capability `image`.
         Image(Box<ImageContent>) = "image",
-        /// Audio. In prompts, it requires the prompt capability `audio`.
+        /// Audio data. In prompts, it requires the prompt capability `audio`.
         Audio(Box<AudioContent>) = "audio",
         /// A link to a resource that the agent can fetch. Every agent accepts it.
         ResourceLink(Box<ResourceLink>) = "resource_link",
@@ -52,7 +52,7 @@ impl From<String> for ContentBlock {
 record! {
     /// Hints about how to use or show content.
     pub struct Annotations {
-        /// The intended audience.
+        /// Who the content is meant for.
         optional_list audience: Role,
         /// The time of the last change (ISO 8601).
         optional last_modified: String,
@@ -65,7 +65,7 @@ record! {
 open_enum! {
     /// The sender or recipient of a message.
     pub enum Role {
-        /// The model.
+        /// The assistant, that is, the model.
         Assistant = "assistant",
         /// The user.
         User = "user",
@@ -73,9 +73,9 @@ open_enum! {
 }
 
 record! {
-    /// Text content.
+    /// Text in a prompt, a message or a tool call.
     pub struct TextContent {
-        /// The text.
+        /// The text itself.
         required text: String,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -83,13 +83,13 @@ record! {
 }
 
 record! {
-    /// An image.
+    /// An image with its data.
     pub struct ImageContent {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required data: String,
         /// The media type, such as `image/png`.
         required mime_type: String,
-        /// The URI of the image's source.
+        /// The URI that the image comes from.
         optional uri: String,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -97,9 +97,9 @@ record! {
 }
 
 record! {
-    /// Audio.
+    /// Audio with its data.
     pub struct AudioContent {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required data: String,
         /// The media type, such as `audio/wav`.
         required mime_type: String,
@@ -113,18 +113,18 @@ record! {
     pub struct ResourceLink {
         /// The name to show to the user.
         required name: String,
-        /// The URI.
+        /// The URI of the resource.
         required uri: String,
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
         /// The size in bytes, at least 0.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_not_negative))]
         optional size: i64,
-        /// Icons to show. Only in version 2; clients of version 1 ignore them.
+        /// Icons to show for the resource. Only in version 2; clients of version 1 ignore them.
         optional_list icons: Icon,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -136,21 +136,21 @@ record! {
     pub struct Icon {
         /// The URI of the image.
         required src: String,
-        /// The media type, if the source does not give it.
+        /// The media type, if the server that the image comes from does not state it.
         optional mime_type: String,
-        /// The sizes for which it is suitable, such as `48x48`, or `any`.
+        /// The sizes that the icon is meant for, such as `48x48`, or `any`.
         optional_list sizes: String,
-        /// The theme for which it is drawn.
+        /// The theme that the icon is designed for.
         optional theme: IconTheme,
     }
 }
 
 open_enum! {
-    /// The theme for which an icon is drawn.
+    /// The theme that an icon is designed for.
     pub enum IconTheme {
-        /// Light backgrounds.
+        /// A light theme.
         Light = "light",
-        /// Dark backgrounds.
+        /// A dark theme.
         Dark = "dark",
     }
 }
@@ -158,22 +158,22 @@ open_enum! {
 record! {
     /// A resource with its contents.
     pub struct EmbeddedResource {
-        /// The contents.
+        /// The contents of the resource.
         required resource: EmbeddedResourceResource,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
-/// The contents of a resource, which have either `text` or `blob`.
+/// The contents of a resource: an object with either `text` or `blob`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum EmbeddedResourceResource {
-    /// Text.
+    /// The resource is text.
     Text(TextResourceContents),
-    /// Binary data.
+    /// The resource is binary.
     Blob(BlobResourceContents),
 }
 
@@ -198,11 +198,11 @@ impl Lenient for EmbeddedResourceResource {
 record! {
     /// The contents of a text resource.
     pub struct TextResourceContents {
-        /// The text.
+        /// The text itself.
         required text: String,
         /// The URI, such as `file:///home/me/main.rs`.
         required uri: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }
@@ -210,11 +210,11 @@ record! {
 record! {
     /// The contents of a binary resource.
     pub struct BlobResourceContents {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required blob: String,
-        /// The URI.
+        /// The URI of the resource.
         required uri: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }

@@ -28,25 +28,25 @@ record! {
 }
 
 record! {
-    /// An empty object that marks a client that can show forms.
+    /// An empty object that marks support for forms.
     pub struct ElicitationFormCapabilities {}
 }
 
 record! {
-    /// An empty object that marks a client that can show web pages.
+    /// An empty object that marks support for web pages.
     pub struct ElicitationUrlCapabilities {}
 }
 
-/// The `elicitation/create` request.
+/// The `elicitation/create` request: asks the user for input.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationRequest {
     /// The message to show to the user.
     pub message: String,
-    /// The mode: `mode`, and the fields for that mode.
+    /// The mode (`mode`), with its fields.
     pub mode: ElicitationMode,
-    /// What the elicitation belongs to.
+    /// The session or the request that the elicitation belongs to.
     pub scope: ElicitationScope,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -65,17 +65,17 @@ impl CreateElicitationRequest {
     }
 }
 
-/// The mode of an elicitation.
+/// How an elicitation asks for input.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum ElicitationMode {
-    /// A form (`form`).
+    /// With a form (`form`).
     Form {
         /// The form's fields.
         requested_schema: ElicitationSchema,
     },
-    /// A web page (`url`). The user must see the whole URL before it is opened.
+    /// On a web page (`url`). The user must see the whole URL before it is opened.
     Url {
         /// The id of the elicitation, for `elicitation/complete`.
         elicitation_id: ElicitationId,
@@ -87,7 +87,7 @@ pub enum ElicitationMode {
     Unknown(RawObject),
 }
 
-/// What an elicitation belongs to.
+/// The session or the request that an elicitation belongs to.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum ElicitationScope {
@@ -206,14 +206,14 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
 record! {
     /// The fields of a form: a JSON Schema with scalar properties only.
     pub struct ElicitationSchema {
-        /// Always `object`.
+        /// The type of the schema, which is always `object`.
         #[serde(rename = "type")]
         defaulted schema_type: ElicitationSchemaType,
         /// The form's title.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The fields by name, in the order to ask for them.
+        /// The fields by name, in the order to show them.
         defaulted properties: IndexMap<String, ElicitationPropertySchema>,
         /// The names of the required fields.
         optional_list required: String,
@@ -224,7 +224,7 @@ open_enum! {
     /// The type of a form's schema.
     #[derive(Default)]
     pub enum ElicitationSchemaType {
-        /// An object, the only type.
+        /// An object. There is no other type.
         #[default]
         Object = "object",
     }
@@ -233,13 +233,13 @@ open_enum! {
 tagged! {
     /// A field of a form.
     pub enum ElicitationPropertySchema by "type" {
-        /// Text, or a choice of one string.
+        /// A text field, or a choice of one string.
         String(StringPropertySchema) = "string",
-        /// A number.
+        /// A field for a number.
         Number(NumberPropertySchema) = "number",
-        /// A whole number.
+        /// A field for a whole number.
         Integer(IntegerPropertySchema) = "integer",
-        /// A boolean.
+        /// A yes-or-no field.
         Boolean(BooleanPropertySchema) = "boolean",
         /// A choice of several strings.
         Array(MultiSelectPropertySchema) = "array",
@@ -247,11 +247,11 @@ tagged! {
 }
 
 record! {
-    /// Text, or a choice of one string.
+    /// The schema of a text field, or of a choice of one string.
     pub struct StringPropertySchema {
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
         /// The minimum number of characters.
         optional min_length: u32,
@@ -274,7 +274,7 @@ record! {
 }
 
 open_enum! {
-    /// The format of a text.
+    /// The format of a text field.
     pub enum StringFormat {
         /// An email address.
         Email = "email",
@@ -282,35 +282,35 @@ open_enum! {
         Uri = "uri",
         /// A date.
         Date = "date",
-        /// A date and a time.
+        /// A date with a time.
         DateTime = "date-time",
     }
 }
 
 record! {
-    /// A string to choose, with its title.
+    /// A string to choose, with a title.
     pub struct EnumOption {
-        /// The string.
+        /// The string to return if this option is chosen.
         #[serde(rename = "const")]
         required value: String,
         /// The title to show to the user.
         required title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
 
 record! {
-    /// A number.
+    /// The schema of a field for a number.
     pub struct NumberPropertySchema {
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The minimum.
+        /// The smallest valid number.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional minimum: f64,
-        /// The maximum.
+        /// The largest valid number.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional maximum: f64,
         /// The default value.
@@ -320,15 +320,15 @@ record! {
 }
 
 record! {
-    /// A whole number.
+    /// The schema of a field for a whole number.
     pub struct IntegerPropertySchema {
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The minimum.
+        /// The smallest valid number.
         optional minimum: i64,
-        /// The maximum.
+        /// The largest valid number.
         optional maximum: i64,
         /// The default value.
         optional default: i64,
@@ -336,11 +336,11 @@ record! {
 }
 
 record! {
-    /// A boolean.
+    /// The schema of a yes-or-no field.
     pub struct BooleanPropertySchema {
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
         /// The default value.
         optional default: bool,
@@ -348,31 +348,31 @@ record! {
 }
 
 record! {
-    /// A choice of several strings.
+    /// The schema of a choice of several strings.
     pub struct MultiSelectPropertySchema {
-        /// The strings.
+        /// The strings to choose from.
         required items: MultiSelectItems,
         /// The title to show to the user.
         optional title: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
         /// The minimum number of strings to choose.
         optional min_items: u64,
         /// The maximum number of strings to choose.
         optional max_items: u64,
-        /// The default value.
+        /// The strings that are chosen by default.
         optional_list default: String,
     }
 }
 
-/// The strings to choose from.
+/// The strings to choose from, with or without titles.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum MultiSelectItems {
-    /// Without titles (`type: "string"`).
+    /// Strings without titles (`type: "string"`).
     Strings(StringMultiSelectItems),
-    /// With titles.
+    /// Strings with titles.
     Titled(TitledMultiSelectItems),
     /// An unknown type, with its fields as received.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
@@ -380,7 +380,7 @@ pub enum MultiSelectItems {
 }
 
 record! {
-    /// Strings without titles.
+    /// Strings to choose from, without titles.
     pub struct StringMultiSelectItems {
         /// The strings, at least one.
         #[serde(rename = "enum")]
@@ -390,7 +390,7 @@ record! {
 }
 
 record! {
-    /// Strings with titles.
+    /// Strings to choose from, with titles.
     pub struct TitledMultiSelectItems {
         /// The strings, at least one.
         #[serde(rename = "anyOf")]
@@ -433,7 +433,7 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationResponse {
-    /// The user's action: `action`, and the fields for that action.
+    /// The user's action (`action`), with its fields.
     #[serde(flatten)]
     pub action: ElicitationAction,
     /// Custom data (`_meta`).
@@ -443,7 +443,7 @@ pub struct CreateElicitationResponse {
 }
 
 impl CreateElicitationResponse {
-    /// The user's action.
+    /// Creates a response with the user's action.
     #[must_use]
     pub fn new(action: ElicitationAction) -> Self {
         Self { action, meta: None }
@@ -464,24 +464,24 @@ impl<'de> Deserialize<'de> for CreateElicitationResponse {
 }
 
 tagged! {
-    /// The user's action.
+    /// The action that the user took.
     pub enum ElicitationAction by "action" {
-        /// The user accepted, and filled in the form.
+        /// The user submitted the form, or agreed to open the web page.
         Accept(ElicitationAcceptAction) = "accept",
-        /// The user declined.
+        /// The user declined explicitly.
         Decline(ElicitationNoContent) = "decline",
-        /// The user gave no answer.
+        /// The user dismissed the question without an answer.
         Cancel(ElicitationNoContent) = "cancel",
     }
 }
 
-/// The empty content of an action.
+/// The content of an action that has none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct ElicitationNoContent {}
 
-/// The values that the user entered.
+/// The content of [`ElicitationAction::Accept`]: the values that the user entered.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -505,7 +505,7 @@ impl ElicitationAcceptAction {
     }
 }
 
-/// Omits the values, which may be secret.
+/// Leaves out the values, which may be secret.
 impl std::fmt::Debug for ElicitationAcceptAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let fields = self.content.as_ref().map(|content| content.keys());
@@ -522,22 +522,22 @@ impl std::fmt::Debug for ElicitationAcceptAction {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ElicitationContentValue {
-    /// Text.
+    /// The value of a text field.
     String(String),
-    /// A whole number.
+    /// The value of a field for whole numbers.
     Integer(i64),
-    /// A number.
+    /// The value of a field for numbers.
     Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
-    /// A boolean.
+    /// The value of a yes-or-no field.
     Boolean(bool),
-    /// A list of strings.
+    /// The strings that the user has chosen.
     StringArray(Vec<String>),
-    /// Any other value except `null`, for a field of an unknown type.
+    /// Any other value except `null`, from a field of an unknown type.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Other(serde_json::Value),
 }
 
-/// Shows only the type, because the value may be secret.
+/// Writes only the type, because the value may be secret.
 impl std::fmt::Debug for ElicitationContentValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

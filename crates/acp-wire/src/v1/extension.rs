@@ -1,20 +1,20 @@
-//! Extension methods: the specification's page "Extensibility", "Extension Methods".
+//! Methods of extensions. See the specification's page "Extensibility", "Extension Methods".
 
 use serde_json::value::RawValue;
 
-/// A message with an extension method, whose name starts with `_`.
+/// A request or notification of an extension, whose method starts with `_`.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(transparent)]
 pub struct Extension {
-    /// The name, including the underscore.
+    /// The name of the method, including the underscore.
     #[serde(skip)]
     pub method: String,
-    /// The `params` as JSON text.
+    /// The parameters as JSON text.
     pub params: Option<Box<RawValue>>,
 }
 
 impl Extension {
-    /// Creates a message with this method.
+    /// Creates a message from its method and parameters.
     #[must_use]
     pub fn new(method: &str, params: Option<&RawValue>) -> Self {
         Self {

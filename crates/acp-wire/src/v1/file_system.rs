@@ -1,13 +1,14 @@
-//! File system: the specification's page "File System".
+//! Reading and writing text files. See the specification's page "File System".
 
 use super::SessionId;
+use crate::TextResponse;
 
 record! {
     /// The `fs/read_text_file` request. The client must support `fs.readTextFile`.
     pub struct ReadTextFileRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// The file, as an absolute path.
+        /// The absolute path of the file.
         required path: String,
         /// The first line to read, counting from 1.
         optional line: u32,
@@ -19,8 +20,16 @@ record! {
 record! {
     /// The response to `fs/read_text_file`.
     pub struct ReadTextFileResponse {
-        /// The text.
+        /// The text that was read.
         required content: String,
+    }
+}
+
+impl TextResponse for ReadTextFileResponse {
+    const TEXT_FIELD: &'static str = "content";
+
+    fn text_mut(&mut self) -> &mut String {
+        &mut self.content
     }
 }
 
@@ -29,9 +38,9 @@ record! {
     pub struct WriteTextFileRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// The file, as an absolute path. It is created if it does not exist.
+        /// The absolute path of the file, which is created if it does not exist.
         required path: String,
-        /// The entire new text.
+        /// The text that replaces the file's contents.
         required content: String,
     }
 }

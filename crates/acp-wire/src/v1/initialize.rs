@@ -1,4 +1,4 @@
-//! Initialization: the specification's page "Initialization".
+//! Initialization, which opens a connection. See the specification's page "Initialization".
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,7 +17,7 @@ use crate::lenient::Lenient;
 pub struct ProtocolVersion(pub u16);
 
 impl ProtocolVersion {
-    /// Version 1.
+    /// Version 1, which is stable.
     pub const V1: Self = Self(1);
     /// Version 2, which is a draft.
     pub const V2: Self = Self(2);
@@ -30,7 +30,7 @@ impl std::fmt::Display for ProtocolVersion {
 }
 
 impl<'de> Deserialize<'de> for ProtocolVersion {
-    /// Reads anything that is not a version number as version 0, which nobody supports. Before version 1, this field
+    /// Reads anything that is not a version number as version 0, which no peer supports. Before version 1, this field
     /// was a date.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self(u16::lenient(d)?.unwrap_or(0)))
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for ProtocolVersion {
 }
 
 record! {
-    /// The `initialize` request: the client's part of the negotiation.
+    /// The `initialize` request, in which a client states the latest version and the capabilities that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
@@ -50,9 +50,9 @@ record! {
 }
 
 record! {
-    /// The response to `initialize`: the agent's part of the negotiation.
+    /// The response to `initialize`, in which an agent chooses the version and states its capabilities.
     pub struct InitializeResponse {
-        /// The version of this connection from now on.
+        /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
         /// The agent's capabilities.
         defaulted agent_capabilities: AgentCapabilities,
@@ -66,9 +66,9 @@ record! {
 record! {
     /// The name and version of a program.
     pub struct Implementation {
-        /// The name, for programs.
+        /// The name of the program, for other programs.
         required name: String,
-        /// The version.
+        /// The version of the program.
         tolerant version: String,
         /// The name to show to the user.
         optional title: String,
@@ -76,7 +76,7 @@ record! {
 }
 
 impl Default for Implementation {
-    /// Returns an empty name and version, for a program that does not give them.
+    /// Returns an empty name and version, for programs that do not give theirs.
     fn default() -> Self {
         Self::new("", "")
     }
@@ -144,10 +144,10 @@ record! {
         defaulted load_session: bool,
         /// The content that the agent accepts in prompts, besides text and resource links.
         defaulted prompt_capabilities: PromptCapabilities,
-        /// The transports to MCP servers that the agent supports, besides stdio. Also read from `mcp`, the name on one
-        /// page of the specification.
+        /// The MCP transports that the agent supports, besides stdio. Also read from `mcp`, as one page of the
+        /// specification calls this field.
         defaulted mcp_capabilities: McpCapabilities,
-        /// Support for further `session/*` methods.
+        /// The optional `session/*` methods and parameters that the agent supports.
         defaulted session_capabilities: SessionCapabilities,
         /// Capabilities for authentication.
         defaulted auth: AgentAuthCapabilities,
@@ -156,8 +156,8 @@ record! {
     }
 }
 
-/// The fields as read. A serde alias would reject capabilities with both names, which an agent may send to be
-/// compatible with every client.
+/// The fields as they are read. With a serde alias, capabilities that have both names would be rejected, and an agent
+/// may send both to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadAgentCapabilities {
@@ -206,11 +206,11 @@ record! {
 }
 
 record! {
-    /// The transports to MCP servers that an agent supports, besides stdio.
+    /// The MCP transports that an agent supports, besides stdio.
     pub struct McpCapabilities {
         /// Whether streamable HTTP is supported.
         defaulted http: bool,
-        /// Whether SSE is supported, which MCP has deprecated.
+        /// Whether SSE is supported. MCP has deprecated it.
         defaulted sse: bool,
     }
 }

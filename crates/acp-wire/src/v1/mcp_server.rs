@@ -1,22 +1,22 @@
-//! MCP servers that an agent is to connect to: the specification's page "Session Setup", "MCP Servers".
+//! MCP servers for the agent to connect to. See the specification's page "Session Setup", "MCP Servers".
 
 use super::EnvVariable;
 
 tagged! {
-    /// An MCP server.
+    /// An MCP server, by its transport.
     pub enum McpServer by "type" {
-        /// A server over streamable HTTP. The agent must support `mcpCapabilities.http`.
+        /// A server with the transport streamable HTTP. The agent must support `mcpCapabilities.http`.
         Http(McpServerHttp) = "http",
-        /// A server over SSE. The agent must support `mcpCapabilities.sse`.
+        /// A server with the transport SSE. The agent must support `mcpCapabilities.sse`.
         Sse(McpServerSse) = "sse",
         ;
-        /// A program on stdin and stdout. Every agent supports it.
+        /// A program that the agent starts and talks to on stdin and stdout. Every agent supports it.
         Stdio(McpServerStdio) without tag
     }
     fallback = stdio_with_type;
 }
 
-/// Reads the type `stdio`, which version 2 and some clients write.
+/// Reads a server of type `stdio`, as version 2 and some clients write it.
 fn stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
     (tag == "stdio").then(|| object.read().ok().map(McpServer::Stdio))?
 }
@@ -35,16 +35,16 @@ impl McpServer {
 }
 
 record! {
-    /// An HTTP header.
+    /// An HTTP header with its value.
     pub secret HttpHeader {
-        /// The name.
+        /// The name of the header.
         required name: String,
-        /// The value.
+        /// The value of the header.
         required value: String,
     }
 }
 
-/// Omits the value, which may be secret.
+/// Leaves out the value, which may be secret.
 impl std::fmt::Debug for HttpHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpHeader")
@@ -54,11 +54,11 @@ impl std::fmt::Debug for HttpHeader {
 }
 
 record! {
-    /// An MCP server over streamable HTTP.
+    /// An MCP server with the transport streamable HTTP.
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
-        /// The URL.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,
@@ -66,11 +66,11 @@ record! {
 }
 
 record! {
-    /// An MCP server over SSE.
+    /// An MCP server with the transport SSE.
     pub struct McpServerSse {
         /// The name to show to the user.
         required name: String,
-        /// The URL.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         required_list headers: HttpHeader,
@@ -78,15 +78,15 @@ record! {
 }
 
 record! {
-    /// An MCP server that is a program on stdin and stdout.
+    /// An MCP server that the agent starts and talks to on stdin and stdout.
     pub struct McpServerStdio {
         /// The name to show to the user.
         required name: String,
-        /// The program.
+        /// The program to start.
         required command: String,
-        /// The arguments.
+        /// The arguments of the program.
         required_list args: String,
-        /// The environment variables.
+        /// The environment variables to set for the server.
         required_list env: EnvVariable,
     }
 }

@@ -1,4 +1,4 @@
-//! Session modes: the specification's page "Session Modes". Config options supersede them.
+//! Session modes, which config options supersede. See the specification's page "Session Modes".
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -21,19 +21,19 @@ record! {
 }
 
 record! {
-    /// A mode.
+    /// A mode of a session.
     pub struct SessionMode {
         /// The id of the mode.
         required id: SessionModeId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
 
 record! {
-    /// The `session/set_mode` request.
+    /// The `session/set_mode` request: switches the mode.
     pub struct SetSessionModeRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -47,7 +47,7 @@ record! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionModeResponse {
-    /// Custom data (`_meta`). Also read from `meta`, the name on one page of the specification.
+    /// Custom data (`_meta`). Also read from `meta`, as one page of the specification calls this field.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
@@ -71,15 +71,15 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 }
 
 record! {
-    /// An update of the session's mode.
+    /// An update that reports the session's current mode.
     pub struct CurrentModeUpdate from ReadCurrentModeUpdate {
-        /// The id of the current mode. Also read from `modeId`, the name on one page of the specification.
+        /// The id of the current mode. Also read from `modeId`, as one page of the specification calls this field.
         required current_mode_id: SessionModeId,
     }
 }
 
-/// The fields as read. A serde alias would reject an update with both names, which an agent may send to be compatible
-/// with every client.
+/// The fields as they are read. With a serde alias, an update that has both names would be rejected, and an agent may
+/// send both to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadCurrentModeUpdate {

@@ -1,5 +1,5 @@
-//! Models, which preceded config options: `models` in session setup, and `session/set_model`. They are no longer in any
-//! schema, but agents in use still have them.
+//! Model selection before there were config options: `models` in session setup, and `session/set_model`. No schema has
+//! them any longer, but several agents still do.
 
 use super::SessionId;
 
@@ -19,19 +19,19 @@ record! {
 }
 
 record! {
-    /// A model.
+    /// A model that the agent offers.
     pub struct ModelInfo {
         /// The id of the model.
         required model_id: ModelId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
 
 record! {
-    /// The `session/set_model` request.
+    /// The `session/set_model` request: switches the model.
     pub struct SetSessionModelRequest {
         /// The id of the session.
         required session_id: SessionId,

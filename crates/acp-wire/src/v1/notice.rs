@@ -1,32 +1,32 @@
-//! Notices: information for the user that is not part of the conversation. Unstable; the client must support
+//! Notices: information for the user that is not part of the conversation. Unstable: requires the client's capability
 //! `session.notices`.
 
 record! {
-    /// A notice.
+    /// Information for the user that is not part of the conversation.
     pub struct Notice {
-        /// The severity.
+        /// How serious the notice is.
         required severity: NoticeSeverity,
         /// A short title, at least one character long.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_text))]
         required title: String,
-        /// The details.
+        /// Details about the notice.
         optional description: String,
     }
 }
 
 open_enum! {
-    /// The severity of a notice.
+    /// How serious a notice is.
     pub enum NoticeSeverity {
-        /// Information.
+        /// Something that is useful to know.
         Info = "info",
-        /// A warning.
+        /// Something that may become a problem.
         Warning = "warning",
-        /// A failure.
+        /// Something failed.
         Error = "error",
     }
 }
 
 record! {
-    /// An empty object that marks a client that shows notices.
+    /// An empty object that marks support for notices.
     pub struct NoticeCapabilities {}
 }

@@ -1,4 +1,4 @@
-//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
+//! Permission requests. See the specification's page "Tool Calls", "Requesting Permission".
 
 use super::{SessionId, ToolCallUpdate};
 
@@ -8,7 +8,7 @@ string_id! {
 }
 
 record! {
-    /// The `session/request_permission` request.
+    /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -24,29 +24,29 @@ record! {
     pub struct PermissionOption {
         /// The id of the option.
         required option_id: PermissionOptionId,
-        /// The text to show to the user.
+        /// The label to show to the user.
         required name: String,
-        /// The meaning of the option.
+        /// What choosing the option means.
         tolerant kind: PermissionOptionKind,
     }
 }
 
 open_enum! {
-    /// The meaning of a permission option.
+    /// What choosing a permission option means.
     pub enum PermissionOptionKind {
-        /// Allow this time.
+        /// Allows this tool call.
         AllowOnce = "allow_once",
-        /// Allow now and from now on.
+        /// Allows this tool call, and similar ones from now on.
         AllowAlways = "allow_always",
-        /// Reject this time.
+        /// Rejects this tool call.
         RejectOnce = "reject_once",
-        /// Reject now and from now on.
+        /// Rejects this tool call, and similar ones from now on.
         RejectAlways = "reject_always",
     }
 }
 
 impl Default for PermissionOptionKind {
-    /// Returns an unknown kind, because some agents omit it. Such an option must not be chosen automatically.
+    /// Returns an unknown kind, for options without one. Such an option must not be chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }
@@ -69,13 +69,13 @@ impl PermissionOptionKind {
 record! {
     /// The response to `session/request_permission`.
     pub struct RequestPermissionResponse {
-        /// The outcome.
+        /// What the user decided, if anything.
         required outcome: RequestPermissionOutcome,
     }
 }
 
 tagged! {
-    /// The outcome of a permission request.
+    /// What came of a permission request.
     pub enum RequestPermissionOutcome by "outcome" {
         /// The turn was cancelled before the user decided.
         Cancelled(CancelledPermissionOutcome) = "cancelled",
@@ -85,25 +85,25 @@ tagged! {
 }
 
 impl RequestPermissionOutcome {
-    /// Creates the outcome of a cancelled turn.
+    /// Creates the outcome for a turn that was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::Cancelled(CancelledPermissionOutcome::new())
     }
 
-    /// Creates the outcome for a selected option.
+    /// Creates the outcome for an option that the user selected.
     pub fn selected(option: impl Into<PermissionOptionId>) -> Self {
         Self::Selected(SelectedPermissionOutcome::new(option))
     }
 }
 
 record! {
-    /// The outcome when the turn was cancelled before the user decided.
+    /// The outcome if the turn was cancelled before the user decided.
     pub struct CancelledPermissionOutcome {}
 }
 
 record! {
-    /// The outcome when the user selected an option.
+    /// The outcome if the user selected an option.
     pub struct SelectedPermissionOutcome {
         /// The id of the selected option.
         required option_id: PermissionOptionId,

@@ -1,4 +1,4 @@
-//! Agent plan: the specification's page "Agent Plan".
+//! The agent's plan. See the specification's page "Agent Plan".
 
 use serde::Deserialize;
 
@@ -19,15 +19,15 @@ string_id! {
 }
 
 record! {
-    /// One of several plans, in full. Unstable in version 1; the client must support `plan`.
+    /// An update with one of several plans, in full. Unstable: requires the client's capability `plan`.
     pub struct PlanUpdate {
-        /// The plan.
+        /// The new content of the plan.
         required plan: PlanUpdateContent,
     }
 }
 
 record! {
-    /// The removal of a plan. Unstable; the client must support `plan`.
+    /// An update that removes a plan. Unstable: requires the client's capability `plan`.
     pub struct PlanRemoved {
         /// The id of the plan.
         required plan_id: PlanId,
@@ -37,26 +37,26 @@ record! {
 tagged! {
     /// The content of a plan.
     pub enum PlanUpdateContent by "type" {
-        /// A list of entries.
+        /// A list of steps.
         Items(PlanItems) = "items",
-        /// A file.
+        /// A file that contains the plan.
         File(PlanFile) = "file",
-        /// Markdown text.
+        /// A plan in Markdown.
         Markdown(PlanMarkdown) = "markdown",
     }
 }
 
 record! {
-    /// A plan that consists of entries.
+    /// A plan that is a list of steps.
     pub struct PlanItems from ReadPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, the name on one page of the specification.
+        /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
         /// The entries, in order.
         required_list entries: PlanEntry,
     }
 }
 
-/// The fields as read. A serde alias would reject a plan with both names.
+/// The fields as they are read. With a serde alias, a plan that has both names would be rejected.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReadPlanItems<E: Lenient> {
@@ -99,11 +99,11 @@ record! {
 }
 
 record! {
-    /// A plan that is Markdown text.
+    /// A plan in Markdown.
     pub struct PlanMarkdown {
         /// The id of the plan.
         required plan_id: PlanId,
-        /// The text.
+        /// The plan as Markdown.
         required content: String,
     }
 }
@@ -116,11 +116,11 @@ record! {
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// A description of the task.
+        /// What the step is about.
         required content: String,
-        /// The priority.
+        /// How important the step is.
         tolerant priority: PlanEntryPriority,
-        /// The status.
+        /// How far the work on the step has got.
         tolerant status: PlanEntryStatus,
     }
 }
@@ -129,12 +129,12 @@ open_enum! {
     /// The priority of a step.
     #[derive(Default)]
     pub enum PlanEntryPriority {
-        /// Critical for the goal.
+        /// The goal depends on the step.
         High = "high",
-        /// Important.
+        /// The step is important.
         #[default]
         Medium = "medium",
-        /// Desirable.
+        /// The step is nice to have.
         Low = "low",
     }
 }
@@ -143,12 +143,12 @@ open_enum! {
     /// The status of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
-        /// Not started.
+        /// Work on the step has not started.
         #[default]
         Pending = "pending",
-        /// In progress.
+        /// The agent is working on the step.
         InProgress = "in_progress",
-        /// Completed.
+        /// The step is done.
         Completed = "completed",
     }
 }

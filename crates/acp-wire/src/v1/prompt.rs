@@ -1,4 +1,4 @@
-//! Prompt turn: the specification's page "Prompt Turn".
+//! Prompt turns. See the specification's page "Prompt Turn".
 
 use super::{ContentBlock, SessionId};
 
@@ -7,7 +7,7 @@ record! {
     pub struct PromptRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// The message.
+        /// The content of the message.
         required prompt: Vec<ContentBlock>,
     }
 }
@@ -25,7 +25,7 @@ record! {
 record! {
     /// The tokens used by a turn. Unstable.
     pub struct Usage {
-        /// The total number.
+        /// The total number of tokens.
         #[serde(deserialize_with = "crate::lenient::required")]
         required total_tokens: u64,
         /// Tokens sent to the model.
@@ -46,13 +46,13 @@ record! {
 open_enum! {
     /// Why a turn ended.
     pub enum StopReason {
-        /// The agent finished.
+        /// The agent finished its work.
         EndTurn = "end_turn",
         /// The model's token limit was reached.
         MaxTokens = "max_tokens",
         /// The limit of model requests in one turn was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused. The prompt and everything after it are not included in the next prompt.
+        /// The agent refused to continue. The next prompt does not include this prompt and what followed it.
         Refusal = "refusal",
         /// The client cancelled the turn.
         Cancelled = "cancelled",

@@ -1,5 +1,5 @@
-//! The providers of an agent's models, for clients that route the calls themselves. Unstable; the agent must support
-//! `providers`.
+//! The model providers of an agent, for clients that route the model calls themselves. Unstable: requires the agent's
+//! capability `providers`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ string_id! {
 }
 
 record! {
-    /// The `providers/list` request.
+    /// The `providers/list` request: lists the providers that can be configured.
     pub struct ListProvidersRequest {}
 }
 
@@ -26,9 +26,9 @@ record! {
     pub struct ProviderInfo {
         /// The id of the provider.
         required provider_id: ProviderId,
-        /// The wire formats that it supports.
+        /// The wire formats that the provider supports.
         required_list supported: LlmProtocol,
-        /// Whether it cannot be disabled.
+        /// `true` if the provider cannot be disabled.
         required required: bool,
         /// The current configuration. Absent while the provider is disabled.
         optional current: ProviderCurrentConfig,
@@ -38,9 +38,9 @@ record! {
 record! {
     /// The current configuration of a provider.
     pub struct ProviderCurrentConfig {
-        /// The wire format.
+        /// The wire format in use.
         required api_type: LlmProtocol,
-        /// The base URL.
+        /// The base URL of the model API.
         required base_url: String,
     }
 }
@@ -68,16 +68,16 @@ record! {
         required provider_id: ProviderId,
         /// The wire format to use.
         required api_type: LlmProtocol,
-        /// The base URL.
+        /// The base URL of the model API.
         required base_url: String,
-        /// The headers to send with each call. They may contain keys.
+        /// The headers to send with each model call. They may contain API keys.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         defaulted headers: BTreeMap<String, String>,
     }
 }
 
 impl std::fmt::Debug for SetProviderRequest {
-    /// Omits the values of headers, to keep them out of logs.
+    /// Leaves out the values of headers, to keep secrets out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("SetProviderRequest")
@@ -94,7 +94,7 @@ record! {
 }
 
 record! {
-    /// The `providers/disable` request.
+    /// The `providers/disable` request: turns a provider off.
     pub struct DisableProviderRequest {
         /// The id of the provider.
         required provider_id: ProviderId,

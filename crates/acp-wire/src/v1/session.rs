@@ -1,5 +1,5 @@
-//! Session setup: the specification's page "Session Setup", and related later additions (`session/list`,
-//! `session/resume`, `session/close`, `session/delete`, `session_info_update`, `usage_update`).
+//! Session setup and what was added to it later: `session/list`, `session/resume`, `session/close`, `session/delete`,
+//! `session_info_update` and `usage_update`. See the specification's page "Session Setup".
 
 use super::{
     McpServer, SessionArchiveFilter, SessionConfigOption, SessionModeState, SessionModelState,
@@ -9,27 +9,27 @@ use super::{
 string_id! {
     /// The id of a session.
     pub struct SessionId;
-    /// The id of a message, which its chunks carry.
+    /// The id of a message. All chunks of a message have the same id.
     pub struct MessageId;
 }
 
 impl Default for MessageId {
-    /// Returns the empty id, for messages of agents that send none.
+    /// Returns the empty id, for messages of agents that do not send ids.
     fn default() -> Self {
         "".into()
     }
 }
 
 record! {
-    /// The `session/new` request.
+    /// The `session/new` request: opens a new session.
     pub struct NewSessionRequest {
         /// The working directory, as an absolute path.
         required cwd: String,
         /// The MCP servers to connect to.
         required_list mcp_servers: McpServer,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
-        /// The client's own instructions for the model. Unstable; the agent must support
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -44,7 +44,7 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable; sent by agents that have no config option for them.
+        /// The session's models. Unstable: sent by agents that have no config option for the model.
         optional models: SessionModelState,
     }
 }
@@ -58,9 +58,9 @@ record! {
         required cwd: String,
         /// The MCP servers to connect to.
         required_list mcp_servers: McpServer,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
-        /// The client's own instructions for the model. Unstable; the agent must support
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -73,7 +73,7 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable; sent by agents that have no config option for them.
+        /// The session's models. Unstable: sent by agents that have no config option for the model.
         optional models: SessionModelState,
     }
 }
@@ -85,11 +85,11 @@ record! {
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable; the agent must support
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -102,7 +102,7 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable; sent by agents that have no config option for them.
+        /// The session's models. Unstable: sent by agents that have no config option for the model.
         optional models: SessionModelState,
     }
 }
@@ -115,11 +115,11 @@ record! {
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable; the agent must support
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
         /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
@@ -134,25 +134,25 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable; sent by agents that have no config option for them.
+        /// The session's models. Unstable: sent by agents that have no config option for the model.
         optional models: SessionModelState,
     }
 }
 
 record! {
-    /// The `session/list` request.
+    /// The `session/list` request: lists sessions, one page at a time.
     pub struct ListSessionsRequest {
-        /// List only sessions with this working directory.
+        /// If present, only sessions with this working directory are listed.
         optional cwd: String,
-        /// The cursor of the page, from the previous response.
+        /// Where the page starts, as returned with the previous page. Absent for the first page.
         optional cursor: String,
-        /// Whether to list archived sessions. Unstable; the agent must support `sessionCapabilities.archive`.
+        /// Whether to list archived sessions. Unstable: requires the agent's capability `sessionCapabilities.archive`.
         strict archived: SessionArchiveFilter,
     }
 }
 
 record! {
-    /// The response to `session/list`: one page.
+    /// The response to `session/list`: one page of the list.
     pub struct ListSessionsResponse {
         /// The sessions of this page.
         required_list sessions: SessionInfo,
@@ -162,26 +162,26 @@ record! {
 }
 
 record! {
-    /// A session in a list.
+    /// An entry in a list of sessions.
     pub struct SessionInfo {
         /// The id of the session.
         required session_id: SessionId,
         /// The working directory.
         required cwd: String,
-        /// Further roots.
+        /// Additional roots.
         list additional_directories: String,
         /// The title to show to the user.
         optional title: String,
         /// The time of the last change (ISO 8601).
         optional updated_at: String,
-        /// Whether the session is archived. Unstable; agents that support `sessionCapabilities.archive` send it for
-        /// every session.
+        /// Whether the session is archived. Unstable: agents with the capability `sessionCapabilities.archive` send it
+        /// for every session.
         optional archived: bool,
     }
 }
 
 record! {
-    /// The `session/delete` request.
+    /// The `session/delete` request: deletes a session permanently.
     pub struct DeleteSessionRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -194,9 +194,10 @@ record! {
 }
 
 record! {
-    /// The `session/set_title` request. Unstable; the agent must support `sessionCapabilities.title`.
+    /// The `session/set_title` request: changes the title of a session. Unstable: requires the agent's capability
+    /// `sessionCapabilities.title`.
     pub struct SetSessionTitleRequest {
-        /// The id of the session, which need not be open.
+        /// The id of the session, which does not have to be open.
         required session_id: SessionId,
         /// The new title to show to the user.
         required title: String,
@@ -206,7 +207,7 @@ record! {
 record! {
     /// The response to `session/set_title`.
     pub struct SetSessionTitleResponse {
-        /// The stored title, which the agent may have trimmed or truncated.
+        /// The title as stored. The agent may have trimmed or truncated it.
         required title: String,
     }
 }
@@ -225,7 +226,8 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and time of change. Absent fields are unchanged; `null` clears a field.
+    /// An update of a session's title and of the time of its last change. Absent fields are unchanged, and `null`
+    /// clears a field.
     pub struct SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,
@@ -235,9 +237,9 @@ record! {
 }
 
 record! {
-    /// The context usage, and the cost of the session.
+    /// How much of the context window is used, and what the session has cost.
     pub struct UsageUpdate {
-        /// The tokens in the context now.
+        /// The number of tokens in the context.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
         /// The size of the context window, in tokens.
@@ -251,10 +253,10 @@ record! {
 record! {
     /// An amount of money.
     pub struct Cost {
-        /// The amount.
+        /// The amount, in units of `currency`.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))]
         required amount: f64,
-        /// The currency (ISO 4217, such as `USD`).
+        /// The ISO 4217 code of the currency, such as `USD`.
         required currency: String,
     }
 }

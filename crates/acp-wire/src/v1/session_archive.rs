@@ -1,12 +1,12 @@
-//! Archived sessions, which are stored but not listed by default. Unstable; the agent must support
+//! Archived sessions, which are kept but not listed by default. Unstable: requires the agent's capability
 //! `sessionCapabilities.archive`, or `session.archive` in version 2.
 
 use super::SessionId;
 
 record! {
-    /// The `session/archive` request: hides a session from lists. If it is open, it is closed first.
+    /// The `session/archive` request: hides a session from lists. An open session is closed first.
     pub struct ArchiveSessionRequest {
-        /// The id of the session, which need not be open.
+        /// The id of the session, which does not have to be open.
         required session_id: SessionId,
     }
 }
@@ -17,7 +17,7 @@ record! {
 }
 
 record! {
-    /// The `session/unarchive` request: shows a session in lists again. It does not open the session.
+    /// The `session/unarchive` request: shows a session in lists again, without opening it.
     pub struct UnarchiveSessionRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -30,13 +30,13 @@ record! {
 }
 
 open_enum! {
-    /// Which sessions `session/list` returns. An agent rejects an unknown value.
+    /// Which sessions `session/list` returns. Agents reject unknown values.
     pub enum SessionArchiveFilter {
-        /// Sessions that are not archived. This is the default.
+        /// Sessions that are not archived, the default.
         Exclude = "exclude",
-        /// All sessions.
+        /// Both archived sessions and others.
         Include = "include",
-        /// Archived sessions.
+        /// Archived sessions only.
         Only = "only",
     }
 }

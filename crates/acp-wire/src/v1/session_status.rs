@@ -1,10 +1,10 @@
-//! Whether a session is open. Unstable; the agent must support `sessionCapabilities.status`, or `session.status` in
-//! version 2.
+//! Whether a session is open. Unstable: requires the agent's capability `sessionCapabilities.status`, or
+//! `session.status` in version 2.
 
 use super::SessionId;
 
 record! {
-    /// The `session/status` request. It changes nothing.
+    /// The `session/status` request: asks for the status of a session, without changing it.
     pub struct SessionStatusRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -12,7 +12,7 @@ record! {
 }
 
 record! {
-    /// The response to `session/status`. It may be out of date when it arrives.
+    /// The response to `session/status`. The status may have changed again by the time it arrives.
     pub struct SessionStatusResponse {
         /// Whether the agent has the session in memory.
         required status: SessionStatus,
@@ -22,9 +22,9 @@ record! {
 open_enum! {
     /// Whether an agent has a session in memory. Treat an unknown value as [`Saved`](Self::Saved).
     pub enum SessionStatus {
-        /// The session is in memory, for any connection.
+        /// The session is in memory, opened by any connection.
         Open = "open",
-        /// The session is stored and can be opened again, but is not in memory.
+        /// The session is not in memory, but it is stored and can be opened again.
         Saved = "saved",
     }
 }

@@ -1,4 +1,4 @@
-//! Session updates: `session/update`, with which the agent reports what happens in a session.
+//! The notification `session/update`, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,7 +8,7 @@ use super::{
 };
 
 record! {
-    /// The `session/update` notification.
+    /// The `session/update` notification: reports what has changed in a session.
     pub struct SessionNotification {
         /// The id of the session.
         required session_id: SessionId,
@@ -18,7 +18,7 @@ record! {
 }
 
 tagged! {
-    /// An update of a session. The variants that are larger and rarer than a chunk of a message are boxed.
+    /// An update of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message, sent during a replay.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -28,19 +28,19 @@ tagged! {
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
         /// A new tool call.
         ToolCall(Box<ToolCall>) = "tool_call",
-        /// A change of a tool call.
+        /// A change to a tool call.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
         /// The whole plan.
         Plan(Plan) = "plan",
         /// All slash commands.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// A new mode.
+        /// The current mode.
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
         /// All config options.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title.
+        /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// The context usage and the cost.
+        /// The use of the context window, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// One of several plans. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
@@ -48,11 +48,11 @@ tagged! {
         PlanRemoved(PlanRemoved) = "plan_removed",
         /// A notice for the user. Unstable; the client must support `session.notices`.
         Notice(Box<Notice>) = "notice",
-        /// A compaction. Unstable; the client must support `session.compaction`.
+        /// A new compaction, or a change to one. Unstable; the client must support `session.compaction`.
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A chunk of a compaction's summary. Unstable; the client must support `session.compaction`.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
-        /// A new subagent, or a change of one. Unstable; the client must support `subagents`.
+        /// A new subagent, or a change to one. Unstable; the client must support `subagents`.
         SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
         /// A message from one session to another. Unstable; the client must support `subagents`.
         SessionMessage(Box<SessionMessage>) = "session_message",

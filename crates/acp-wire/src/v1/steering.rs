@@ -1,4 +1,4 @@
-//! Steering: the extension `_session/steering`, as several agents in use support it. They announce it with
+//! Steering with the extension `_session/steering`, which several agents support. They announce it with
 //! `_meta.steering.supported` in the response to `initialize`.
 
 use super::{ContentBlock, SessionId};
@@ -8,29 +8,24 @@ record! {
     pub struct SteerRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// The message, at least one block.
+        /// The content of the message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
 }
 
-impl crate::Request for SteerRequest {
-    const METHOD: &'static str = "_session/steering";
-    type Response = SteerResponse;
-}
-
 record! {
     /// The response to `_session/steering`.
     pub struct SteerResponse {
-        /// The outcome.
+        /// What happened to the message.
         required outcome: SteeringOutcome,
-        /// The reason, for programs, such as `noRunningTurn`.
+        /// The reason for the outcome, for programs, such as `noRunningTurn`.
         optional reason: String,
     }
 }
 
 open_enum! {
-    /// The outcome of a steering request.
+    /// What happened to a steering message.
     pub enum SteeringOutcome {
         /// The message was added to the running turn.
         Injected = "injected",

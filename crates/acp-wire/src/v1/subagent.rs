@@ -1,25 +1,25 @@
-//! Subagents: sessions that another session started, and the messages between sessions. Unstable.
+//! Subagents, which are sessions that another session has started, and the messages between sessions. Unstable.
 
 use super::{ContentBlock, MessageId, SessionId};
 use crate::v2::StateUpdate;
 
 record! {
-    /// A new subagent of the session of this update, or a change of one. Updates and requests of the subagent carry the
-    /// id of its own session.
+    /// A new subagent of the session that the update is for, or a change to one. Updates and requests of the subagent
+    /// have the id of its own session.
     pub patch SubagentUpdate {
         /// The id of the subagent's session.
         required session_id: SessionId,
-        /// A short description of its task, to show to the user.
+        /// A short description of the subagent's task, to show to the user.
         clearable title: String,
-        /// A longer description of its task.
+        /// A longer description of the subagent's task.
         clearable description: String,
-        /// What a client may do with the subagent; nothing if absent.
+        /// What a client may do with the subagent. If absent, nothing.
         clearable capabilities: SubagentSessionCapabilities,
-        /// Its state, as in its own `state_update`.
+        /// The subagent's state, as in a `state_update` of its session.
         clearable state: StateUpdate,
-        /// The working directory, as an absolute path. If absent, that of the parent.
+        /// The working directory, as an absolute path. If absent, the parent's.
         clearable cwd: String,
-        /// Further roots, as absolute paths. If absent, those of the parent.
+        /// Additional roots, as absolute paths. If absent, the parent's.
         clearable_list additional_directories: String,
     }
 }
@@ -27,18 +27,18 @@ record! {
 record! {
     /// What a client may do with a subagent's session.
     pub struct SubagentSessionCapabilities {
-        /// Support for the cancellation of its work.
+        /// Support for cancelling the subagent's work.
         optional cancel: SessionCancelCapabilities,
     }
 }
 
 record! {
-    /// An empty object that marks a session whose work can be cancelled.
+    /// An empty object that marks support for cancelling a session's work.
     pub struct SessionCancelCapabilities {}
 }
 
 record! {
-    /// A message from one session to another. It appears in both sessions, with a different id in each.
+    /// A message from one session to another. Both sessions show it, each with its own message id.
     pub patch SessionMessage {
         /// The id of the message in this session.
         required message_id: MessageId,
@@ -50,7 +50,7 @@ record! {
         clearable sender_message_id: MessageId,
         /// The id of the message in the recipient's session.
         clearable recipient_message_id: MessageId,
-        /// The whole content.
+        /// The whole content of the message.
         clearable_list content: ContentBlock,
     }
 }
@@ -66,6 +66,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks a client that shows subagents.
+    /// An empty object that marks support for subagents.
     pub struct SubagentCapabilities {}
 }

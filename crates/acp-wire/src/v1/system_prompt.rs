@@ -1,31 +1,31 @@
-//! A client's own instructions for the model. Unstable; the agent must support `sessionCapabilities.systemPrompt`, or
-//! `session.systemPrompt` in version 2.
+//! Instructions for the model that come from the client. Unstable: requires the agent's capability
+//! `sessionCapabilities.systemPrompt`, or `session.systemPrompt` in version 2.
 
 use super::ContentBlock;
 
 record! {
-    /// A client's own instructions for the model in one session.
+    /// A client's instructions for the model in one session.
     pub struct SystemPrompt {
-        /// How to combine them with the agent's instructions.
+        /// How the agent combines them with its own instructions.
         required mode: SystemPromptMode,
-        /// The instructions: blocks of text, at least one.
+        /// The instructions, at least one block of text.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required content: Vec<ContentBlock>,
     }
 }
 
 open_enum! {
-    /// How to combine a client's instructions with the agent's. An agent rejects an unknown mode.
+    /// How an agent combines a client's instructions with its own. Agents reject unknown modes.
     pub enum SystemPromptMode {
-        /// They are appended to the agent's instructions.
+        /// The client's instructions are appended to the agent's.
         Append = "append",
-        /// They replace the agent's instructions. The agent must support `systemPrompt.mode.override`.
+        /// The client's instructions replace the agent's. Requires the agent's capability `systemPrompt.mode.override`.
         Override = "override",
     }
 }
 
 record! {
-    /// Support for a client's own instructions.
+    /// Support for instructions from the client.
     pub struct SessionSystemPromptCapabilities {
         /// Support for modes besides [`SystemPromptMode::Append`].
         optional mode: SessionSystemPromptModeCapabilities,

@@ -1,4 +1,4 @@
-//! Terminals: the specification's page "Terminals". All methods require the client's capability `terminal`.
+//! Client terminals. All methods require the client's capability `terminal`. See the specification's page "Terminals".
 
 use super::SessionId;
 
@@ -12,30 +12,30 @@ record! {
     pub struct CreateTerminalRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// The program.
+        /// The program to start.
         required command: String,
-        /// The arguments.
+        /// The arguments of the program.
         list args: String,
-        /// The environment variables to add to the client's own.
+        /// The environment variables to set, in addition to the client's own.
         list env: EnvVariable,
         /// The working directory, as an absolute path.
         optional cwd: String,
-        /// The maximum length of the stored output, in bytes. The start is dropped first.
+        /// The maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
         optional output_byte_limit: u64,
     }
 }
 
 record! {
-    /// An environment variable.
+    /// An environment variable with its value.
     pub secret EnvVariable {
-        /// The name.
+        /// The name of the variable.
         required name: String,
-        /// The value.
+        /// The value of the variable.
         required value: String,
     }
 }
 
-/// Omits the value, which may be secret.
+/// Leaves out the value, which may be secret.
 impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EnvVariable")
@@ -53,7 +53,7 @@ record! {
 }
 
 record! {
-    /// The `terminal/output` request.
+    /// The `terminal/output` request: asks for the output so far.
     pub struct TerminalOutputRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -65,11 +65,11 @@ record! {
 record! {
     /// The response to `terminal/output`.
     pub struct TerminalOutputResponse {
-        /// The stored output.
+        /// The output that is still stored.
         required output: String,
-        /// Whether the output was truncated.
+        /// Whether older output was dropped.
         tolerant truncated: bool,
-        /// The exit status of the command. Absent while it runs.
+        /// The exit status of the command. Absent while the command is running.
         optional exit_status: TerminalExitStatus,
     }
 }
@@ -115,7 +115,7 @@ record! {
 }
 
 record! {
-    /// The `terminal/wait_for_exit` request.
+    /// The `terminal/wait_for_exit` request: waits until the command exits.
     pub struct WaitForTerminalExitRequest {
         /// The id of the session.
         required session_id: SessionId,

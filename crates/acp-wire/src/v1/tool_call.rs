@@ -1,4 +1,4 @@
-//! Tool calls: the specification's page "Tool Calls".
+//! Tool calls. See the specification's page "Tool Calls".
 
 use super::{ContentBlock, TerminalId};
 use crate::RawObject;
@@ -17,47 +17,47 @@ record! {
         tolerant title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
-        /// The kind of tool.
+        /// What kind of tool it is.
         defaulted kind: ToolKind,
-        /// The status.
+        /// The status of the tool call.
         defaulted status: ToolCallStatus,
-        /// The content that the tool call has produced.
+        /// The content that the tool call has produced so far.
         list content: ToolCallContent,
-        /// The files that it works on.
+        /// The files that the tool call works on.
         list locations: ToolCallLocation,
-        /// The input of the tool.
+        /// The input that was passed to the tool.
         any raw_input,
-        /// The output of the tool.
+        /// The output that the tool returned.
         any raw_output,
     }
 }
 
 record! {
-    /// A change of a tool call. Absent fields are unchanged; lists are replaced.
+    /// A change to a tool call. Absent fields are unchanged, and lists replace the previous ones.
     pub struct ToolCallUpdate {
         /// The id of the tool call.
         required tool_call_id: ToolCallId,
-        /// The kind of tool.
+        /// What kind of tool it is.
         optional kind: ToolKind,
-        /// The status.
+        /// The status of the tool call.
         optional status: ToolCallStatus,
         /// The title to show to the user.
         optional title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
-        /// All content that the tool call has produced.
+        /// The content that the tool call has produced so far, which replaces the previous content.
         optional_list content: ToolCallContent,
-        /// All files that it works on.
+        /// The files that the tool call works on, which replace the previous ones.
         optional_list locations: ToolCallLocation,
-        /// The input of the tool.
+        /// The input that was passed to the tool.
         any raw_input,
-        /// The output of the tool.
+        /// The output that the tool returned.
         any raw_output,
     }
 }
 
 open_enum! {
-    /// The kind of a tool: a hint about how to show the tool call.
+    /// What kind of tool it is: a hint about how to show the tool call.
     #[derive(Default)]
     pub enum ToolKind {
         /// Reads files or other data.
@@ -68,7 +68,7 @@ open_enum! {
         Delete = "delete",
         /// Moves or renames files.
         Move = "move",
-        /// Searches for something.
+        /// Searches for data.
         Search = "search",
         /// Runs commands or code.
         Execute = "execute",
@@ -78,7 +78,7 @@ open_enum! {
         Fetch = "fetch",
         /// Switches the session's mode.
         SwitchMode = "switch_mode",
-        /// Anything else.
+        /// Does anything else.
         #[default]
         Other = "other",
     }
@@ -91,29 +91,29 @@ open_enum! {
         /// Not started: its input is still being streamed, or it waits for permission.
         #[default]
         Pending = "pending",
-        /// In progress.
+        /// The tool is running.
         InProgress = "in_progress",
-        /// Completed.
+        /// The tool call finished successfully.
         Completed = "completed",
-        /// Failed.
+        /// The tool call failed.
         Failed = "failed",
     }
 }
 
 tagged! {
-    /// A piece of a tool call's content.
+    /// A part of a tool call's content.
     pub enum ToolCallContent by "type" {
         /// A content block.
         Content(Content) = "content",
-        /// A change of a file.
+        /// A change to a file.
         Diff(Diff) = "diff",
-        /// A terminal, shown live.
+        /// A terminal, whose output is shown live.
         Terminal(Terminal) = "terminal",
     }
     fallback = bare_content_block;
 }
 
-/// Reads a bare content block, which one page of the specification has in place of a tool call's content.
+/// Reads a content block that is not wrapped in a tool call's content. One page of the specification shows this form.
 fn bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
     ContentBlock::TAGS
         .contains(&tag)
@@ -148,9 +148,9 @@ record! {
 }
 
 record! {
-    /// A change of a file.
+    /// A change to a file.
     pub struct Diff {
-        /// The file, as an absolute path.
+        /// The absolute path of the file.
         required path: String,
         /// The text after the change.
         required new_text: String,
@@ -160,7 +160,7 @@ record! {
 }
 
 record! {
-    /// A terminal shown in a tool call.
+    /// A terminal that is shown in a tool call.
     pub struct Terminal {
         /// The id of the terminal.
         required terminal_id: TerminalId,
@@ -168,9 +168,9 @@ record! {
 }
 
 record! {
-    /// A location in a file, which lets an editor follow along.
+    /// A location in a file, so that an editor can follow what the agent does.
     pub struct ToolCallLocation {
-        /// The file, as an absolute path.
+        /// The absolute path of the file.
         required path: String,
         /// The line, counting from 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_positive))]

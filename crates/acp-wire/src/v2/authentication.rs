@@ -3,7 +3,7 @@
 use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 
 tagged! {
-    /// An auth method.
+    /// A way to log in that an agent offers.
     pub enum AuthMethod by "type" {
         /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
@@ -20,11 +20,11 @@ record! {
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
-        /// The arguments to add to the agent's own.
+        /// The arguments to pass, in addition to the agent's own.
         list args: String,
-        /// The environment variables to add to the agent's own. Each name occurs once.
+        /// The environment variables to set, in addition to the agent's own. Each name occurs once.
         list env: EnvVariable,
     }
 }
@@ -36,13 +36,13 @@ record! {
         required method_id: AuthMethodId,
         /// The name to show to the user.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         optional description: String,
     }
 }
 
 record! {
-    /// The `auth/login` request. An agent that offers any auth method supports it.
+    /// The `auth/login` request: logs in with an auth method. An agent that offers any auth method supports it.
     pub struct LoginAuthRequest {
         /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
@@ -55,7 +55,7 @@ record! {
 }
 
 record! {
-    /// The `auth/logout` request. An agent that offers any auth method supports it.
+    /// The `auth/logout` request: logs out. An agent that offers any auth method supports it.
     pub struct LogoutAuthRequest {}
 }
 
@@ -82,6 +82,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks a client that can run the agent's program in a terminal.
+    /// An empty object that marks support for running the agent's program in a terminal.
     pub struct TerminalAuthCapabilities {}
 }

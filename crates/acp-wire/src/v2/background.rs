@@ -1,13 +1,15 @@
-//! Background work: the specification's page "Prompt Lifecycle", "Background Work". Not in the draft of August 2026.
+//! Work that goes on in the background. Not in the draft of August 2026. See the specification's page "Prompt
+//! Lifecycle", "Background Work".
 
 use super::{SessionId, TerminalId, ToolCallId};
 
 tagged! {
     /// A piece of work that runs in the background.
     pub enum BackgroundWork by "type" {
-        /// A process that outlived its tool call. It runs until its terminal has an exit status.
+        /// A process that is still running although its tool call has finished. It is over when its terminal has an
+        /// exit status.
         Terminal(BackgroundTerminal) = "terminal",
-        /// Work that a tool call started and that has no process of its own.
+        /// Work that a tool call started, without a process of its own.
         ToolCall(BackgroundToolCall) = "tool_call",
         /// A subagent that works in the background. Unstable.
         Subagent(BackgroundSubagent) = "subagent",
@@ -15,15 +17,15 @@ tagged! {
 }
 
 record! {
-    /// A process that outlived its tool call.
+    /// A process that is still running although its tool call has finished.
     pub struct BackgroundTerminal {
-        /// The id of its terminal.
+        /// The id of the terminal that the process runs in.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// Work that a tool call started and that has no process of its own.
+    /// Work that a tool call started, without a process of its own.
     pub struct BackgroundToolCall {
         /// The id of the tool call.
         required tool_call_id: ToolCallId,
@@ -33,7 +35,7 @@ record! {
 record! {
     /// A subagent that works in the background.
     pub struct BackgroundSubagent {
-        /// The id of its session.
+        /// The id of the subagent's session.
         required session_id: SessionId,
     }
 }

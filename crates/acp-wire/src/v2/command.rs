@@ -1,9 +1,9 @@
-//! Slash commands: the specification's page "Slash Commands".
+//! Slash commands, which the user can enter in a prompt. See the specification's page "Slash Commands".
 
 record! {
     /// All commands of a session.
     pub struct AvailableCommandsUpdate {
-        /// The commands.
+        /// All commands, which replace the previous ones.
         required_list available_commands: AvailableCommand,
     }
 }
@@ -22,7 +22,7 @@ record! {
     pub struct Command {
         /// The name, without the slash.
         required name: String,
-        /// A description.
+        /// A description to show to the user.
         tolerant description: String,
         /// The input that may follow the name.
         optional input: AvailableCommandInput,
@@ -32,14 +32,14 @@ record! {
 tagged! {
     /// The input that may follow a command's name.
     pub enum AvailableCommandInput by "type" {
-        /// Any text.
+        /// Input of any form.
         Text(TextCommandInput) = "text",
     }
     untagged = Text;
 }
 
 record! {
-    /// Any text after a command's name.
+    /// Input of any form after a command's name.
     pub struct TextCommandInput {
         /// The hint to show while there is no input.
         required hint: String,

@@ -1,4 +1,4 @@
-//! Session config options: the specification's page "Session Config Options".
+//! Session config options. See the specification's page "Session Config Options".
 //!
 //! An option contains that of version 1. Only two field names differ on the wire (`configId`, `groupId`). A program
 //! that supports both versions writes to the inner option.
@@ -45,7 +45,7 @@ impl Lenient for SessionConfigOption {
     }
 }
 
-/// The `session/set_config_option` request.
+/// The `session/set_config_option` request: sets a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -54,7 +54,7 @@ pub struct SetSessionConfigOptionRequest {
     pub session_id: SessionId,
     /// The id of the config option.
     pub config_id: SessionConfigId,
-    /// The new value: `type` and `value`.
+    /// The new value (`type` and `value`).
     pub value: SessionConfigOptionValue,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -66,7 +66,7 @@ pub struct SetSessionConfigOptionRequest {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigOptionValue {
-    /// A value of a choice (`id`).
+    /// The id of one of a select option's values (`id`).
     Id(SessionConfigValueId),
     /// A boolean (`boolean`).
     Boolean(bool),
@@ -169,7 +169,7 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The response to `session/set_config_option`: all options, because one may change others.
+    /// The response to `session/set_config_option`. It has all options, because setting one may change others.
     pub struct SetSessionConfigOptionResponse {
         /// All config options.
         required_list config_options: SessionConfigOption,
@@ -177,7 +177,7 @@ record! {
 }
 
 record! {
-    /// An update of the config options.
+    /// An update with all config options, which replace the previous ones.
     pub struct ConfigOptionUpdate {
         /// All config options.
         required_list config_options: SessionConfigOption,

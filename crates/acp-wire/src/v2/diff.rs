@@ -1,17 +1,17 @@
-//! Diffs: the specification's page "Tool Calls", "Diffs".
+//! Changes to files. See the specification's page "Tool Calls", "Diffs".
 
 record! {
-    /// Changes of files.
+    /// Changes to one or more files.
     pub struct Diff {
-        /// The changed files. These are authoritative.
+        /// All changed files. This list is authoritative.
         required_list changes: DiffChange,
-        /// The changes as text to show to the user. Some may be missing.
+        /// The changes as text to show to the user, which may be incomplete.
         optional patch: DiffPatch,
     }
 }
 
 tagged! {
-    /// A change of a file.
+    /// A change to a file.
     pub enum DiffChange by "operation" {
         /// A new file.
         Add(DiffPathChange) = "add",
@@ -19,7 +19,7 @@ tagged! {
         Delete(DiffPathChange) = "delete",
         /// A file with new content.
         Modify(DiffPathChange) = "modify",
-        /// A moved file, possibly with new content.
+        /// A moved file, whose content may have changed, too.
         Move(DiffPathPairChange) = "move",
         /// A copied file.
         Copy(DiffPathPairChange) = "copy",
@@ -27,27 +27,27 @@ tagged! {
 }
 
 record! {
-    /// A change of a file that keeps its path.
+    /// A change to a file that does not change its path.
     pub struct DiffPathChange {
-        /// The file, as an absolute path.
+        /// The absolute path of the file.
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }
 
 record! {
-    /// A change from one path to another.
+    /// A change to a file that also changes its path.
     pub struct DiffPathPairChange {
-        /// The old path of the file, as an absolute path.
+        /// The absolute path of the file before the change.
         required old_path: String,
-        /// The new path of the file, as an absolute path.
+        /// The absolute path of the file after the change.
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }
@@ -67,19 +67,19 @@ open_enum! {
 }
 
 record! {
-    /// Changes as text.
+    /// Changes to files as text.
     pub struct DiffPatch {
         /// The format of the text.
         required format: DiffPatchFormat,
-        /// The text.
+        /// The changes in that format.
         required text: String,
     }
 }
 
 open_enum! {
-    /// The format of a patch.
+    /// The format of a diff's text.
     pub enum DiffPatchFormat {
-        /// `diff --git` sections with absolute paths, without a commit around them.
+        /// `diff --git` sections with absolute paths, without a commit message.
         GitPatch = "git_patch",
     }
 }

@@ -1,4 +1,4 @@
-//! Initialization: the specification's page "Initialization".
+//! Initialization, which opens a connection. See the specification's page "Initialization".
 
 use super::{
     AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities, ElicitationCapabilities,
@@ -6,7 +6,7 @@ use super::{
 };
 
 record! {
-    /// The `initialize` request: the client's part of the negotiation.
+    /// The `initialize` request, in which a client states the latest version and the capabilities that it supports.
     pub struct InitializeRequest {
         /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
@@ -18,9 +18,9 @@ record! {
 }
 
 record! {
-    /// The response to `initialize`: the agent's part of the negotiation.
+    /// The response to `initialize`, in which an agent chooses the version and states its capabilities.
     pub struct InitializeResponse {
-        /// The version of this connection from now on.
+        /// The version that the connection uses from now on.
         required protocol_version: ProtocolVersion,
         /// The agent's name and version.
         tolerant info: Implementation,
@@ -80,9 +80,9 @@ record! {
 }
 
 record! {
-    /// The transports to MCP servers that an agent supports.
+    /// The MCP transports that an agent supports.
     pub struct McpCapabilities {
-        /// Support for programs on stdin and stdout.
+        /// Support for servers that the agent starts and talks to on stdin and stdout.
         optional stdio: McpStdioCapabilities,
         /// Support for streamable HTTP.
         optional http: McpHttpCapabilities,
@@ -90,7 +90,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks support for programs on stdin and stdout.
+    /// An empty object that marks support for servers on stdin and stdout.
     pub struct McpStdioCapabilities {}
 }
 record! {

@@ -1,24 +1,25 @@
-//! MCP servers that an agent is to connect to: the specification's page "Session Setup", "MCP Servers".
+//! MCP servers for the agent to connect to. See the specification's page "Session Setup", "MCP Servers".
 
 use super::{EnvVariable, HttpHeader};
 
 tagged! {
-    /// An MCP server.
+    /// An MCP server, by its transport.
     pub enum McpServer by "type" {
-        /// A server over streamable HTTP. The agent must support `session.mcp.http`.
+        /// A server with the transport streamable HTTP. The agent must support `session.mcp.http`.
         Http(McpServerHttp) = "http",
-        /// A program on stdin and stdout. The agent must support `session.mcp.stdio`.
+        /// A program that the agent starts and talks to on stdin and stdout. The agent must support
+        /// `session.mcp.stdio`.
         Stdio(McpServerStdio) = "stdio",
     }
     untagged = Stdio;
 }
 
 record! {
-    /// An MCP server over streamable HTTP.
+    /// An MCP server with the transport streamable HTTP.
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
-        /// The URL.
+        /// The URL of the server.
         required url: String,
         /// The headers to send with every request.
         list headers: HttpHeader,
@@ -26,15 +27,15 @@ record! {
 }
 
 record! {
-    /// An MCP server that is a program on stdin and stdout.
+    /// An MCP server that the agent starts and talks to on stdin and stdout.
     pub struct McpServerStdio {
         /// The name to show to the user.
         required name: String,
-        /// The program, as an absolute path.
+        /// The absolute path of the program to start.
         required command: String,
-        /// The arguments.
+        /// The arguments of the program.
         list args: String,
-        /// The environment variables.
+        /// The environment variables to set for the server.
         list env: EnvVariable,
     }
 }

@@ -1,14 +1,14 @@
-//! Messages: the specification's page "Prompt Lifecycle", "Agent Reports Output". Each message has an id. A whole
-//! message replaces its content, and a chunk is appended to it.
+//! Messages in a session, each with an id. See the specification's page "Prompt Lifecycle", "Agent Reports Output". A
+//! whole message replaces the content of the message with that id, and a chunk is appended to it.
 
 use super::{ContentBlock, MessageId};
 
 record! {
-    /// A new message, or a change of one. Absent fields are unchanged; `null` clears a field.
+    /// A new message, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch Message {
         /// The id of the message.
         required message_id: MessageId,
-        /// The whole content.
+        /// The whole content of the message.
         clearable_list content: ContentBlock,
     }
 }

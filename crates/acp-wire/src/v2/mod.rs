@@ -1,4 +1,4 @@
-//! Protocol version 2, a draft: the published draft of August 2026 and later additions. Each topic of the specification
+//! Protocol version 2, a draft: the one published in August 2026, with later additions. Each topic of the specification
 //! has a file of the same name.
 //!
 //! Types that are equal in version 1 are the same types here. Additions to the published draft are marked. A peer that

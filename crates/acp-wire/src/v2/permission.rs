@@ -1,15 +1,15 @@
-//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
+//! Permission requests. See the specification's page "Tool Calls", "Requesting Permission".
 
 use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate};
 
 record! {
-    /// The `session/request_permission` request.
+    /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
         /// The id of the session.
         required session_id: SessionId,
         /// The question to show to the user. It does not change the title of the tool call.
         tolerant title: String,
-        /// Why the permission is needed.
+        /// Why the agent needs the permission.
         optional description: String,
         /// What the request is about.
         optional subject: RequestPermissionSubject,
@@ -22,9 +22,9 @@ record! {
 tagged! {
     /// What a permission request is about.
     pub enum RequestPermissionSubject by "type" {
-        /// A tool call.
+        /// A tool call that requires permission.
         ToolCall(ToolCallPermissionSubject) = "tool_call",
-        /// A command.
+        /// A command that requires permission.
         Command(CommandPermissionSubject) = "command",
     }
 }
@@ -40,13 +40,13 @@ record! {
 record! {
     /// A command that requires permission.
     pub struct CommandPermissionSubject {
-        /// The command.
+        /// The command that would run.
         required command: String,
-        /// The directory where it would run, as an absolute path.
+        /// The absolute path of the directory that the command would run in.
         required cwd: String,
-        /// The id of the tool call that it is part of.
+        /// The id of the tool call that the command is part of.
         optional tool_call_id: ToolCallId,
-        /// The id of the terminal that it would run in.
+        /// The id of the terminal that the command would run in.
         optional terminal_id: TerminalId,
     }
 }

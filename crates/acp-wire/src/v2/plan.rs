@@ -1,4 +1,4 @@
-//! Agent plan: the specification's page "Agent Plan". A session can have several plans, each with its own id.
+//! The agent's plans. A session can have several, each with its own id. See the specification's page "Agent Plan".
 
 use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
 use crate::v1::ReadPlanItems;
@@ -6,7 +6,7 @@ use crate::v1::ReadPlanItems;
 record! {
     /// A plan in full, which replaces the plan with the same id.
     pub struct PlanUpdate {
-        /// The plan.
+        /// The new content of the plan.
         required plan: PlanUpdateContent,
     }
 }
@@ -14,17 +14,17 @@ record! {
 tagged! {
     /// The content of a plan.
     pub enum PlanUpdateContent by "type" {
-        /// A list of entries.
+        /// A list of steps.
         Items(PlanItems) = "items",
-        /// A file. Unstable.
+        /// A file that contains the plan. Unstable.
         File(PlanFile) = "file",
-        /// Markdown text. Unstable.
+        /// A plan in Markdown. Unstable.
         Markdown(PlanMarkdown) = "markdown",
     }
 }
 
 impl PlanUpdateContent {
-    /// Returns the id of the plan. Returns `None` for an unknown type without one.
+    /// Returns the id of the plan, or `None` for an unknown type without one.
     #[must_use]
     pub fn plan_id(&self) -> Option<PlanId> {
         match self {
@@ -37,9 +37,9 @@ impl PlanUpdateContent {
 }
 
 record! {
-    /// A plan that consists of entries.
+    /// A plan that is a list of steps.
     pub struct PlanItems from ReadPlanItems<PlanEntry> {
-        /// The id of the plan. Also read from `id`, the name on one page of the specification.
+        /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
         /// The entries, in order.
         required_list entries: PlanEntry,
@@ -60,11 +60,11 @@ impl TryFrom<ReadPlanItems<PlanEntry>> for PlanItems {
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// A description of the task.
+        /// What the step is about.
         required content: String,
-        /// The priority.
+        /// How important the step is.
         tolerant priority: PlanEntryPriority,
-        /// The status.
+        /// How far the work on the step has got.
         tolerant status: PlanEntryStatus,
     }
 }
@@ -73,14 +73,14 @@ open_enum! {
     /// The status of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
-        /// Not started.
+        /// Work on the step has not started.
         #[default]
         Pending = "pending",
-        /// In progress.
+        /// The agent is working on the step.
         InProgress = "in_progress",
-        /// Completed.
+        /// The step is done.
         Completed = "completed",
-        /// Cancelled before it was completed.
+        /// The step was cancelled before it was done.
         Cancelled = "cancelled",
     }
 }

@@ -1,21 +1,21 @@
-//! Prompt lifecycle: the specification's page "Prompt Lifecycle".
+//! Prompts and the work on them. See the specification's page "Prompt Lifecycle".
 
 use super::{ContentBlock, MessageId, SessionId};
 
 record! {
     /// The `session/prompt` request: the user's message.
     pub struct PromptRequest {
-        /// The id of the session.
+        /// The content of the message, at least one block.
         required session_id: SessionId,
-        /// The message, at least one block.
+        /// The content of the message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
 }
 
 record! {
-    /// The response to `session/prompt`: the message has become part of the conversation. Updates report the results
-    /// and the end of the work.
+    /// The response to `session/prompt`, which confirms that the message is now part of the conversation. Updates
+    /// report the results and the end of the work.
     pub struct PromptResponse {
         /// The id of the message, which an update repeats. Empty if the agent does not send one, as in the draft of
         /// August 2026.
@@ -26,17 +26,17 @@ record! {
 open_enum! {
     /// Why an agent stopped working.
     pub enum StopReason {
-        /// The agent finished.
+        /// The agent finished its work.
         EndTurn = "end_turn",
         /// The model's token limit was reached.
         MaxTokens = "max_tokens",
         /// The limit of model requests was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refused. The prompt and everything after it are not included in the next prompt.
+        /// The agent refused to continue. The next prompt does not include this prompt and what followed it.
         Refusal = "refusal",
         /// The client cancelled the work.
         Cancelled = "cancelled",
-        /// Something failed. Not in the draft of August 2026.
+        /// The work failed. Not in the draft of August 2026.
         Error = "error",
     }
 }

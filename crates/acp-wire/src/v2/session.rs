@@ -1,17 +1,18 @@
-//! Session setup: the specification's page "Session Setup".
+//! Session setup. See the specification's page "Session Setup".
 
 use super::{AvailableCommand, Cost, McpServer, SessionConfigOption, SessionId, SystemPrompt};
 
 record! {
-    /// The `session/new` request.
+    /// The `session/new` request: opens a new session.
     pub struct NewSessionRequest {
         /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
@@ -35,19 +36,21 @@ record! {
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// Where the replay of the conversation starts. The agent replays it before it responds. Absent for no replay.
+        /// Where the replay of the conversation starts. The agent sends the replay before its response. If absent,
+        /// nothing is replayed.
         optional replay_from: ReplayFrom,
-        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 tagged! {
-    /// Where a replay starts, inclusive.
+    /// Where a replay of the conversation starts. What is there is replayed, too.
     pub enum ReplayFrom by "type" {
         /// At the start of the conversation.
         Start(ReplayFromStart) = "start",
@@ -60,7 +63,7 @@ record! {
 }
 
 impl ReplayFrom {
-    /// Returns the start of the conversation.
+    /// Creates a replay from the start of the conversation.
     #[must_use]
     pub fn start() -> Self {
         Self::Start(ReplayFromStart::new())
@@ -85,11 +88,12 @@ record! {
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, as absolute paths.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
+        /// Instructions for the model that come from the client. Unstable: requires the agent's capability
+        /// `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
@@ -107,7 +111,8 @@ record! {
 }
 
 record! {
-    /// An update of a session's title and time of change. Absent fields are unchanged; `null` clears a field.
+    /// An update of a session's title and of the time of its last change. Absent fields are unchanged, and `null`
+    /// clears a field.
     pub patch SessionInfoUpdate {
         /// The title to show to the user.
         clearable title: String,
@@ -117,15 +122,15 @@ record! {
 }
 
 record! {
-    /// The context usage, and the cost of the session.
+    /// How much of the context window is used, and what the session has cost.
     pub struct UsageUpdate {
-        /// The tokens in the context now.
+        /// The number of tokens in the context.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
         /// The size of the context window, in tokens.
         #[serde(deserialize_with = "crate::lenient::required")]
         required size: u64,
-        /// The cost of the session so far. Unchanged if absent.
+        /// The cost of the session so far. If absent, it is unchanged.
         clearable cost: Cost,
     }
 }

@@ -1,10 +1,11 @@
-//! Whether a session is open, and the agent's state in it. Unstable; the agent must support `session.status`.
+//! Whether a session is open, and what the agent is doing in it. Unstable: requires the agent's capability
+//! `session.status`.
 
 use super::{SessionId, StateUpdate};
 use crate::v1::SessionStatus;
 
 record! {
-    /// The `session/status` request. It changes nothing.
+    /// The `session/status` request: asks for the status of a session, without changing it.
     pub struct SessionStatusRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -12,12 +13,12 @@ record! {
 }
 
 record! {
-    /// The response to `session/status`. It may be out of date when it arrives.
+    /// The response to `session/status`. The status may have changed again by the time it arrives.
     pub struct SessionStatusResponse {
         /// Whether the agent has the session in memory.
         required status: SessionStatus,
-        /// The agent's state in the session. Absent if unknown, which does not mean idle. An idle state here does not
-        /// end a turn.
+        /// The agent's state in the session. If absent, the state is unknown, which does not mean idle. An idle state
+        /// here does not end a turn.
         optional state: StateUpdate,
     }
 }

@@ -1,4 +1,4 @@
-//! Session updates: `session/update`, with which the agent reports what happens in a session.
+//! The notification `session/update`, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,7 +8,7 @@ use super::{
 };
 
 record! {
-    /// The `session/update` notification.
+    /// The `session/update` notification: reports what has changed in a session.
     pub struct UpdateSessionNotification {
         /// The id of the session.
         required session_id: SessionId,
@@ -18,7 +18,7 @@ record! {
 }
 
 tagged! {
-    /// An update of a session. The variants that are larger and rarer than a chunk of a message are boxed.
+    /// An update of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -30,19 +30,19 @@ tagged! {
         AgentMessage(Message) = "agent_message",
         /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
-        /// A whole thought of the agent.
+        /// A whole thought.
         AgentThought(Message) = "agent_thought",
-        /// The agent's state.
+        /// What the agent is doing.
         StateUpdate(StateUpdate) = "state_update",
         /// A chunk of a tool call's content.
         ToolCallContentChunk(ToolCallContentChunk) = "tool_call_content_chunk",
-        /// A new tool call, or a change of one.
+        /// A new tool call, or a change to one.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
-        /// A display terminal.
+        /// A new display terminal, or a change to one.
         TerminalUpdate(Box<TerminalUpdate>) = "terminal_update",
-        /// Output of a display terminal.
+        /// A chunk of a display terminal's output.
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
-        /// A plan.
+        /// A plan in full.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable.
         PlanRemoved(PlanRemoved) = "plan_removed",
@@ -50,17 +50,17 @@ tagged! {
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
         /// All config options.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// A new title.
+        /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// The context usage and the cost.
+        /// The use of the context window, and the cost so far.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// A notice for the user. Not in the draft of August 2026.
         Notice(Box<Notice>) = "notice",
-        /// A compaction. Not in the draft of August 2026.
+        /// A new compaction, or a change to one. Not in the draft of August 2026.
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A chunk of a compaction's summary. Not in the draft of August 2026.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
-        /// A new subagent, or a change of one. Unstable.
+        /// A new subagent, or a change to one. Unstable.
         SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
         /// A message from one session to another. Unstable.
         SessionMessage(Box<SessionMessage>) = "session_message",

@@ -1,10 +1,11 @@
-//! Display terminals: run by the agent and shown by the client. Output is bytes; a chunk may end within a character.
+//! Display terminals, which the agent runs and the client shows. Their output is bytes, so a chunk may end within a
+//! character.
 
 use super::{SessionId, TerminalId};
 use crate::v1;
 
 record! {
-    /// A new terminal, or a change of one. Absent fields are unchanged; `null` clears a field.
+    /// A new terminal, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch TerminalUpdate {
         /// The id of the terminal.
         required terminal_id: TerminalId,
@@ -14,11 +15,11 @@ record! {
         clearable cwd: String,
         /// The whole output, which replaces the previous output.
         clearable output: TerminalOutput,
-        /// The exit status of the command, present once it has exited.
+        /// The exit status of the command. Absent while the command is running.
         clearable exit_status: TerminalExitStatus,
         /// The size of the terminal. Not in the draft of August 2026.
         clearable size: TerminalSize,
-        /// What a client may do with it. Not in the draft of August 2026.
+        /// What a client may do with the terminal. Not in the draft of August 2026.
         clearable capabilities: TerminalCapabilities,
     }
 }
@@ -26,7 +27,7 @@ record! {
 record! {
     /// The whole output of a terminal.
     pub struct TerminalOutput {
-        /// The bytes in base64.
+        /// The output, encoded as base64.
         required data: String,
     }
 }
@@ -34,8 +35,8 @@ record! {
 record! {
     /// The exit status of a command.
     pub struct TerminalExitStatus {
-        /// The exit code, as the system reports it. Absent if a signal terminated the command. In the draft of August
-        /// 2026, it is not negative.
+        /// The exit code, as the operating system reports it. Absent if a signal terminated the command. In the draft
+        /// of August 2026, it cannot be negative.
         optional exit_code: i64,
         /// The signal that terminated the command, such as `SIGKILL`.
         optional signal: String,
@@ -57,7 +58,7 @@ record! {
     pub struct TerminalOutputChunk {
         /// The id of the terminal.
         required terminal_id: TerminalId,
-        /// The bytes in base64. Each chunk is encoded separately.
+        /// The output, encoded as base64. Each chunk is encoded separately.
         required data: String,
     }
 }
@@ -65,10 +66,10 @@ record! {
 record! {
     /// The size of a terminal in characters.
     pub struct TerminalSize {
-        /// Columns, at least 1.
+        /// The number of columns, at least 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::positive))]
         required cols: u16,
-        /// Rows, at least 1.
+        /// The number of rows, at least 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::positive))]
         required rows: u16,
     }
@@ -83,12 +84,13 @@ record! {
 }
 
 record! {
-    /// An empty object that marks a terminal whose command the client may cancel.
+    /// An empty object that marks support for cancelling the command in a terminal.
     pub struct TerminalCancelCapabilities {}
 }
 
 record! {
-    /// The `terminal/cancel` request, for a terminal with `capabilities.cancel`. Not in the draft of August 2026.
+    /// The `terminal/cancel` request: terminates the command in a terminal that has `capabilities.cancel`. Not in the
+    /// draft of August 2026.
     pub struct CancelTerminalRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -98,6 +100,7 @@ record! {
 }
 
 record! {
-    /// The response to `terminal/cancel`: the agent will terminate the command. An update reports when it has exited.
+    /// The response to `terminal/cancel`. It only confirms that the agent will terminate the command; an update reports
+    /// the exit.
     pub struct CancelTerminalResponse {}
 }

@@ -1,4 +1,4 @@
-//! Tool calls: the specification's page "Tool Calls".
+//! Tool calls. See the specification's page "Tool Calls".
 
 use super::{
     Content, ContentBlock, Diff, SessionId, Terminal, TerminalId, ToolCallId, ToolCallLocation,
@@ -6,7 +6,7 @@ use super::{
 };
 
 record! {
-    /// A new tool call, or a change of one. Absent fields are unchanged; `null` clears a field.
+    /// A new tool call, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch ToolCallUpdate {
         /// The id of the tool call.
         required tool_call_id: ToolCallId,
@@ -14,19 +14,19 @@ record! {
         clearable name: String,
         /// The title to show to the user.
         clearable title: String,
-        /// The kind of tool.
+        /// What kind of tool it is.
         clearable kind: ToolKind,
-        /// The status.
+        /// The status of the tool call.
         clearable status: ToolCallStatus,
-        /// All content that the tool call has produced.
+        /// The content that the tool call has produced so far, which replaces the previous content.
         clearable_list content: ToolCallContent,
-        /// All files that it works on.
+        /// The files that the tool call works on, which replace the previous ones.
         clearable_list locations: ToolCallLocation,
-        /// The input of the tool.
+        /// The input that was passed to the tool.
         clearable_any raw_input,
-        /// The output of the tool.
+        /// The output that the tool returned.
         clearable_any raw_output,
-        /// What a client may do with it. Not in the draft of August 2026.
+        /// What a client may do with the tool call. Not in the draft of August 2026.
         clearable capabilities: ToolCallCapabilities,
     }
 }
@@ -50,12 +50,13 @@ record! {
 }
 
 record! {
-    /// An empty object that marks a tool call that the client may cancel.
+    /// An empty object that marks support for cancelling a tool call.
     pub struct ToolCallCancelCapabilities {}
 }
 
 record! {
-    /// The `tool_call/cancel` request, for a tool call with `capabilities.cancel`. Not in the draft of August 2026.
+    /// The `tool_call/cancel` request: cancels a tool call that has `capabilities.cancel`. Not in the draft of August
+    /// 2026.
     pub struct CancelToolCallRequest {
         /// The id of the session.
         required session_id: SessionId,
@@ -65,7 +66,8 @@ record! {
 }
 
 record! {
-    /// The response to `tool_call/cancel`: the agent will cancel the tool call. An update reports when it has.
+    /// The response to `tool_call/cancel`. It only confirms that the agent will cancel the tool call; an update reports
+    /// the end.
     pub struct CancelToolCallResponse {}
 }
 
@@ -76,27 +78,27 @@ open_enum! {
         /// Not started: its input is still being streamed, or it waits for permission.
         #[default]
         Pending = "pending",
-        /// In progress.
+        /// The tool is running.
         InProgress = "in_progress",
-        /// Completed.
+        /// The tool call finished successfully.
         Completed = "completed",
-        /// Failed.
+        /// The tool call failed.
         Failed = "failed",
-        /// Cancelled before it finished.
+        /// The tool call was cancelled before it finished.
         Cancelled = "cancelled",
-        /// Paused, to be continued later. Not in the draft of August 2026.
+        /// The tool call is paused, to be continued later. Not in the draft of August 2026.
         Paused = "paused",
     }
 }
 
 tagged! {
-    /// A piece of a tool call's content.
+    /// A part of a tool call's content.
     pub enum ToolCallContent by "type" {
         /// A content block.
         Content(Content) = "content",
-        /// Changes of files.
+        /// Changes to files.
         Diff(Diff) = "diff",
-        /// A display terminal, shown live.
+        /// A display terminal, whose output is shown live.
         Terminal(Terminal) = "terminal",
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use acp_wire::{Method, MethodKind, Sender, v1, v2};
+use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
 /// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
 /// because this crate cannot see it. Name, agent's side, client's side.
@@ -115,38 +115,35 @@ const UNSTABLE_UPDATES_V2: &[&str] = &[
 ];
 
 const HEAD: &str = "\
-# The protocol, and what is here of it
+# Protocol coverage
 
-Every method, every kind of `session/update` and every kind of content, in version 1 and in the draft of
-version 2, with the types of `acp-wire` that hold them. The last two columns say whether the library
-(`acp-sdk`) has it on the agent's and on the client's side. Unstable is what the stable schema of its
-version has not; why it is here all the same stands below the table.
+This page lists every method, every kind of `session/update` and every kind of content, in version 1 and in the draft of
+version 2, with the types in `acp-wire`. The last two columns say whether the library (`acp-sdk`) supports it on the
+agent's side and on the client's side. *Unstable* means that the stable schema of that version does not contain it. The
+list below the table gives the reason for supporting it anyway.
 
-This file is made from the method tables (`crates/acp-wire/src/methods.rs`) by
-`crates/acp-wire/tests/it/protocol_table.rs`, which fails when the file is not what it would write. To
-renew it: `UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are kept by
-hand, in that test; `crates/acp/tests/it/protocol.rs` sends every message to both
-sides, and fails when one of them does not know it.
+This file is generated from the method tables (`crates/acp-wire/src/methods.rs`) by
+`crates/acp-wire/tests/it/protocol_table.rs`, which fails if the file is out of date. To update it, run
+`UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table`. Only the last two columns are maintained by hand, in
+that test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
 ";
 
+const EXTENSIONS: &[MethodStatus] = &[("_session/steering", YES, YES)];
+
 const NOT_OFFERED: &str = "
-## Not offered
+## Not supported
 
-The unstable schemas name more, of which there is nothing here but what holds for every unknown method: a proxy
-passes it on as it came.
+The unstable schemas contain more methods. The library treats these like any unknown method, and a proxy passes them on
+unchanged.
 
-| methods | what they are for |
+| methods | purpose |
 |---|---|
-| `providers/list`, `providers/set`, `providers/disable` | the model providers of an agent |
-| `session/archive`, `session/unarchive` | what is not in the list of sessions any more |
-| `session/status` | what an old session does |
-| `auth/status`, `auth/status_update` | who has logged in |
-| `mcp/message` | MCP servers over the connection of the agent |
+| `mcp/message` | MCP servers over the agent's connection |
 | `proxy/initialize`, `proxy/successor` | proxies between a client and an agent |
 ";
 
 #[test]
-fn the_document_says_what_the_tables_say() {
+fn the_document_matches_the_method_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
     let document = document();
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -154,7 +151,7 @@ fn the_document_says_what_the_tables_say() {
         return;
     }
     let file = fs::read_to_string(&path).unwrap_or_default();
-    // As git writes it on Windows.
+    // Git checks it out with these line endings on Windows.
     let file = file.replace("\r\n", "\n");
     let differs = document
         .lines()
@@ -164,7 +161,7 @@ fn the_document_says_what_the_tables_say() {
     assert!(
         document == file,
         "docs/protocol.md is not what the method tables say, from line {} on. To renew it:\n\
-         UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table",
+         UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table",
         differs.map_or(0, |line| line + 1)
     );
 }
@@ -172,6 +169,7 @@ fn the_document_says_what_the_tables_say() {
 fn document() -> String {
     let mut text = HEAD.to_owned();
     methods(&mut text);
+    extension_methods(&mut text);
     updates(&mut text);
     content(&mut text);
     text += NOT_OFFERED;
@@ -216,7 +214,30 @@ fn methods(text: &mut String) {
             }
         }
     }
-    write!(text, "\nUnstable, and why they are here:\n\n{notes}").unwrap();
+    write!(
+        text,
+        "\nUnstable methods, and the reasons for supporting them:\n\n{notes}"
+    )
+    .unwrap();
+}
+
+fn extension_methods(text: &mut String) {
+    let names = extensions::METHODS.iter().map(|row| &row.name);
+    exactly("extension", EXTENSIONS, names);
+    *text += "\n## Extensions\n\n";
+    *text += "Methods that are not part of the protocol, but that several agents support. They are the same in both versions. An\n\
+              agent announces them in `_meta` of its response to `initialize`.\n\n";
+    *text += "| method | types | announced by | agent | client |\n|---|---|---|---|---|\n";
+    for (name, agent, client) in EXTENSIONS {
+        let row = extensions::method(name).unwrap();
+        let path = row.capability.unwrap().path;
+        let types = types(row);
+        writeln!(
+            text,
+            "| `{name}` | {types} | `_meta.{path}` | {agent} | {client} |"
+        )
+        .unwrap();
+    }
 }
 
 fn types(row: &Method) -> String {

@@ -1,11 +1,11 @@
-//! What may be secret is not in what `Debug` shows: not where it stands, and not in what it is part of.
+//! `Debug` does not show secrets, neither of a type with a secret nor of a type that contains it.
 
 use std::fmt::Debug;
 
 use acp_wire::{v1, v2};
 use serde::de::DeserializeOwned;
 
-/// Reads a message and looks at it as a log would.
+/// Reads a message, and checks that its `Debug` output does not show the secret.
 #[track_caller]
 fn hides<T: DeserializeOwned + Debug>(json: &str) {
     let value: T = serde_json::from_str(json).unwrap();
@@ -19,7 +19,7 @@ fn hides<T: DeserializeOwned + Debug>(json: &str) {
 }
 
 #[test]
-fn values_of_variables_headers_and_answers_are_not_shown() {
+fn debug_hides_variables_headers_and_answers() {
     hides::<v1::EnvVariable>(r#"{"name":"NAMED","value":"hush"}"#);
     hides::<v1::HttpHeader>(r#"{"name":"NAMED","value":"hush"}"#);
     hides::<v1::CreateTerminalRequest>(

@@ -1,7 +1,8 @@
-//! Config options, and the modes for older clients.
+//! Checks and conversions of an agent's config options, including the modes for older clients.
 //!
 //! An agent only implements config options. For clients of version 1, the option of category `mode` is also sent as the
-//! session's modes, and the two are kept in sync: Session config options, "Relationship to Session Modes".
+//! session's modes, and the two are kept in sync. See the specification's page "Session Config Options", "Relationship to
+//! Session Modes".
 
 use acp_wire::v1::{
     SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -10,7 +11,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// Returns the first select option of category `mode`. If several options share a category, only the first counts.
+/// Returns the first select option of category `mode`. Further options of that category do not count.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)
@@ -30,7 +31,7 @@ pub(crate) fn option_id_of_category(
     option.map(|option| option.id.clone())
 }
 
-/// Returns the session modes that the config options define.
+/// Returns the session modes that the config options stand for.
 pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
@@ -49,7 +50,7 @@ pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState>
     Some(SessionModeState::new(select.current_value.as_str(), modes))
 }
 
-/// Returns the current session mode, if the config options define modes.
+/// Returns the current session mode, if the config options include a mode.
 pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionModeId> {
     match &mode_option(options)?.kind {
         SessionConfigKind::Select(select) => Some(select.current_value.as_str().into()),
@@ -57,7 +58,7 @@ pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionMod
     }
 }
 
-/// Checks that a config option exists and accepts a value.
+/// Checks that a config option exists and accepts this value.
 pub(crate) fn check(
     options: &[SessionConfigOption],
     id: &SessionConfigId,
@@ -83,7 +84,7 @@ pub(crate) fn check(
     }
 }
 
-/// Returns the config options that a client supports: boolean options only if `booleans` is `true`.
+/// Returns the config options that a client supports. Boolean options are included only if `booleans` is `true`.
 pub(crate) fn options_for_client(
     options: Vec<SessionConfigOption>,
     booleans: bool,

@@ -1,4 +1,4 @@
-//! Display terminals: run by the agent, shown by the client.
+//! Display terminals, which the agent runs and the client shows.
 //!
 //! They are part of version 2. Some clients of version 1 show them, too: they declare it in the `_meta` of their
 //! capabilities, and read the output from the `_meta` of the tool call that contains the terminal.
@@ -24,13 +24,13 @@ pub struct DisplayTerminal {
     session: Session,
     id: TerminalId,
     tool_call: ToolCallId,
-    /// The decoder for version 1, which accepts only text.
+    /// The decoder of the output for version 1, which accepts only text.
     utf8_pieces: Utf8Pieces,
 }
 
 impl Session {
-    /// Shows a display terminal with this command and working directory, an absolute path. The terminal appears in a
-    /// tool call once [`as_content`](DisplayTerminal::as_content) is part of the call's content.
+    /// Shows a new display terminal with this command and working directory, an absolute path. To show the terminal in
+    /// a tool call, add [`as_content`](DisplayTerminal::as_content) to the call's content.
     ///
     /// # Errors
     /// The client does not show display terminals
@@ -63,19 +63,19 @@ impl Session {
 }
 
 impl DisplayTerminal {
-    /// Returns the terminal's id, which is unique.
+    /// Returns the id of the terminal, which is unique.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
     }
 
-    /// Returns the terminal as content of its tool call.
+    /// Returns the terminal as content for a tool call.
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// Shows output of the command. The bytes may end in the middle of a character. For clients of version 1, which
+    /// Appends output of the command. The bytes may end in the middle of a character. For clients of version 1, which
     /// accept only text, they are decoded as UTF-8.
     ///
     /// # Errors
@@ -92,11 +92,11 @@ impl DisplayTerminal {
         let text = self.utf8_pieces.push(bytes);
         let output = json!({"terminal_id": self.id.as_str(), "data": text});
         let output = (!text.is_empty()).then_some(output);
-        let told = output.map(|output| self.new_meta_update("terminal_output", output));
-        self.session.record_and_send(chunk, told).await
+        let meta_update = output.map(|output| self.new_meta_update("terminal_output", output));
+        self.session.record_and_send(chunk, meta_update).await
     }
 
-    /// Shows the exit status of the command. The output stays visible.
+    /// Reports the exit status of the command. The output stays visible.
     ///
     /// # Errors
     /// The connection has ended.
@@ -111,14 +111,16 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends an update of the terminal: in version 2 as it is, in version 1 in `_meta`, where some clients read it. The
-    /// recorder always gets the form of version 2, because `_meta` is only an agreement between a few programs.
+    /// Sends an update of the terminal: as it is in version 2, and in `_meta`, which some clients read, in version 1.
+    /// The recorder always gets the form of version 2, because `_meta` is only a convention between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.update(update).await;
         }
-        let told = self.new_meta_update(what, value);
-        self.session.record_and_send(|| update, Some(told)).await
+        let meta_update = self.new_meta_update(what, value);
+        self.session
+            .record_and_send(|| update, Some(meta_update))
+            .await
     }
 
     fn new_meta_update(&self, what: &str, value: Value) -> Update {
@@ -130,5 +132,5 @@ impl DisplayTerminal {
     }
 }
 
-/// The part of generated ids that is unique to one opening of a session.
+/// A part of generated ids that differs each time a session is opened.
 pub(crate) type OpeningId = Arc<str>;

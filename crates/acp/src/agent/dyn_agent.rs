@@ -1,4 +1,4 @@
-//! Agents as trait objects, for when the type is not known at compile time.
+//! Agents as trait objects, for programs that choose the type of their agent at run time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// An agent that can be used as a trait object. [`Agent`] itself is not dyn-compatible. Every agent implements this
-/// trait, and one value can serve several connections.
+/// An agent that can be used as a trait object, which [`Agent`] cannot. Every agent implements this trait. One value
+/// can serve several connections.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Elicitation: requesting input from the user, in a form or on a web page.
+//! Elicitation: the agent requests input from the user, in a form or on a web page.
 
 use acp_wire::v1::{
     CompleteElicitationNotification, CreateElicitationRequest, ElicitationAction, ElicitationId,

@@ -1,42 +1,66 @@
-//! The negotiation of version and capabilities: the specification's page Initialization.
+//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::Arc;
 
+use acp_wire::extensions::ClientExtensionRequest;
 use acp_wire::v1::{
-    AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
+    self, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion, SessionSystemPromptCapabilities,
 };
-use acp_wire::{Meta, ReadError, Request, Sender, read_params, v2};
+use acp_wire::{Meta, ReadError, Request, read_params, v2};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Agent;
-use super::methods::{self, Authentication};
-use crate::capabilities::{library_implementation, offered_capabilities};
+use super::methods::Authentication;
+use super::session::Session;
+use super::side::AgentSide;
+use crate::capabilities::{check_offered, library_implementation, offered_capabilities};
 use crate::dialect;
+use crate::error::Error;
 use crate::object::{object, to_raw_value};
 
-/// The client of a connection: its name, its protocol version and its capabilities.
+/// The client's side of a connection: its name, its protocol version and its capabilities.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
     capabilities: ClientCapabilities,
+    /// The same as JSON, to check methods against the method table.
+    capabilities_json: Value,
     info: Option<Implementation>,
 }
 
 impl Default for ClientInfo {
     /// Returns an unnamed client of version 1 without capabilities.
     fn default() -> Self {
-        Self {
-            version: ProtocolVersion::V1,
-            capabilities: ClientCapabilities::new(),
-            info: None,
-        }
+        Self::new(ProtocolVersion::V1, ClientCapabilities::new(), None)
     }
 }
 
 impl ClientInfo {
+    fn new(
+        version: ProtocolVersion,
+        capabilities: ClientCapabilities,
+        info: Option<Implementation>,
+    ) -> Self {
+        Self {
+            version,
+            capabilities_json: serde_json::to_value(&capabilities).unwrap_or_default(),
+            capabilities,
+            info,
+        }
+    }
+
+    /// Checks that the client supports the method with this version 1 name.
+    ///
+    /// # Errors
+    /// The client does not support it: [`Error::Unsupported`].
+    pub(crate) fn require(&self, method: &str) -> Result<(), Error> {
+        check_offered(&self.capabilities_json, v1::method(method))
+            .map_err(Session::client_capability_error)
+    }
+
     /// Returns the negotiated protocol version.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
@@ -47,7 +71,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, converted to version 1 if the client speaks version 2.
+    /// Returns the client's capabilities, in the form of version 1 whichever version was negotiated.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -59,13 +83,13 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 can
-    /// declare support in `_meta`.
+    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
+    /// may declare support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
-        let told = meta.and_then(|meta| meta.get("terminal_output"));
-        self.is_v2() || told == Some(&serde_json::Value::Bool(true))
+        let terminal_output = meta.and_then(|meta| meta.get("terminal_output"));
+        self.is_v2() || terminal_output == Some(&Value::Bool(true))
     }
 
     pub(crate) fn supports_plans(&self) -> bool {
@@ -90,10 +114,10 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads `initialize` and builds the response. Negotiates the requested version if it is supported, and the latest
-/// supported version otherwise.
+/// Reads an `initialize` request and returns the response. Negotiates the requested version if the agent supports it,
+/// and the agent's latest version otherwise.
 pub(crate) fn initialize<A: Agent>(
-    agent: &A,
+    side: &AgentSide<A>,
     latest: ProtocolVersion,
     params: Option<&RawValue>,
 ) -> Result<(Arc<ClientInfo>, VersionedInitializeResponse), ReadError> {
@@ -102,14 +126,15 @@ pub(crate) fn initialize<A: Agent>(
         .protocol_version
         .min(latest)
         .max(ProtocolVersion::V1);
-    let capabilities = agent_capabilities(agent);
+    let agent = &*side.agent;
+    let capabilities = agent_capabilities(side);
     if version == ProtocolVersion::V2 {
         let request: v2::InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
-        let client = ClientInfo {
+        let client = ClientInfo::new(
             version,
-            capabilities: dialect::client_from_v2(request.capabilities),
-            info: Some(request.info).filter(|info| !info.name.is_empty()),
-        };
+            dialect::client_from_v2(request.capabilities),
+            Some(request.info).filter(|info| !info.name.is_empty()),
+        );
         let methods: Vec<v2::AuthMethod> = auth_methods(agent, &client)
             .into_iter()
             .filter_map(dialect::auth_method_to_v2)
@@ -120,34 +145,30 @@ pub(crate) fn initialize<A: Agent>(
         )
         .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
         .auth_methods(methods);
-        answer.meta = response_meta(agent);
+        answer.meta = response_meta(side);
         return Ok((Arc::new(client), VersionedInitializeResponse::V2(answer)));
     }
-    let client = ClientInfo {
-        version,
-        capabilities: request.client_capabilities,
-        info: request.client_info,
-    };
+    let client = ClientInfo::new(version, request.client_capabilities, request.client_info);
     let mut answer = InitializeResponse::new(version)
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
-    answer.meta = response_meta(agent);
+    answer.meta = response_meta(side);
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response, which lists the extensions that the library implements.
-fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
-    agent.steer_turn()?;
-    let mut meta = Meta::new();
-    meta.insert("steering".to_owned(), json!({ "supported": true }));
-    Some(meta)
+/// Returns the `_meta` of the response, which declares the extensions that the agent supports.
+fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
+    let offered = ClientExtensionRequest::offered_by(side);
+    let meta: Meta = offered_capabilities(&offered);
+    Some(meta).filter(|meta| !meta.is_empty())
 }
 
-/// Returns the agent's capabilities. Each optional method that the agent implements adds its capability.
-fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
-    let is_offered = |method: &str| methods::is_offered(agent, method);
-    let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
+/// Returns the agent's capabilities, which include those of all optional methods that it implements.
+fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
+    let agent = &*side.agent;
+    let offered = v1::ClientRequest::offered_by(side);
+    let mut capabilities: AgentCapabilities = offered_capabilities(&offered);
     if agent.additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
@@ -157,7 +178,7 @@ fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
-/// Returns the agent's capabilities for system prompts. Returns `None` if the cargo feature is not enabled.
+/// Returns the agent's capabilities for system prompts, or `None` without the cargo feature `unstable`.
 pub(super) fn offered_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {

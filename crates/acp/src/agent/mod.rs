@@ -78,9 +78,10 @@ pub trait Agent: Send + Sync + 'static {
     /// about the session, and dropped when the session is closed or the connection ends. Use `()` if you need none.
     type State: Send + Sync + 'static;
 
-    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths in `setup` are absolute,
-    /// and its MCP servers use transports that the agent supports. The client does not know the session's id yet, so
-    /// send updates from [`session_opened`](Self::session_opened) instead.
+    /// Opens a new session (`session/new`). The paths in `setup` are absolute, and its MCP servers use transports that
+    /// the agent supports. The client does not know the session's id yet, so send updates from
+    /// [`session_opened`](Self::session_opened) instead. See the specification's page "Session Setup", "Creating a
+    /// Session".
     ///
     /// # Errors
     /// The session is not opened, and the error is sent as the response. After
@@ -92,7 +93,7 @@ pub trait Agent: Send + Sync + 'static {
         setup: SessionSetup,
     ) -> impl Future<Output = Result<OpenedSession<Self::State>>> + Send;
 
-    /// Runs a turn: the specification's page Prompt Turn.
+    /// Runs a turn. See the specification's page "Prompt Turn".
     ///
     /// When the client cancels the turn, the future is dropped and the turn ends as cancelled. To end a cancelled turn
     /// yourself, call [`Turn::take_cancellation`]. An error is sent as the response, unless the turn was cancelled.
@@ -130,20 +131,20 @@ pub trait Agent: Send + Sync + 'static {
         false
     }
 
-    /// Returns how clients may extend or replace the agent's system prompt (`systemPrompt`, unstable). A system prompt
-    /// that these capabilities do not allow is rejected before it reaches the agent; others are in
-    /// [`SessionSetup::system_prompt`].
+    /// Returns how clients may extend or replace the agent's system prompt (`systemPrompt`, unstable). The library
+    /// rejects system prompts that these capabilities do not allow. Others are in [`SessionSetup::system_prompt`].
     #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
     }
 
-    /// Returns the id for a new session: Session setup, "Session ID". By default, it is random and cannot be guessed.
+    /// Returns an id for a new session. By default, it is random and cannot be guessed. See the specification's page
+    /// "Session Setup", "Session ID".
     fn new_session_id(&self) -> SessionId {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Called after a session has been opened, when the client knows its id. Announce slash commands here.
+    /// Called when a session has been opened and the client knows its id. Announce slash commands here.
     fn session_opened(
         &self,
         state: &Self::State,
@@ -153,8 +154,8 @@ pub trait Agent: Send + Sync + 'static {
         async {}
     }
 
-    /// Sets a config option and returns all options, since setting one may change others. The library has already
-    /// checked the option and the value against the session's options.
+    /// Sets a config option and returns all options, because setting one may change others. The library has already
+    /// checked that the option exists and accepts the value.
     ///
     /// The option of category `mode` is the session's mode. Clients that support only modes show it as the mode, and
     /// set it with `session/set_mode`.
@@ -256,7 +257,7 @@ pub trait Agent: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Handles an extension request. It may arrive before `initialize`.
+    /// Handles a request of an extension. It may arrive before `initialize`.
     ///
     /// # Errors
     /// The error is sent as the response. The default is "Method not found".
@@ -269,7 +270,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles an extension notification. The next message is not handled until this returns.
+    /// Handles a notification of an extension. The next message is not handled until this returns.
     fn extension_notification(
         &self,
         client: &Connection,

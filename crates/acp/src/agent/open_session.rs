@@ -1,4 +1,4 @@
-//! Opening sessions: new ones, existing ones and forks.
+//! The opening of sessions: new ones, existing ones and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,17 +38,17 @@ enum OpenSessionResponse {
     V2(v2::AgentResponse),
 }
 
-/// A session that is being opened. If that fails, the previous state is restored.
+/// A session that is being opened. If opening fails, the session that was open before under the same id is restored.
 pub(crate) struct AgentSessionOpening<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
-    /// The session with the same id that was already open.
+    /// The session that was open before under the same id.
     previous: Option<AgentSessionEntry<A>>,
     succeeded: bool,
 }
 
 impl<A: Agent> AgentSessionOpening<A> {
-    /// Stores the agent's state for the session, and returns the opened session without it.
+    /// Stores the agent's state for the session, and returns the rest of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.sessions();
@@ -92,7 +92,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     }
 }
 
-/// How a session was opened, which determines the response.
+/// The way in which a session was opened, which determines the form of the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,
@@ -107,10 +107,10 @@ impl<A: Agent> AgentSide<A> {
         match self.open(id, &setup, responder.connection()) {
             Ok(opening) => {
                 // A prompt that arrives early waits.
-                let mine = opening.session.lock_turn().await;
+                let turn_guard = opening.session.lock_turn().await;
                 let opened = self.agent.new_session(&opening.session, setup).await;
                 let opened = opened.map(|opened| opening.store_state(opened));
-                drop(mine);
+                drop(turn_guard);
                 self.finish_opening(opening, opened, responder, SessionOrigin::New)
                     .await;
             }
@@ -123,11 +123,11 @@ impl<A: Agent> AgentSide<A> {
         self: Arc<Self>,
         id: SessionId,
         setup: SessionSetup,
-        way: OpenMethod,
+        open_method: OpenMethod,
         method: &str,
         responder: Responder,
     ) {
-        let opened = match self.choose_open_call(&id, way, method) {
+        let opened = match self.choose_open_call(&id, open_method, method) {
             Ok(OpenCall::AlreadyOpen) => {
                 return self.resume_open_session(&id, &setup, responder).await;
             }
@@ -148,7 +148,7 @@ impl<A: Agent> AgentSide<A> {
             drop(before.session.lock_turn().await);
         }
         // A prompt that arrives early waits until the replay has ended and the agent's state is set.
-        let mine = session.lock_turn().await;
+        let turn_guard = session.lock_turn().await;
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
             (OpenCall::Load { muted }, Some(load), _) => {
                 session.set_muted(muted);
@@ -160,23 +160,28 @@ impl<A: Agent> AgentSide<A> {
             }
             (OpenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
             _ => Err(Error::internal(
-                "this way of opening a session is not supported",
+                "the agent cannot open existing sessions this way",
             )),
         };
         let opened = opened.map(|opened| opening.store_state(opened));
-        drop(mine);
+        drop(turn_guard);
         if let (Ok(_), Some(before), true) = (&opened, &opening.previous, session.client().is_v2())
         {
             // The reported state is that of the new opening, in which no turn runs.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
-        self.finish_opening(opening, opened, responder, SessionOrigin::Existing(way))
-            .await;
+        self.finish_opening(
+            opening,
+            opened,
+            responder,
+            SessionOrigin::Existing(open_method),
+        )
+        .await;
     }
 
-    /// Handles `session/resume` for an open session, for an agent of version 2 that cannot open existing sessions. The
-    /// session is unchanged, and its turns continue.
+    /// Handles `session/resume` for a session that is already open, if an agent of version 2 cannot open existing
+    /// sessions. The session is unchanged, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -188,10 +193,10 @@ impl<A: Agent> AgentSide<A> {
             Ok(open) => open,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
-        let told = session.state_update(session.state_update_of()).await;
+        let sent = session.state_update(session.state_update_of()).await;
         let options = session.config_options();
-        let how = SessionOrigin::Existing(OpenMethod::Resume);
-        let answer = told.map(|()| open_session_response_v2(&session, options, None, how));
+        let origin = SessionOrigin::Existing(OpenMethod::Resume);
+        let answer = sent.map(|()| to_v2_response(&session, options, None, origin));
         responder.answer(answer).await;
         self.agent.session_opened(&state, session).await;
     }
@@ -210,10 +215,10 @@ impl<A: Agent> AgentSide<A> {
         let new = self.agent.new_session_id();
         match self.open(new, &setup, responder.connection()) {
             Ok(opening) => {
-                let mine = opening.session.lock_turn().await;
+                let turn_guard = opening.session.lock_turn().await;
                 let opened = fork.fork(&id, &opening.session, setup).await;
                 let opened = opened.map(|opened| opening.store_state(opened));
-                drop(mine);
+                drop(turn_guard);
                 self.finish_opening(opening, opened, responder, SessionOrigin::Fork)
                     .await;
             }
@@ -221,15 +226,20 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Chooses the call that opens an existing session. In version 1, the client may only use a supported method. In
-    /// version 2, every agent resumes sessions as well as it can.
-    fn choose_open_call(&self, id: &SessionId, way: OpenMethod, method: &str) -> Result<OpenCall> {
+    /// Chooses the method of the agent that opens an existing session. In version 1, the client may only use what the
+    /// agent supports. In version 2, every agent resumes sessions as well as it can.
+    fn choose_open_call(
+        &self,
+        id: &SessionId,
+        open_method: OpenMethod,
+        method: &str,
+    ) -> Result<OpenCall> {
         let v2 = self.client()?.is_v2();
         let (load, resume) = (
             self.agent.load_session().is_some(),
             self.agent.resume_session().is_some(),
         );
-        Ok(match way {
+        Ok(match open_method {
             OpenMethod::Load if load => OpenCall::Load { muted: false },
             OpenMethod::Load if v2 => {
                 return Err(Error::invalid_params("this agent cannot replay sessions"));
@@ -245,7 +255,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Registers a session under its id, so that the messages that follow can find it.
+    /// Adds a session to the table, so that the messages that follow can find it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -322,19 +332,16 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Responds to the request that opened a session, then calls [`Agent::session_opened`].
+    /// Sends the response to the request that opened a session, and then calls [`Agent::session_opened`].
     async fn finish_opening(
         &self,
         opening: AgentSessionOpening<A>,
         opened: Result<OpenedSession>,
         responder: Responder,
-        how: SessionOrigin,
+        origin: SessionOrigin,
     ) {
         let answer = match opened {
-            Ok(opened) => {
-                self.open_session_response(&opening.session, opened, how)
-                    .await
-            }
+            Ok(opened) => self.to_response(&opening.session, opened, origin).await,
             Err(error) => Err(error),
         };
         match answer {
@@ -353,11 +360,11 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    async fn open_session_response(
+    async fn to_response(
         &self,
         session: &Session,
         opened: OpenedSession,
-        how: SessionOrigin,
+        origin: SessionOrigin,
     ) -> Result<OpenSessionResponse> {
         let OpenedSession {
             config_options,
@@ -366,13 +373,13 @@ impl<A: Agent> AgentSide<A> {
         } = opened;
         session.replace_config_options(config_options.clone());
         if session.client().is_v2() {
-            if let SessionOrigin::Existing(_) = how {
+            if let SessionOrigin::Existing(_) = origin {
                 // A client that resumes a session needs its current state.
                 session
                     .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
                     .await?;
             }
-            return Ok(open_session_response_v2(session, config_options, meta, how));
+            return Ok(to_v2_response(session, config_options, meta, origin));
         }
         let modes = config::modes(&config_options);
         let shown =
@@ -387,7 +394,7 @@ impl<A: Agent> AgentSide<A> {
                 OpenSessionResponse::V1(v1::AgentResponse::$var(answer))
             }};
         }
-        Ok(match how {
+        Ok(match origin {
             SessionOrigin::New => answer!(NewSession, NewSessionResponse::new(session.id())),
             SessionOrigin::Fork => answer!(ForkSession, ForkSessionResponse::new(session.id())),
             SessionOrigin::Existing(OpenMethod::Load) => {
@@ -400,18 +407,18 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The agent's method that opens an existing session.
+/// The method of an agent that opens an existing session.
 enum OpenCall {
     Load { muted: bool },
     Resume,
     AlreadyOpen,
 }
 
-fn open_session_response_v2(
+fn to_v2_response(
     session: &Session,
     config_options: Vec<SessionConfigOption>,
     meta: Option<acp_wire::Meta>,
-    how: SessionOrigin,
+    origin: SessionOrigin,
 ) -> OpenSessionResponse {
     let options = dialect::options_to_v2(config_options);
     macro_rules! answer {
@@ -421,7 +428,7 @@ fn open_session_response_v2(
             OpenSessionResponse::V2(v2::AgentResponse::$var(answer))
         }};
     }
-    match how {
+    match origin {
         SessionOrigin::New => answer!(NewSession, v2::NewSessionResponse::new(session.id())),
         SessionOrigin::Fork => answer!(ForkSession, v2::ForkSessionResponse::new(session.id())),
         SessionOrigin::Existing(_) => answer!(ResumeSession, v2::ResumeSessionResponse::new()),

@@ -1,4 +1,4 @@
-//! `session/request_permission`: requests the user's permission for an action.
+//! `session/request_permission`, which requests the user's permission for an action.
 
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -18,9 +18,9 @@ use crate::update;
 pub enum PermissionAnswer {
     /// The user allowed the action.
     Allowed,
-    /// The user rejected the action. Continue without it.
+    /// The user rejected the action. Continue the turn without it.
     Rejected,
-    /// The user did not answer, because the turn was cancelled or no user is present. End the turn.
+    /// There is no answer, because the turn was cancelled or no user is present. End the turn.
     Cancelled,
 }
 
@@ -33,8 +33,8 @@ impl PermissionAnswer {
 }
 
 impl Turn {
-    /// Asks the user to allow this tool call once: Tool calls, "Requesting Permission". The user sees only what was
-    /// reported about the call, so report everything it will do before you ask.
+    /// Asks the user to allow this tool call once. The user sees only what was reported about the call, so report
+    /// everything that it will do before you ask. See the specification's page "Tool Calls", "Requesting Permission".
     ///
     /// To offer other options, such as "always", use [`request_permission`](Self::request_permission).
     ///
@@ -60,8 +60,9 @@ impl Turn {
         })
     }
 
-    /// Sends a permission request: Tool calls, "Requesting Permission". If the turn is cancelled meanwhile, returns
-    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds.
+    /// Sends a permission request. If the turn is cancelled in the meantime, returns
+    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds. See the specification's
+    /// page "Tool Calls", "Requesting Permission".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

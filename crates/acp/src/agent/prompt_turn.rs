@@ -1,4 +1,4 @@
-//! Turns: the handling of prompts.
+//! The handling of prompts: a turn from its request to its response.
 
 use std::sync::Arc;
 
@@ -37,9 +37,8 @@ impl Drop for ActiveTurnGuard {
     }
 }
 
-/// A guard for a turn that was reported as running to a client of version 2. If it is dropped before
-/// [`end`](Self::end), for example because the agent panicked, it reports that the turn failed, so that the client does
-/// not wait forever.
+/// A guard for a turn that was reported to a version 2 client as running. If it is dropped before [`end`](Self::end),
+/// for example because the agent panicked, it reports that the turn failed, so that the client does not wait forever.
 struct WorkReport {
     session: Session,
     ended: bool,
@@ -71,8 +70,8 @@ impl Drop for WorkReport {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. This runs in the reader, so that a later cancellation finds the turn, and prompts run in order of
-    /// arrival.
+    /// Starts a turn. Called by the reader, so that a later cancellation finds the turn, and prompts run in the order
+    /// in which they arrive.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,
@@ -113,7 +112,7 @@ impl<A: Agent> AgentSide<A> {
         });
     }
 
-    /// Runs a turn in version 1, in which the response ends the turn.
+    /// Runs a turn in version 1, where the response ends the turn.
     async fn prompt_v1(
         &self,
         turn: Turn,
@@ -154,8 +153,8 @@ impl<A: Agent> AgentSide<A> {
         responder.answer(result).await;
     }
 
-    /// Runs a turn in version 2. The response is sent once the previous turn has ended, and says that the prompt is now
-    /// part of the conversation. Updates report the results and the end of the turn.
+    /// Runs a turn in version 2. The response is sent when the previous turn has ended. It only confirms that the
+    /// prompt is now part of the conversation; updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,
         turn: Turn,
@@ -174,27 +173,27 @@ impl<A: Agent> AgentSide<A> {
         if let Err(error) = refused {
             return responder.answer(Err::<(), _>(error)).await;
         }
-        let mine = tokio::select! {
+        let turn_guard = tokio::select! {
             biased;
             () = request_cancelled.cancelled() => None,
             () = running.token.cancelled() => None,
-            mine = place.wait() => Some(mine),
+            turn_guard = place.wait() => Some(turn_guard),
         };
-        let Some(_mine) = mine else {
+        let Some(_turn_guard) = turn_guard else {
             return responder.answer(Err::<(), _>(Error::Cancelled)).await;
         };
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(prompt.content.clone());
         // The prompt must be recorded before it is reported as part of the conversation.
-        let in_order = match session.record_prompt(&id, &prompt.content).await {
-            Ok(in_order) => in_order,
+        let order_guard = match session.record_prompt(&id, &prompt.content).await {
+            Ok(order_guard) => order_guard,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
         session.set_working(true);
         // Fails only if the connection has ended; the turn is dropped with it.
         let _ = session.send_user_message(message).await;
-        drop(in_order);
+        drop(order_guard);
         let _ = session
             .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
             .await;
@@ -213,7 +212,7 @@ impl<A: Agent> AgentSide<A> {
         working.end(idle).await;
     }
 
-    /// Runs the agent's handler for a prompt, and stops it if the turn is cancelled.
+    /// Calls [`Agent::prompt`], and drops its future if the turn is cancelled.
     async fn run_turn(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().end_message();
         let state = turn.session().require_state::<A>()?;
@@ -235,7 +234,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Checks that the agent accepts this content.
+    /// Checks that the agent accepts all of these content blocks.
     pub(super) fn check_content(&self, prompt: &[ContentBlock]) -> Result<()> {
         match missing_prompt_capability(&self.agent.prompt_capabilities(), prompt) {
             Some(missing) => Err(Error::invalid_params(format!(

@@ -1,4 +1,4 @@
-//! Recording of sessions: each update is recorded before it is sent, in the same order.
+//! The recording of sessions: each update is recorded before it is sent, and in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
 /// A recorder of the history of sessions. Every update is recorded before it is sent to the client, whichever method
-/// sends it. Together with [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even
-/// if the agent is killed.
+/// sends it. With [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even if the
+/// agent is killed.
 ///
 /// If an update of the history cannot be recorded, it is not sent: the sending call fails with
 /// [`Error::RecordFailed`]. Updates of a session are sent in the order in which they are recorded. So a slow recorder
@@ -30,7 +30,7 @@ use crate::update::{MessageChunk, Update};
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
-    /// Stores an update that is about to be sent. When this returns, the update must be durable.
+    /// Stores an update before it is sent. The update must be durable when this returns.
     ///
     /// The update is the same whichever version the client speaks. To store it, convert it with
     /// [`into_v1`](Update::into_v1), or with [`into_v2`](Update::into_v2) if version 1 cannot express it. Messages have
@@ -75,7 +75,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Creates the recording of a new session. Returns `None` if the agent has no recorder.
+    /// Creates the recording of a session, or returns `None` if the agent has no recorder.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -89,14 +89,14 @@ impl<A: Agent> AgentSide<A> {
 /// The recording of a session.
 pub(crate) struct SessionRecording {
     recorder: Arc<dyn DynRecorder>,
-    /// The lock that is held while an update is recorded and sent, so that several senders record and send in the same
-    /// order.
+    /// A lock that is held while an update is recorded and sent, so that updates are sent in the order in which they
+    /// are recorded.
     order_lock: Mutex<()>,
-    /// Whether updates are part of a replay, which was already recorded.
+    /// Whether the session is being replayed. A replay was already recorded.
     replaying: AtomicBool,
 }
 
-/// The guard that lets its holder record and send the next update. `None` if the session is not recorded.
+/// The guard of the order lock, or `None` if the session is not recorded.
 pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
@@ -115,13 +115,13 @@ impl SessionRecording {
 }
 
 impl Session {
-    /// Returns the session's recording. Returns `None` if there is none or the session is being replayed.
+    /// Returns the session's recording, unless there is none or the session is being replayed.
     pub(super) fn active_recording(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
-    /// Sets whether updates are part of a replay, which is not recorded.
+    /// Sets whether the session is being replayed, in which case its updates are not recorded.
     pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
             recording.replaying.store(replaying, Ordering::Release);
@@ -143,19 +143,19 @@ impl Session {
         })
     }
 
-    /// Records the user's prompt. Until the result is dropped, nothing else in this session is recorded or sent.
+    /// Records the user's prompt. Nothing else in this session is recorded or sent until the returned guard is dropped.
     pub(super) async fn record_prompt(
         &self,
         id: &MessageId,
         content: &[ContentBlock],
     ) -> Result<RecordingOrderGuard<'_>> {
-        let in_order = self.lock_order().await;
+        let order_guard = self.lock_order().await;
         self.record_user_message(id, content).await?;
-        Ok(in_order)
+        Ok(order_guard)
     }
 
-    /// Takes the order lock. Until the result is dropped, nothing else in this session is recorded or sent. Returns
-    /// `None` for a session that is not recorded.
+    /// Takes the order lock, unless the session is not recorded. Nothing else in this session is recorded or sent until
+    /// the returned guard is dropped.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.active_recording() {
             Some(recording) => recording.lock_order().await,
@@ -177,8 +177,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if an update is part of the history. Other updates report the current state: options, mode, commands
-/// and whether the agent is working. They are sent again whenever the session is opened.
+/// Returns `true` if an update is part of the history. Other updates report the current state, such as options, the
+/// mode, commands and whether the agent is working. They are sent again whenever the session is opened.
 fn is_history(update: &Update) -> bool {
     !matches!(
         update,

@@ -1,4 +1,4 @@
-//! A session on the agent's side.
+//! An open session, from the agent's point of view.
 
 use std::any::Any;
 use std::sync::atomic::AtomicBool;
@@ -26,20 +26,20 @@ use crate::error::{Error, Result};
 use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// A session that the agent has opened. `S` is the agent's [`State`](super::Agent::State).
+/// The result of opening a session, with the agent's [`State`](super::Agent::State) `S` for it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OpenedSession<S = ()> {
-    /// The agent's data for the session.
+    /// The agent's own data for the session.
     pub state: S,
-    /// The config options, the most important first. The option of category `mode` is the session's mode.
+    /// The config options, with the most important one first. The option of category `mode` is the session's mode.
     pub config_options: Vec<SessionConfigOption>,
     /// Custom data for the response.
     pub meta: Option<Meta>,
 }
 
 impl OpenedSession {
-    /// Creates an opened session without state or config options.
+    /// Creates a result without state and config options.
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(())
@@ -47,7 +47,7 @@ impl OpenedSession {
 }
 
 impl<S> OpenedSession<S> {
-    /// Creates an opened session with this state and without config options.
+    /// Creates a result with this state and without config options.
     #[must_use]
     pub fn with_state(state: S) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl<S> OpenedSession<S> {
     }
 }
 
-/// A session, as the agent sees it. Cloning it is cheap; all clones are the same session.
+/// An open session, from the agent's point of view. Clones are cheap and refer to the same session.
 ///
 /// Its methods send updates. Each waits while the client reads slowly, and fails if the connection has ended. If the
 /// agent has a [`Recorder`](super::Recorder), each also waits for the recorder, and fails with
@@ -86,42 +86,42 @@ struct SessionInner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
-    /// The part that makes generated ids unique to this opening of the session.
+    /// Makes generated ids unique, even if the session is opened again.
     opening_id: OpeningId,
     /// Whether updates are discarded instead of sent.
     muted: AtomicBool,
-    /// The recording, if the agent has a recorder.
+    /// The session's recording, if the agent has a recorder.
     recording: Option<SessionRecording>,
     state: Mutex<AgentSessionState>,
     /// The agent's `A::State`, once the session is open. [`AgentSide`](super::side::AgentSide) owns it.
     agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
-    /// The lock that ensures that a session runs one turn at a time.
+    /// A lock that is held by the running turn, so that the session runs one turn at a time.
     turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The maximum number of stored titles of unfinished tool calls.
-const TITLES: usize = 1024;
+const MAX_TITLES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The current message and its kind of chunk. The next chunk continues it if it is of the same kind.
+    /// The current message, with the type of its chunks. The next chunk continues the message if it has the same type.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
     /// The number of tool call ids that the library has generated.
     tool_call_count: u64,
     /// The titles of unfinished tool calls, for permission requests of version 2.
-    titles: LruMap<String, TITLES>,
-    /// The plans, for clients that support only one.
+    titles: LruMap<String, MAX_TITLES>,
+    /// All plans, whose steps are merged for clients that support only one plan.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// The number of questions to the user that are pending in the current turn.
+    /// The number of pending questions to the user in the current turn.
     pending_questions: usize,
-    /// A counter that changes whenever a turn starts or ends. It tells questions of the current turn from older ones,
-    /// which no longer count as pending.
+    /// A counter that changes whenever a turn starts or ends, so that questions from earlier turns no longer count as
+    /// pending.
     work_epoch: u64,
     /// Whether a turn is running, as last reported to clients of version 2.
     working: bool,
-    /// The cancellation token of the turn in which the agent is working on a prompt.
+    /// The cancellation token of the turn whose prompt the agent is working on.
     prompt_token: Option<CancellationToken>,
     /// The cancellation tokens of running and queued turns, for `session/cancel`.
     turns: Vec<CancellationToken>,
@@ -171,7 +171,7 @@ impl Session {
         }))
     }
 
-    /// Creates the session of a subagent, which shares this session's connection and roots.
+    /// Creates the session of a subagent, with the connection and the roots of this session.
     pub(super) fn child(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
@@ -199,18 +199,18 @@ impl Session {
         let _ = self.0.agent_state.set(Arc::downgrade(&state));
     }
 
-    /// Returns `true` if both are the same opening of a session, not only sessions with the same id.
+    /// Returns `true` if both are clones of one session. Two sessions with the same id are different if they were
+    /// opened separately.
     pub(super) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the agent's state for this session. Returns `None` while the session is being opened and after it was
-    /// closed.
+    /// Returns the agent's state for this session, or `None` while the session is being opened and after it was closed.
     pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
 
-    /// Returns the agent's state for this session.
+    /// Returns the agent's state for this session, or an error if the session is not open.
     ///
     /// # Errors
     /// The session is not open.
@@ -223,32 +223,32 @@ impl Session {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the session's id: Session setup, "Session ID".
+    /// Returns the id of the session. See the specification's page "Session Setup", "Session ID".
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// Returns the working directory, an absolute path on the agent's or the client's system: Session setup, "Working
-    /// Directory".
+    /// Returns the working directory, an absolute path on the agent's or the client's system. See the specification's
+    /// page "Session Setup", "Working Directory".
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.0.cwd
     }
 
-    /// Returns the roots as absolute paths: the working directory, then any `additionalDirectories`.
+    /// Returns the roots as absolute paths: the working directory first, then any `additionalDirectories`.
     #[must_use]
     pub fn roots(&self) -> &[String] {
         &self.0.roots
     }
 
-    /// Returns the client.
+    /// Returns the client of the connection.
     #[must_use]
     pub fn client(&self) -> &ClientInfo {
         &self.0.client
     }
 
-    /// Returns the connection, for messages that this type has no method for.
+    /// Returns the connection, to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.0.conn
@@ -283,8 +283,8 @@ impl Session {
         self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
-    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file: the
-    /// specification's page Content.
+    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. See the
+    /// specification's page "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -293,8 +293,8 @@ impl Session {
             .await
     }
 
-    /// Replays a chunk of the user's message (`user_message_chunk`). Use this only while loading a session: the client
-    /// already knows what the user sends in a prompt.
+    /// Sends a chunk of the user's message (`user_message_chunk`). Use this only to replay a session: the client
+    /// already knows its prompts.
     ///
     /// # Errors
     /// The connection has ended.
@@ -303,7 +303,7 @@ impl Session {
             .await
     }
 
-    /// Returns the id of the message that the next chunk of this kind is part of.
+    /// Returns the id of the message to which the next chunk of this type belongs.
     pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
         let mut state = self.state();
         match &state.current_message {
@@ -326,7 +326,8 @@ impl Session {
         self.state().current_message = None;
     }
 
-    /// Reports a new tool call: Tool calls, "Creating". If you choose the id, it must be new in this session.
+    /// Reports a new tool call. If you choose the id yourself, it must be new in this session. See the specification's
+    /// page "Tool Calls", "Creating".
     ///
     /// # Errors
     /// The connection has ended.
@@ -344,7 +345,8 @@ impl Session {
         self.state().titles.get(call.as_str()).cloned()
     }
 
-    /// Reports the whole plan, which replaces the previous one. Agent plan, "Creating Plans".
+    /// Reports the whole plan, which replaces the previous one. See the specification's page "Agent Plan", "Creating
+    /// Plans".
     ///
     /// # Errors
     /// The connection has ended.
@@ -352,7 +354,7 @@ impl Session {
         self.update(SessionUpdate::Plan(Plan::new(entries))).await
     }
 
-    /// Reports one of several plans in full. It replaces the plan with the same id. A client that supports only one
+    /// Reports one of several plans in full, which replaces the plan with the same id. A client that supports only one
     /// plan (version 1, without `plan`) receives the steps of all plans as one.
     ///
     /// # Errors
@@ -395,7 +397,8 @@ impl Session {
         Ok(())
     }
 
-    /// Announces the slash commands, which replace earlier ones: Slash commands, "Advertising commands".
+    /// Announces the slash commands, which replace earlier ones. See the specification's page "Slash Commands",
+    /// "Advertising commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -406,7 +409,7 @@ impl Session {
         .await
     }
 
-    /// Sets the session's title (`session_info_update`).
+    /// Sets the title of the session (`session_info_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -417,7 +420,7 @@ impl Session {
         .await
     }
 
-    /// Reports the context usage, in tokens, and the cost of the session (`usage_update`).
+    /// Reports how much of the context window is used, in tokens, and what the session has cost (`usage_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -431,8 +434,8 @@ impl Session {
         self.state().config_options.clone()
     }
 
-    /// Replaces all config options and reports the change: Session config options, "From the Agent". If the session's
-    /// mode changed, this also reports the new mode.
+    /// Replaces all config options and reports the change. If this changes the session's mode, also reports the new
+    /// mode. See the specification's page "Session Config Options", "From the Agent".
     ///
     /// # Errors
     /// The connection has ended.
@@ -452,7 +455,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the config options. Returns the session's mode if it changed.
+    /// Replaces the config options. Returns the session's new mode if it changed.
     pub(crate) fn replace_config_options(
         &self,
         options: Vec<SessionConfigOption>,
@@ -464,8 +467,8 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// Marks a question to the user as pending until the result is dropped. `turn` is the token of its turn. Clients of
-    /// version 2 are told that the agent is waiting.
+    /// Marks a question to the user as pending until the returned guard is dropped. `turn` is the token of its turn.
+    /// Reports to version 2 clients that the agent is waiting for the user.
     pub(crate) async fn begin_question<'a>(
         &'a self,
         turn: &'a CancellationToken,
@@ -475,7 +478,7 @@ impl Session {
             state.pending_questions += 1;
             (state.pending_questions == 1, state.work_epoch)
         };
-        let asking = PendingQuestion {
+        let question = PendingQuestion {
             session: self,
             turn,
             work_epoch: work,
@@ -487,11 +490,11 @@ impl Session {
             self.state_update(v2::StateUpdate::RequiresAction(state))
                 .await?;
         }
-        Ok(asking)
+        Ok(question)
     }
 
     /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
-    /// state early, but the last reported state is never wrong.
+    /// state too early, but the state that is reported last is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.state();
         state.working = working;
@@ -499,13 +502,13 @@ impl Session {
         state.pending_questions = 0;
     }
 
-    /// Marks the agent as working on a prompt until the result is dropped.
+    /// Marks the agent as working on a prompt until the returned guard is dropped.
     pub(super) fn begin_prompt(&self, turn: CancellationToken) -> PromptGuard {
         self.state().prompt_token = Some(turn);
         PromptGuard(self.clone())
     }
 
-    /// Returns `true` if [`Agent::prompt`] is running in a turn that is not cancelled.
+    /// Returns `true` if [`Agent::prompt`] is running, in a turn that was not cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.state();
         state
@@ -514,7 +517,7 @@ impl Session {
             .is_some_and(|turn| !turn.is_cancelled())
     }
 
-    /// Returns an update with the agent's current state: idle, running or waiting for the user.
+    /// Returns an update that reports the agent's current state: idle, running or waiting for the user.
     pub(crate) fn state_update_of(&self) -> v2::StateUpdate {
         let state = self.state();
         match (state.working, state.pending_questions) {
@@ -533,7 +536,7 @@ impl Session {
         self.state().turns.len()
     }
 
-    /// Removes turns that have ended. Each turn cancels its token when it ends.
+    /// Removes turns that have ended, whose tokens are cancelled.
     pub(crate) fn remove_ended_turns(&self) {
         self.state().turns.retain(|turn| !turn.is_cancelled());
     }
@@ -545,17 +548,18 @@ impl Session {
         }
     }
 
-    /// Waits until no turn of this session runs, and blocks other turns until the result is dropped.
+    /// Waits until no turn is running in this session, and keeps other turns from starting until the returned guard is
+    /// dropped.
     pub(crate) async fn lock_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turn_lock.lock().await
     }
 
-    /// Returns a ticket for a new turn, behind the running and queued ones.
+    /// Returns a ticket for a new turn, after all running and queued ones.
     pub(crate) fn turn_ticket(&self) -> TurnTicket {
         TurnTicket::take(&self.0.turn_lock)
     }
 
-    /// Returns the error for a capability that the client does not support.
+    /// Creates the error for a capability that the client does not support.
     pub(crate) fn client_capability_error(what: &str) -> Error {
         Error::Unsupported {
             peer: "client",
@@ -564,29 +568,29 @@ impl Session {
     }
 }
 
-/// A pending question to the user.
+/// A guard for a pending question to the user.
 pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,
     work_epoch: u64,
-    /// Whether the answer is still pending.
+    /// Whether the question is still pending.
     is_pending: bool,
-    /// Whether the new state has yet to be sent to the client.
+    /// Whether an update with the agent's new state has yet to be sent.
     needs_state_update: bool,
 }
 
 impl PendingQuestion<'_> {
-    /// Ends the question after an answer or an error. Reports that the agent continues, unless another question is
-    /// pending.
+    /// Ends the question after an answer or an error. Unless another question is pending, reports that the agent
+    /// continues.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.end_wait();
         if self.needs_state_update {
-            let told = self
+            let sent = self
                 .session
                 .state_update(self.session.state_update_of())
                 .await;
             self.needs_state_update = false;
-            told?;
+            sent?;
         }
         Ok(())
     }
@@ -604,7 +608,7 @@ impl PendingQuestion<'_> {
 }
 
 impl Drop for PendingQuestion<'_> {
-    /// Reports that the agent continues without an answer, unless the turn was cancelled and ends.
+    /// Reports that the agent continues without an answer, unless its turn was cancelled.
     fn drop(&mut self) {
         self.end_wait();
         if self.needs_state_update && !self.turn.is_cancelled() {
@@ -637,7 +641,7 @@ impl AgentSessionState {
         }
     }
 
-    /// Replaces or adds a plan, or removes it if it has no steps. Returns the steps of all plans.
+    /// Adds or replaces a plan, or removes it if `entries` is empty. Returns the steps of all plans.
     fn replace_plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
         match self.plans.iter_mut().find(|(known, _)| *known == id) {
             Some((_, known)) => *known = entries,

@@ -1,4 +1,4 @@
-//! The agent's side of a connection, which handles the client's messages.
+//! The agent's side of a connection: it dispatches the client's messages to the agent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ use crate::transport::Transport;
 #[cfg(feature = "stdio")]
 use crate::transport::stdio;
 
-/// Serves the client on stdin and stdout until it closes them.
+/// Serves the client on stdin and stdout until it closes its side.
 ///
 /// # Errors
 /// stdin or stdout cannot be taken over, or reading or writing fails.
@@ -40,8 +40,8 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// Serves a client like [`serve`], with your own options. Start from [`limits`], the limits that [`serve`] uses: the
-/// default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
+/// Serves a client like [`serve`], with other options. Start from [`limits`], the limits of [`serve`]: the default of
+/// [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -64,8 +64,8 @@ pub(super) fn served(end: CloseReason) -> std::io::Result<()> {
     }
 }
 
-/// Starts a connection to a client, and returns it with its driver, for programs that also do other work. The options
-/// are used unchanged, including [`Limits::linger`].
+/// Starts a connection to a client, and returns it with its driver, for programs that do other work, too. The options
+/// are used as they are, including [`Limits::linger`].
 pub fn start<A: Agent>(
     transport: Transport,
     agent: A,
@@ -88,7 +88,7 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// Returns the limits of [`serve`], with which a client that closes its side still gets its responses.
+/// Returns the limits of [`serve`], under which a client that closes its side still gets its responses.
 #[must_use]
 pub fn limits() -> Limits {
     Limits {
@@ -104,11 +104,11 @@ pub(crate) struct AgentSide<A: Agent> {
     sessions: Mutex<HashMap<SessionId, AgentSessionEntry<A>>>,
 }
 
-/// A session that is open or being opened.
+/// An entry in the table of sessions that are open or being opened.
 pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
-    /// The agent's state, once the session is open. Only this reference keeps it alive, because the agent may store a
-    /// [`Session`] in its own state.
+    /// The agent's state, once the session is open. This is the only strong reference to it, because the agent may
+    /// store a [`Session`] in its state.
     pub(crate) state: Option<Arc<A::State>>,
 }
 
@@ -143,12 +143,12 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns what is known about the client. Before `initialize`, this is the default.
+    /// Returns what the client has reported about itself, or the defaults before `initialize`.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a session's turn and removes the session. Returns the agent's state for it.
+    /// Cancels a session's turn, removes the session, and returns the agent's state for it.
     pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
@@ -158,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// Returns the request if it is valid and the connection has been initialized.
+/// Returns the request, or an error if it is invalid or arrived before `initialize`.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)
@@ -171,7 +171,7 @@ impl<A: Agent> Handler for AgentSide<A> {
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
         if method == InitializeRequest::METHOD {
-            let answer = initialize(&*self.agent, self.latest, params).map(|(client, answer)| {
+            let answer = initialize(self, self.latest, params).map(|(client, answer)| {
                 let _ = self.client.set(client);
                 answer
             });

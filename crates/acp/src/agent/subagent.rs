@@ -1,4 +1,5 @@
-//! Subagents: sessions that an agent starts for part of its work, shown in their parent session. Unstable.
+//! Subagents: sessions that an agent starts for part of its work, and that clients show in the parent session.
+//! Unstable.
 
 use std::ops::Deref;
 
@@ -10,8 +11,8 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A running subagent. It is a [`Turn`] in its own session: clients show its messages, tool calls and questions as
-/// those of the subagent. It is cancelled when the turn that started it is cancelled.
+/// A running subagent: a [`Turn`] in a session of its own, whose messages, tool calls and questions clients show as the
+/// subagent's. It is cancelled with the turn that started it.
 ///
 /// A client cannot act on the subagent's session directly: it cannot prompt it, cancel it separately or open it again.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ impl Deref for Subagent {
 
 impl Turn {
     /// Starts a subagent in this session (`subagent_update`), with this title for the user. The id must be new, or that
-    /// of an earlier subagent of this session, which then continues.
+    /// of an earlier subagent of this session, which is then continued.
     ///
     /// # Errors
     /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
@@ -56,13 +57,13 @@ impl Turn {
 }
 
 impl Subagent {
-    /// Creates an empty update of the subagent, for [`update_subagent`](Self::update_subagent).
+    /// Creates an empty update to fill in and pass to [`update_subagent`](Self::update_subagent).
     #[must_use]
     pub fn new_update(&self) -> SubagentUpdate {
         SubagentUpdate::new(self.id())
     }
 
-    /// Sends an update of the subagent in its parent session, made with [`new_update`](Self::new_update).
+    /// Sends an update of the subagent in its parent session.
     ///
     /// # Errors
     /// The connection has ended.
@@ -82,7 +83,7 @@ impl Subagent {
         self.update_subagent(self.new_update().state(idle)).await
     }
 
-    /// Reports the subagent's state in its own session, in version 2 only.
+    /// Reports the subagent's state in its own session. Does nothing in version 1.
     async fn send_state(&self, state: StateUpdate) -> Result<()> {
         if self.client().is_v2() {
             return self.state_update(state).await;

@@ -9,7 +9,7 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A command to run in a client terminal: Terminals, "Executing Commands".
+/// A command to run in a client terminal. See the specification's page "Terminals", "Executing Commands".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TerminalCommand {
@@ -17,11 +17,11 @@ pub struct TerminalCommand {
     pub command: String,
     /// The arguments of the program.
     pub args: Vec<String>,
-    /// Environment variables to add to the client's own.
+    /// The environment variables to set, in addition to the client's own.
     pub env: Vec<EnvVariable>,
-    /// The working directory, an absolute path. The default is the session's working directory.
+    /// The working directory, as an absolute path. By default, the session's working directory.
     pub cwd: Option<String>,
-    /// The maximum amount of output to keep, in bytes. The oldest output is dropped first.
+    /// The maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
     pub output_byte_limit: Option<u64>,
 }
 
@@ -40,21 +40,21 @@ impl TerminalCommand {
         }
     }
 
-    /// Sets environment variables to add to the client's own.
+    /// Sets environment variables, in addition to the client's own.
     #[must_use]
     pub fn env(mut self, env: Vec<EnvVariable>) -> Self {
         self.env = env;
         self
     }
 
-    /// Sets the working directory, an absolute path.
+    /// Sets the working directory, as an absolute path.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Sets the maximum amount of output to keep, in bytes. The oldest output is dropped first.
+    /// Sets the maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -71,7 +71,8 @@ impl TerminalCommand {
     }
 }
 
-/// A client terminal: the specification's page Terminals. Dropping it releases the terminal, which ends its command.
+/// A client terminal. Dropping it releases the terminal, which kills its command. See the specification's page
+/// "Terminals".
 #[derive(Debug)]
 pub struct ClientTerminal {
     session: Session,
@@ -88,20 +89,21 @@ impl ClientTerminal {
         }
     }
 
-    /// Returns the terminal's id.
+    /// Returns the id of the terminal.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
     }
 
-    /// Returns the terminal as content of a tool call, where its output is shown live: "Embedding in Tool Calls".
+    /// Returns the terminal as content for a tool call, in which the client shows its output live. See the
+    /// specification's page "Terminals", "Embedding in Tool Calls".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// Returns the output so far, up to the command's [`output_byte_limit`](TerminalCommand::output_byte_limit):
-    /// "Getting Output".
+    /// Returns the output so far, up to the command's [`output_byte_limit`](TerminalCommand::output_byte_limit). See
+    /// the specification's page "Terminals", "Getting Output".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -110,8 +112,8 @@ impl ClientTerminal {
         self.session.connection().request(&request).await
     }
 
-    /// Waits until the command has exited: "Waiting for Exit". To stop waiting when the turn is cancelled, use
-    /// [`Turn::or_cancelled`](super::Turn::or_cancelled).
+    /// Waits until the command has exited. To stop waiting when the turn is cancelled, use
+    /// [`Turn::or_cancelled`](super::Turn::or_cancelled). See the specification's page "Terminals", "Waiting for Exit".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -123,7 +125,8 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Kills the command: "Killing Commands". The terminal remains, and its output can still be read.
+    /// Kills the command. The terminal stays, and its output can still be read. See the specification's page
+    /// "Terminals", "Killing Commands".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -132,7 +135,8 @@ impl ClientTerminal {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases the terminal and waits for the response: "Releasing Terminals".
+    /// Releases the terminal and waits for the response. See the specification's page "Terminals", "Releasing
+    /// Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

@@ -11,11 +11,11 @@ use crate::error::Result;
 /// The status of a cancelled tool call, which only version 2 has.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A new tool call to report. A string becomes its title: `turn.tool_call("Read notes.txt")`. To choose the id, use a
-/// [`ToolCall`].
+/// A new tool call to report. A string converts to a call with that title: `turn.tool_call("Read notes.txt")`. To
+/// choose the id yourself, convert a [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
-    /// Whether the library generates the id.
+    /// Whether the library has to generate the id.
     needs_id: bool,
     call: ToolCall,
 }
@@ -30,14 +30,14 @@ impl NewToolCall {
         }
     }
 
-    /// Sets the kind of tool.
+    /// Sets what kind of tool it is.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.call = self.call.kind(kind);
         self
     }
 
-    /// Sets the status, which is `pending` by default.
+    /// Sets the status. The default is `pending`.
     #[must_use]
     pub fn status(mut self, status: ToolCallStatus) -> Self {
         self.call = self.call.status(status);
@@ -51,21 +51,21 @@ impl NewToolCall {
         self
     }
 
-    /// Sets the files that the call works on, so that editors can follow along.
+    /// Sets the files that the call works on, so that an editor can follow what the agent does.
     #[must_use]
     pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
         self.call = self.call.locations(locations);
         self
     }
 
-    /// Sets the input of the tool, as the model provided it.
+    /// Sets the input that was passed to the tool.
     #[must_use]
     pub fn raw_input(mut self, input: impl Into<serde_json::Value>) -> Self {
         self.call = self.call.raw_input(input.into());
         self
     }
 
-    /// Returns the call, with an id from `id` unless it already has one.
+    /// Returns the tool call, with an id from `id` if it has none.
     pub(super) fn with_id(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {
@@ -96,8 +96,8 @@ impl From<ToolCall> for NewToolCall {
     }
 }
 
-/// A handle to a reported tool call. Its methods report changes: Tool calls, "Updating". Cloning it is cheap. Dropping
-/// it does not report anything.
+/// A handle to a reported tool call, whose methods report changes. It is cheap to clone. Dropping it reports nothing.
+/// See the specification's page "Tool Calls", "Updating".
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -109,19 +109,19 @@ impl ToolCallHandle {
         Self { session, id }
     }
 
-    /// Returns the call's id.
+    /// Returns the id of the call.
     #[must_use]
     pub fn id(&self) -> &ToolCallId {
         &self.id
     }
 
-    /// Creates an empty update of this call, for [`update`](Self::update).
+    /// Creates an empty update to fill in and pass to [`update`](Self::update).
     #[must_use]
     pub fn new_update(&self) -> ToolCallUpdate {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends an update of this call, made with [`new_update`](Self::new_update).
+    /// Sends an update of this call.
     ///
     /// # Errors
     /// The connection has ended.
@@ -140,7 +140,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Replaces the content that the call has produced: Tool calls, "Content".
+    /// Replaces the content that the call has produced. See the specification's page "Tool Calls", "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -158,7 +158,7 @@ impl ToolCallHandle {
     }
 
     /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
-    /// such status, so its clients see a failed call with a text that says why.
+    /// such status, so its clients see a failed call, with a note that says why.
     ///
     /// # Errors
     /// The connection has ended.

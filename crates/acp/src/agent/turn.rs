@@ -1,13 +1,13 @@
-//! Turns, as the agent sees them: from a prompt to its stop reason.
+//! A turn, from the agent's point of view: the work on one prompt.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp_wire::Meta;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest,
 };
+use acp_wire::{Meta, Request};
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
@@ -15,7 +15,7 @@ use super::terminal::{ClientTerminal, TerminalCommand};
 use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
-/// A prompt from the user: Prompt turn, "User Message".
+/// A prompt from the user. See the specification's page "Prompt Turn", "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -26,7 +26,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the concatenated text blocks, without embedded or linked resources.
+    /// Returns the text of all text blocks, concatenated, without embedded or linked resources.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A running turn. It dereferences to its [`Session`], whose methods report what the turn does.
+/// A running turn. It dereferences to its [`Session`], whose methods report what happens in the turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -60,15 +60,15 @@ impl Turn {
         }
     }
 
-    /// Returns the session.
+    /// Returns the session of the turn.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
     /// Takes over the handling of cancellation. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
-    /// when the client cancels the turn. It must watch the returned token, stop its work, send its last updates, and
-    /// return. Whatever it returns, the turn ends as cancelled.
+    /// when the client cancels the turn. Instead, it must watch the returned token, stop its work, send its last
+    /// updates, and return. The turn ends as cancelled, whatever it returns.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
         self.cancellation_taken.store(true, Ordering::Release);
@@ -81,13 +81,13 @@ impl Turn {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped at that moment; to
+    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped when that happens. To
     /// continue after it, call [`take_cancellation`](Self::take_cancellation) first.
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled. If the agent has taken over the cancellation, waits forever.
+    /// Waits until the turn is cancelled, or forever if the agent has taken over the cancellation.
     pub(crate) async fn cancelled_untaken(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -99,9 +99,9 @@ impl Turn {
         &self.cancel_token
     }
 
-    /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Clients of version 2 get a state
-    /// update when the agent starts to wait and another when it continues: after an answer or an error, or because it
-    /// dropped the question.
+    /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Clients of version 2 get a state
+    /// update when the agent starts to wait, and another when it continues after an answer or an error or because it
+    /// has dropped the question.
     pub(super) async fn wait_for_person<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -109,20 +109,20 @@ impl Turn {
         if self.is_cancelled() {
             return Ok(None);
         }
-        let asking = self.session.begin_question(&self.cancel_token).await?;
+        let question = self.session.begin_question(&self.cancel_token).await?;
         let answer = tokio::select! {
             biased;
             () = self.cancel_token.cancelled() => return Ok(None),
             answer = answer => answer,
         };
-        let told = asking.finish().await;
+        let finished = question.finish().await;
         let answer = answer?;
-        told.map(|()| Some(answer))
+        finished.map(|()| Some(answer))
     }
 
-    /// Reads a text file through the client, including unsaved changes: File system, "Reading Files". `path` is
-    /// absolute, `line` counts from 1, and `limit` is a number of lines. Without `line` and `limit`, reads the whole
-    /// file.
+    /// Reads a text file through the client, including unsaved changes. `path` is absolute, `line` counts from 1, and
+    /// `limit` is a number of lines. Without `line` and `limit`, reads the whole file. See the specification's page
+    /// "File System", "Reading Files".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, the turn was cancelled,
@@ -133,40 +133,38 @@ impl Turn {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String> {
-        if !self.session.client().capabilities().fs.read_text_file {
-            return Err(Session::client_capability_error("fs.readTextFile"));
-        }
+        self.session.client().require(ReadTextFileRequest::METHOD)?;
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        let answer = self.session.connection().read_text_file(&request);
+        let answer = self.session.connection().request_text(&request);
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute. Creates the file if it
-    /// does not exist. A write that has started continues even if the turn is cancelled.
+    /// Writes a text file through the client, and creates it if it does not exist. `path` is absolute. A write that has
+    /// started continues even if the turn is cancelled. See the specification's page "File System", "Writing Files".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
     /// ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
-        if !self.session.client().capabilities().fs.write_text_file {
-            return Err(Session::client_capability_error("fs.writeTextFile"));
-        }
+        self.session
+            .client()
+            .require(WriteTextFileRequest::METHOD)?;
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
         // Not aborted, because the agent must know whether the file was written.
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Starts a command in a client terminal: Terminals, "Executing Commands". The terminal is released when the
-    /// handle is dropped.
+    /// Starts a command in a client terminal, which is released when the returned handle is dropped. See the
+    /// specification's page "Terminals", "Executing Commands".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
     /// ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
-        if !self.session.client().capabilities().terminal {
-            return Err(Session::client_capability_error("terminal"));
-        }
+        self.session
+            .client()
+            .require(CreateTerminalRequest::METHOD)?;
         let request: CreateTerminalRequest = command.into_request(self.session.id());
         // If this future is dropped early, the response handler still receives the terminal and releases it.
         let place = Arc::new(Mutex::new(None));
@@ -188,7 +186,7 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Waits for `work`, or until the turn is cancelled.
+    /// Runs `work` until it is done, or returns an error if the turn is cancelled first.
     ///
     /// # Errors
     /// The turn was cancelled ([`Error::Cancelled`]), or `work` failed.

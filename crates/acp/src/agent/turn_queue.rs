@@ -6,11 +6,11 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// A guard held by the running turn. No other turn of the session runs until it is dropped.
+/// A guard that the running turn holds. The next turn of the session starts when it is dropped.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
 /// A position in the queue. Turns run in the order in which they took their tickets, whichever task is polled first.
-/// Dropping a ticket leaves the queue.
+/// Dropping a ticket gives up its position.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),
@@ -25,7 +25,7 @@ impl TurnTicket {
         let mut waiting = Box::pin(tokio::task::unconstrained(turns.lock_owned()));
         let mut nobody = Context::from_waker(Waker::noop());
         match waiting.as_mut().poll(&mut nobody) {
-            Poll::Ready(mine) => Self::Ready(mine),
+            Poll::Ready(guard) => Self::Ready(guard),
             Poll::Pending => Self::Waiting(waiting),
         }
     }
@@ -33,7 +33,7 @@ impl TurnTicket {
     /// Waits until all turns ahead of this one have ended.
     pub(crate) async fn wait(self) -> TurnGuard {
         match self {
-            Self::Ready(mine) => mine,
+            Self::Ready(guard) => guard,
             Self::Waiting(waiting) => waiting.await,
         }
     }

@@ -1,4 +1,4 @@
-//! Sending of session updates, in the client's protocol version.
+//! The sending of session updates, in the client's protocol version.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::session::{AGENT, Session, THOUGHT, USER};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update in the form of the negotiated version, or `None` if that version does not need it.
+/// An update in the form of the negotiated version, or nothing if that version does not need it.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -18,7 +18,7 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update of either version. The client gets it in its own version.
+    /// Sends an update of either version, which the client gets in the negotiated one.
     ///
     /// # Errors
     /// The client speaks version 1, which cannot express the update
@@ -36,17 +36,17 @@ impl Session {
         self.send(message).await
     }
 
-    /// Records one update and sends another in its place, if any.
+    /// Records the update `recorded`, and sends the update `sent`, if there is one.
     pub(super) async fn record_and_send(
         &self,
         recorded: impl FnOnce() -> Update,
         sent: Option<Update>,
     ) -> Result<()> {
-        let _in_order = match self.active_recording() {
+        let _guard = match self.active_recording() {
             Some(recording) => {
-                let in_order = recording.lock_order().await;
+                let guard = recording.lock_order().await;
                 self.record(&recorded()).await?;
-                in_order
+                guard
             }
             None => None,
         };
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Sends the user's message, which was already recorded.
+    /// Sends the user's message, which has already been recorded.
     pub(super) async fn send_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
@@ -92,7 +92,7 @@ impl Session {
         self.update(Update::StateUpdate(state)).await
     }
 
-    /// Reports the agent's state to clients of version 2, without waiting.
+    /// Reports the agent's state to clients of version 2, without waiting for capacity.
     pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);
@@ -105,7 +105,7 @@ impl Session {
         self.muted().load(Ordering::Acquire)
     }
 
-    /// Tracks the state that later messages depend on: the current message, and the titles of tool calls.
+    /// Keeps track of what later messages depend on: the current message, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER, chunk),
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    /// Sends a chunk of text. This is the most frequent message, so it is serialized without a copy.
+    /// Sends a chunk of text. This is the most frequent message, so its text is serialized without being copied first.
     pub(super) async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
         if self.active_recording().is_some() {
             // Boxed, so that the future stays small for agents without a recorder.

@@ -1,14 +1,14 @@
-//! Translation of config options, modes and models. Version 2 has only config options, and names two fields differently
-//! (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
+//! The translation of config options, modes and models. Version 2 has only config options, and names two of their
+//! fields differently (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{items, object, to_raw_value};
 
-/// The maximum size of a session's stored options, in bytes. An agent with more options works, but its modes cannot be
-/// set with version 1's method.
-const KEPT: usize = 1024 * 1024;
+/// The maximum size of a session's stored options, in bytes. If an agent has more, its modes cannot be set with the
+/// method of version 1.
+const MAX_STORED_LEN: usize = 1024 * 1024;
 
 /// Converts an option from version 1 to version 2.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
@@ -40,11 +40,11 @@ fn to_objects(list: &[Box<RawValue>]) -> impl Iterator<Item = RawObject> {
         .filter(|item| !item.is_empty())
 }
 
-fn has_category(option: &RawObject, category: &str) -> bool {
+fn has_option_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// A setting that version 1 agents may have outside the config options.
+/// A setting that version 1 agents may have in place of a config option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacyOption {
     Mode,
@@ -52,9 +52,9 @@ pub(super) enum LegacyOption {
 }
 
 impl LegacyOption {
-    /// Returns the setting's names, in this order: the category, which is also the option's id; the option's display
-    /// name; its field in version 1; in that field, the current value and the list of values; the id field of a list
-    /// item.
+    /// Returns the names that belong to the setting, in this order: its category, which is also the id of the option;
+    /// the display name of the option; the field that holds the setting in version 1; in that field, the current value,
+    /// the list of values, and the id of a list item.
     fn names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -80,7 +80,7 @@ impl LegacyOption {
         self.names()[0]
     }
 
-    /// Converts the version 1 state of this setting to a config option.
+    /// Converts the setting, in the form of version 1, to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
         let options: Vec<RawObject> = to_objects(&items(state, available))
@@ -102,7 +102,7 @@ impl LegacyOption {
 pub(super) struct V1ConfigOptions {
     /// The agent's own options, in the form of version 2.
     agent_options: Vec<RawObject>,
-    /// The options created from the agent's modes and models.
+    /// The options that stand for the agent's modes and models.
     legacy_options: Vec<(LegacyOption, RawObject)>,
 }
 
@@ -127,39 +127,39 @@ impl V1ConfigOptions {
         self.truncate();
     }
 
-    /// Stores the options that the agent has sent.
+    /// Stores the agent's own options.
     pub(super) fn set_own(&mut self, options: &[Box<RawValue>]) {
         self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
-    /// Drops options that are too large to store. Call this after they have been passed on.
+    /// Drops the stored options if they are too large. Call this after they have been passed on.
     pub(super) fn truncate(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
-            .retain(|(_, option)| size(option) <= KEPT);
+            .retain(|(_, option)| size(option) <= MAX_STORED_LEN);
     }
 
-    /// Returns all options: the agent's own, then those created from its modes and models.
+    /// Returns all options: the agent's own first, then those that stand for its modes and models.
     pub(super) fn list(&self) -> Vec<RawObject> {
         let mut list = self.agent_options.clone();
         for (switch, option) in &self.legacy_options {
             if self.is_shown(*switch) {
-                list.push(self.with_free_id(*switch, option));
+                list.push(self.set_unused_id(*switch, option));
             }
         }
         list
     }
 
-    /// Returns `true` if the option for this setting is shown: the agent has no option of that category itself.
+    /// Returns `true` if the setting is shown as an option, because the agent has no option of that category itself.
     fn is_shown(&self, switch: LegacyOption) -> bool {
         !self
             .agent_options
             .iter()
-            .any(|option| has_category(option, switch.category()))
+            .any(|option| has_option_category(option, switch.category()))
     }
 
-    /// Returns the option with an id that none of the agent's own options has.
-    fn with_free_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
+    /// Returns the option with an id that no option of the agent's own has.
+    fn set_unused_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.id_of(switch)));
         option
@@ -177,7 +177,7 @@ impl V1ConfigOptions {
         id
     }
 
-    /// Returns the setting from which the option with this id was created. `None` for the agent's own options.
+    /// Returns the setting that the option with this id stands for, or `None` for an option of the agent's own.
     pub(super) fn switch_of(&self, id: &str) -> Option<LegacyOption> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
@@ -189,7 +189,7 @@ impl V1ConfigOptions {
         let own = self
             .agent_options
             .iter_mut()
-            .filter(|option| has_category(option, switch.category()));
+            .filter(|option| has_option_category(option, switch.category()));
         let made = self
             .legacy_options
             .iter_mut()
@@ -221,7 +221,7 @@ impl V2ConfigOptions {
         clear_if_oversized(&mut self.options);
     }
 
-    /// Returns the options in the form of version 1, with boolean options only if `booleans` is set.
+    /// Returns the options in the form of version 1. Boolean options are included only if `booleans` is `true`.
     pub(super) fn list(&self, booleans: bool) -> Vec<RawObject> {
         let select = |option: &&RawObject| {
             booleans || option.field::<String>("type").as_deref() == Some("select")
@@ -233,7 +233,7 @@ impl V2ConfigOptions {
     /// Returns the select option for this setting.
     fn find_select(&self, switch: LegacyOption) -> Option<&RawObject> {
         self.options.iter().find(|option| {
-            has_category(option, switch.category())
+            has_option_category(option, switch.category())
                 && option.field::<String>("type").as_deref() == Some("select")
         })
     }
@@ -245,12 +245,12 @@ impl V2ConfigOptions {
             .map(ToOwned::to_owned)
     }
 
-    /// Returns the current mode.
+    /// Returns the id of the current mode.
     pub(super) fn mode(&self) -> Option<&RawValue> {
         self.find_select(LegacyOption::Mode)?.get("currentValue")
     }
 
-    /// Returns the modes in the form of version 1, which has them next to the options.
+    /// Returns the modes in the form of version 1, which has modes in addition to config options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacyOption::Mode)?;
         let mut modes = Vec::new();
@@ -280,7 +280,7 @@ fn size(option: &RawObject) -> usize {
 }
 
 fn clear_if_oversized(options: &mut Vec<RawObject>) {
-    if options.iter().map(size).sum::<usize>() > KEPT {
+    if options.iter().map(size).sum::<usize>() > MAX_STORED_LEN {
         options.clear();
     }
 }

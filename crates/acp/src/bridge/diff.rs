@@ -1,4 +1,5 @@
-//! Translation of diffs. Version 1 has the old and new text; version 2 has a list of changes and a patch.
+//! The translation of diffs. Version 1 has the text of a file before and after the change; version 2 has a list of
+//! changes and a patch.
 
 use acp_wire::{RawObject, v1};
 
@@ -56,7 +57,7 @@ pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     (content, paths)
 }
 
-/// Wraps text in a code fence that is longer than any run of backticks in the text.
+/// Wraps text in a Markdown code fence that is longer than any run of backticks in the text.
 fn to_fenced_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_longer_than_any_within() {
+    fn a_fence_is_longer_than_any_backticks_in_the_text() {
         assert_eq!(to_fenced_block("+a\n"), "```diff\n+a\n```");
         assert_eq!(to_fenced_block("+````"), "`````diff\n+````\n`````");
     }

@@ -1,4 +1,4 @@
-//! Writing messages, and changing received ones.
+//! Helpers that write messages and change received ones.
 //!
 //! The functions work on raw JSON values: whatever the bridge does not read is written exactly as received.
 
@@ -8,26 +8,26 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{object, to_raw_value};
 
-/// The output that one line produces for the two sides.
+/// The bytes to send to each side in response to one line.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
     pub(super) agent: Vec<u8>,
 }
 
-/// A line that is a valid message.
+/// A received line that is a valid message.
 pub(super) struct BridgeLine<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) message: Incoming<'a>,
 }
 
 impl BridgeLine<'_> {
-    /// Writes the line as received.
+    /// Writes the line as it was received.
     pub(super) fn pass(&self, buf: &mut Vec<u8>) {
         pass(buf, self.bytes);
     }
 
-    /// Writes the line after `change` has modified its members.
+    /// Writes the line after `change` has changed its members.
     pub(super) fn pass_with(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
         let Some(mut members) = read::<RawObject>(self.bytes) else {
             return self.pass(buf);
@@ -36,12 +36,12 @@ impl BridgeLine<'_> {
         write(buf, &members);
     }
 
-    /// Writes the line with different params.
+    /// Writes the line with other params.
     pub(super) fn with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
         self.pass_with(buf, |line| line.set("params", to_raw_value(params)));
     }
 
-    /// Writes the line with a different method and params.
+    /// Writes the line with another method and other params.
     pub(super) fn with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
         self.pass_with(buf, |line| {
             line.set("method", to_raw_value(method));
@@ -49,7 +49,7 @@ impl BridgeLine<'_> {
         });
     }
 
-    /// Writes the line with a different result.
+    /// Writes the line with another result.
     pub(super) fn with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
         self.pass_with(buf, |line| line.set("result", to_raw_value(result)));
     }
@@ -65,12 +65,12 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
-/// Returns the session id in a message's params.
+/// Returns the session id in the params of a message.
 pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
-/// Returns the session id in a request's params.
+/// Returns the session id in the params of a request, or an error if there is none.
 ///
 /// # Errors
 /// The request has no session id, so it cannot be translated.
@@ -100,7 +100,7 @@ pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
     buf.push(b'\n');
 }
 
-/// Writes a successful response to a request. Writing the bridge's own results cannot fail.
+/// Writes a response with a result. The bridge's own results can always be serialized.
 pub(super) fn answer(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
     let _ = jsonrpc::write_result(buf, id, result);
 }
@@ -121,14 +121,14 @@ pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
     notify(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// An update to send in place of a received one.
+/// The translation of one session update.
 #[derive(Debug)]
 pub(super) enum UpdateTranslation {
-    /// The received line, unchanged.
+    /// The received line is sent unchanged.
     Unchanged,
-    /// The received line with a different update in it.
+    /// The received line is sent with this update in place of its own.
     Changed(RawObject),
-    /// An update that the bridge created.
+    /// This update, which the bridge has created, is sent in a new line.
     Generated(RawObject),
 }
 
@@ -153,12 +153,12 @@ pub(super) fn emit(
     }
 }
 
-/// Returns the items of a list, each as received. A missing value or another type counts as an empty list.
+/// Returns the items of a list, each as received. If there is no list, returns no items.
 pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }
 
-/// The `_meta` key that holds values which the other version cannot express.
+/// The key in `_meta` under which the bridge stores values that the other version cannot express.
 pub(super) const META: &str = "acp-bridge";
 
 /// Stores the original value of a translated field in the object's `_meta`.

@@ -1,4 +1,5 @@
-//! A bridge between protocol versions 1 and 2: connects an agent that speaks one to a client that speaks the other.
+//! A bridge between protocol versions 1 and 2, which connects an agent that speaks one version to a client that speaks
+//! the other.
 //!
 //! [`Bridge::to_v2`] puts a version 1 agent behind a version 2 client, and [`Bridge::to_v1`] does the reverse. If both
 //! sides turn out to speak the same version, lines pass unchanged.
@@ -64,16 +65,16 @@ use crate::transport::Transport;
 /// A handler for lines from the agent that are not messages.
 pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
-/// A side of the bridge.
+/// One of the two sides of a bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BridgeSide {
-    /// The client.
+    /// The side of the client.
     Client,
-    /// The agent.
+    /// The side of the agent.
     Agent,
 }
 
-/// The outcome of running a bridge: which side ended first, and why.
+/// How a bridge ended: which side ended first, and why.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
@@ -121,18 +122,18 @@ impl Bridge {
         }
     }
 
-    /// Creates a bridge that puts a version 1 agent behind a version 2 client.
+    /// Creates a bridge between a version 1 agent and a version 2 client.
     pub fn to_v2() -> Self {
         Self::new(BridgeTarget::V2)
     }
 
-    /// Creates a bridge that puts a version 2 agent behind a version 1 client.
+    /// Creates a bridge between a version 2 agent and a version 1 client.
     pub fn to_v1() -> Self {
         Self::new(BridgeTarget::V1)
     }
 
-    /// Sets the limits. A bridge uses `message`, `outbox` (for each side), `requests` (for each side) and `linger`
-    /// (the time the second side has to finish after the first one has ended; default 2 s).
+    /// Sets the limits. A bridge uses `message`, `outbox` and `requests` (both for each side), and `linger`: how long
+    /// the second side may continue after the first one has ended (2 s by default).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

@@ -1,4 +1,4 @@
-//! Version negotiation with `initialize`, and the dispatch of lines before and after it.
+//! The negotiation of the version with `initialize`, and the dispatch of lines before and after it.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -11,17 +11,17 @@ use super::v2_to_v1::{self, V2ToV1Bridge};
 use crate::connection::Limits;
 use crate::connection::outline::MessageOutline;
 
-/// The error code for peers that have no protocol version in common.
+/// The error code if the agent and the client have no protocol version in common.
 const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
-/// The protocol version that the client speaks.
+/// The protocol version that the client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BridgeTarget {
     V1,
     V2,
 }
 
-/// The state of a bridge: the negotiation phase, which determines how each line is handled.
+/// The state of a bridge: the phase of the negotiation, which determines how a line is handled.
 pub(super) struct BridgeState {
     target: BridgeTarget,
     limits: Limits,
@@ -31,14 +31,14 @@ pub(super) struct BridgeState {
 enum NegotiationPhase {
     /// The client has not initialized the connection yet.
     Uninitialized,
-    /// `initialize` was sent to the agent. Later lines from the client wait for the response.
+    /// `initialize` was sent to the agent. Lines from the client wait until the agent has responded.
     Initializing {
         id: RequestId,
         client: v2_to_v1::initialize::V1ClientFeatures,
-        /// The client's original `initialize` line.
+        /// The `initialize` line as the client sent it.
         line: Box<[u8]>,
     },
-    /// Both sides speak the same version.
+    /// Both sides use the same version, so lines are passed on unchanged.
     PassThrough,
     V1ToV2(Box<V1ToV2Bridge>),
     V2ToV1(Box<V2ToV1Bridge>),
@@ -58,7 +58,7 @@ impl BridgeState {
         matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
 
-    /// Handles one line. Returns `true` if the line was noise, which is skipped.
+    /// Handles one line. Returns `true` if the line was noise, which is not passed on.
     pub(super) fn handle_line(
         &mut self,
         from: BridgeSide,
@@ -123,7 +123,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the client's first request, which must be `initialize`.
+    /// Handles the first request of the client, which must be `initialize`.
     fn handle_client_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let Incoming::Request { id, method, params } = &line.message else {
             return;
@@ -161,7 +161,7 @@ impl BridgeState {
         };
     }
 
-    /// Handles the agent's response to `initialize`.
+    /// Handles a message from the agent while the response to `initialize` is pending.
     fn handle_agent_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let (id, result) = match &line.message {
             Incoming::Response { id, result } => (id, result),
@@ -172,19 +172,19 @@ impl BridgeState {
             }
             Incoming::Notification { .. } => return,
         };
-        let (client, asked) = match &mut self.phase {
+        let (client, request_line) = match &mut self.phase {
             NegotiationPhase::Initializing {
-                id: asked,
+                id: pending_id,
                 client,
                 line,
-            } if asked == id => (std::mem::take(client), std::mem::take(line)),
+            } if pending_id == id => (std::mem::take(client), std::mem::take(line)),
             _ => return,
         };
         let result = match result {
             Ok(result) => result,
             Err(error) if error.code == UNSUPPORTED_VERSION => {
                 // The agent does not speak the other version, so try the client's own.
-                pass(&mut out.agent, &asked);
+                pass(&mut out.agent, &request_line);
                 self.phase = NegotiationPhase::PassThrough;
                 return;
             }
@@ -200,9 +200,9 @@ impl BridgeState {
             .unwrap_or(ProtocolVersion(0));
         self.phase = match (self.target, version) {
             (BridgeTarget::V2, ProtocolVersion::V1) => {
-                let (result, offers) = v1_to_v2::initialize::answer(result);
+                let (result, agent) = v1_to_v2::initialize::answer(result);
                 line.with_result(&mut out.client, &result);
-                NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(offers, &self.limits)))
+                NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(&agent, &self.limits)))
             }
             (BridgeTarget::V1, ProtocolVersion::V2) => {
                 let result = v2_to_v1::initialize::answer(result, &client);
@@ -227,7 +227,7 @@ impl BridgeState {
         };
     }
 
-    /// Responds to a message that was skipped because it exceeds the limit.
+    /// Responds to a message that was skipped because it is longer than the limit.
     pub(super) fn handle_oversized(
         &mut self,
         from: BridgeSide,
@@ -265,7 +265,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the end of the agent's output: every pending client request gets an error response.
+    /// Handles the end of the agent's output: every pending request of the client gets an error response.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

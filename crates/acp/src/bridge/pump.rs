@@ -1,5 +1,5 @@
-//! The two read loops, one for each side. Each reads a line, translates it, and appends the output to the writers
-//! before it reads the next line.
+//! The two read loops of a bridge, one for each side. A loop reads a line, translates it, and buffers the output before
+//! it reads the next line.
 
 use std::io;
 use std::pin::pin;
@@ -22,7 +22,7 @@ pub(super) struct Pump {
     state: Mutex<BridgeState>,
     to_client: BridgeWriter,
     to_agent: BridgeWriter,
-    /// Notified when the agent has responded to `initialize` or has exited.
+    /// Wakes the client's read loop when the agent has responded to `initialize` or has exited.
     negotiated: Notify,
     limits: Limits,
     noise: Mutex<(u64, BridgeNoiseHandler)>,
@@ -40,7 +40,7 @@ impl Pump {
         }
     }
 
-    /// Runs until one side has ended and the other has had time to finish.
+    /// Runs the bridge until one side has ended and the other has had time to finish.
     pub(super) async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
         let mut client_in = pin!(self.read(client.reader, BridgeSide::Client));
         let mut agent_in = pin!(self.read(agent.reader, BridgeSide::Agent));
@@ -174,9 +174,9 @@ impl Pump {
         }
     }
 
-    /// Waits until both output buffers have capacity for the next line. The limit for the other side's buffer provides
-    /// the backpressure. The limit for the sender's own buffer is four times as large: even if the sender does not read
-    /// the bridge's responses, its other messages, such as a cancel, must still get through.
+    /// Waits until both output buffers have capacity for the next line. The limit of the other side's buffer provides
+    /// back-pressure. The limit of the sender's own buffer is four times as large: even if the sender does not read the
+    /// bridge's responses, its other messages, such as a cancel, must get through.
     async fn wait_for_room(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
@@ -196,12 +196,12 @@ impl Pump {
     }
 }
 
-/// The side that ended first, and the reason.
+/// Which side ended first, and why.
 #[derive(Default)]
 struct PumpEnd {
     first: Option<BridgeSide>,
     error: Option<io::Error>,
-    /// The time at which to stop waiting for the other side.
+    /// When to stop waiting for the other side.
     deadline: Option<Instant>,
 }
 

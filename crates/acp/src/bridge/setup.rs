@@ -1,4 +1,4 @@
-//! Translation of session setup and authentication, which the two versions write slightly differently.
+//! The translation of session setups, auth methods and commands, which the two versions write slightly differently.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ fn type_of(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
-/// Converts MCP servers to version 1: stdio servers have no type, and every list is present.
+/// Converts MCP servers to version 1, in which stdio servers have no type and lists are not omitted.
 pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());
@@ -51,7 +51,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
     });
 }
 
-/// Converts MCP servers to version 2: each server has a type.
+/// Converts MCP servers to version 2, in which every server has a type.
 pub(super) fn servers_to_v2(params: &mut RawObject) {
     map_items(params, "mcpServers", |server| {
         if server.has("type") {
@@ -87,7 +87,7 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     });
 }
 
-/// Converts auth methods to version 1. Omits terminal auth methods unless `terminal` is set.
+/// Converts auth methods to version 1. Terminal auth methods are included only if `terminal` is `true`.
 pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     let methods: Vec<Box<RawValue>> = items(result, "authMethods")
         .into_iter()

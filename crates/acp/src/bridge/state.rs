@@ -1,4 +1,4 @@
-//! The bridge's state: pending requests and known sessions, both bounded.
+//! The pending requests and the sessions of a bridge, both bounded in number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -60,24 +60,24 @@ impl<T> PendingRequests<T> {
         self.pending.remove(id)
     }
 
-    /// Removes and returns all pending requests, in the order of their ids.
+    /// Removes and returns all pending requests, ordered by id.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
         std::mem::take(&mut self.pending).into_iter()
     }
 }
 
-/// The maximum number of sessions in the table. Fewer than this can be busy at once, because each busy session has a
-/// pending request, and [`Limits::requests`](crate::Limits::requests) bounds those.
-const SESSIONS: usize = 2048;
+/// The maximum number of sessions in the table. There cannot be as many busy sessions, because each has a pending
+/// request, and [`Limits::requests`](crate::Limits::requests) bounds their number.
+const MAX_SESSIONS: usize = 2048;
 
-/// A table of the known sessions. Beyond its limit, the least recently used idle session is removed.
+/// A table of sessions with an upper limit. When it is full, the least recently used session that is idle is removed.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
-/// A session that may be busy. Busy sessions are never evicted.
+/// A session that may be busy, in which case it is never removed to make room.
 pub(super) trait Activeness {
     fn is_busy(&self) -> bool;
 }
@@ -90,11 +90,11 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         Some(session)
     }
 
-    /// Returns the session with this id, and adds it if it is new.
+    /// Returns the session with this id, after adding it if it is new, and marks it as used.
     pub(super) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
-        if !self.entries.contains_key(&*id) && self.entries.len() >= SESSIONS {
+        if !self.entries.contains_key(&*id) && self.entries.len() >= MAX_SESSIONS {
             let oldest = self
                 .entries
                 .iter()
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_was_not_heard_of_longest_is_forgotten_but_none_that_works() {
+    fn evicts_the_least_recently_used_idle_session() {
         let mut sessions = BridgeSessions::<TestBridgeSession>::default();
         sessions.touch("works").0 = true;
-        for n in 0..SESSIONS - 1 {
+        for n in 0..MAX_SESSIONS - 1 {
             sessions.touch(&n.to_string());
         }
         sessions.touch("0");
@@ -146,6 +146,6 @@ mod tests {
         assert!(sessions.get("works").is_some());
         assert!(sessions.get("0").is_some());
         assert!(sessions.get("1").is_none());
-        assert_eq!(sessions.entries.len(), SESSIONS);
+        assert_eq!(sessions.entries.len(), MAX_SESSIONS);
     }
 }

@@ -9,15 +9,16 @@ mod update;
 
 use std::collections::VecDeque;
 
-use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
+use acp_wire::{RawObject, v1};
+use serde_json::Value;
 use uuid::Uuid;
 
-use self::initialize::V1AgentFeatures;
 use super::config::{LegacyOption, V1ConfigOptions};
 use super::json::{BridgeLine, BridgeOutput, answer, notify, object, read, refuse, update};
 use super::method;
 use super::state::{Activeness, BridgeSessions, PendingRequests};
+use crate::capabilities::check_offered;
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
@@ -29,11 +30,12 @@ const HELD_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
-    agent_features: V1AgentFeatures,
+    /// The agent's capabilities as JSON, to check methods against the method table.
+    agent_capabilities: Value,
     sessions: BridgeSessions<UpSession>,
     /// The client's pending requests.
     client_requests: PendingRequests<UpPendingRequest>,
-    /// The agent's pending requests.
+    /// The agent's pending requests to the user.
     agent_requests: PendingRequests<UpQuestion>,
     queued_bytes: usize,
 }
@@ -48,15 +50,15 @@ enum UpPendingRequest {
     Resume { session: String, roots: RawObject },
     /// A request that sets a config option.
     SetOption { session: String },
-    /// A request that sets a mode or model, which the client knows as a config option.
+    /// A request that sets a mode or a model, which the client sees as a config option.
     SetLegacyOption {
         session: String,
         switch: LegacyOption,
         value: Box<serde_json::value::RawValue>,
     },
-    /// A prompt that the agent works on. The client already has the response.
+    /// A prompt that the agent is working on. The bridge has already responded to the client.
     Prompt { session: String },
-    /// A queued prompt.
+    /// A prompt that waits for the current turn to end.
     Queued { session: String },
     /// A request that closes a session.
     Close { session: String },
@@ -75,24 +77,24 @@ enum UpQuestion {
 
 #[derive(Default)]
 struct UpSession {
-    /// `cwd` and `additionalDirectories`, if the session was opened through the bridge.
+    /// The `cwd` and the `additionalDirectories`, if the session was opened through this bridge.
     roots: Option<RawObject>,
     config: V1ConfigOptions,
     turn: Option<UpTurn>,
     queued_prompts: VecDeque<QueuedPrompt>,
-    /// The pending requests to close the session. They get their responses when the turn ends.
+    /// The pending requests to close the session, which are answered when the turn ends.
     close_requests: Vec<RequestId>,
     /// The agent's questions to which the client has not responded yet.
     pending_questions: Vec<UpPendingQuestion>,
-    /// The kind and id of the last message chunk, if the next chunk may continue its message.
+    /// The type of the last chunk and the id of its message, if the next chunk may continue that message.
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
     /// The terminals that the client knows.
     terminals: LruMap<(), 512>,
-    /// Whether a replay that the client did not request is running. Its updates are dropped.
+    /// Whether the agent is sending a replay that the client did not request. The updates of the replay are dropped.
     hides_replay: bool,
-    /// The session's subagents. When the session is cancelled, their pending questions are answered, too.
+    /// The ids of the session's subagents, whose pending questions are cancelled with the session.
     subagents: LruMap<(), 64>,
 }
 
@@ -119,14 +121,19 @@ impl Activeness for UpSession {
 }
 
 impl V1ToV2Bridge {
-    pub(super) fn new(offers: V1AgentFeatures, limits: &Limits) -> Self {
+    pub(super) fn new(agent: &v1::AgentCapabilities, limits: &Limits) -> Self {
         Self {
-            agent_features: offers,
+            agent_capabilities: serde_json::to_value(agent).unwrap_or_default(),
             sessions: BridgeSessions::default(),
             client_requests: PendingRequests::new(limits.requests),
             agent_requests: PendingRequests::new(limits.requests),
             queued_bytes: 0,
         }
+    }
+
+    /// Returns `true` if the agent supports this method of version 1.
+    fn agent_offers(&self, method: &str) -> bool {
+        check_offered(&self.agent_capabilities, v1::method(method)).is_ok()
     }
 
     pub(super) fn handle_client_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
@@ -161,7 +168,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Drops all queued prompts, because the client's input has ended.
+    /// Drops all queued prompts, because the client has closed its side.
     pub(super) fn client_closed(&mut self) {
         // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
@@ -173,10 +180,10 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Responds to every pending client request with this error, because the agent has closed.
+    /// Responds with this error to every pending request of the client, because the agent has closed its side.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
-        for (id, asked) in self.client_requests.drain() {
-            match asked {
+        for (id, request) in self.client_requests.drain() {
+            match request {
                 UpPendingRequest::Prompt { session } => {
                     let idle = object! {
                         "sessionUpdate": "state_update", "state": "idle",
@@ -200,21 +207,25 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Starts a turn: acknowledges the prompt to the client, then passes it to the agent.
-    fn begin_turn(&mut self, session_id: &str, held: &QueuedPrompt, out: &mut BridgeOutput) {
-        let prompt = read::<RawObject>(&held.line)
+    /// Starts a turn: acknowledges the prompt to the client, and then passes it to the agent.
+    fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
+        let prompt = read::<RawObject>(&queued.line)
             .map(|line| object(line.get("params")))
             .and_then(|params| params.get("prompt").map(ToOwned::to_owned));
         let message = new_message_id();
-        answer(&mut out.client, &held.id, &object! { "messageId": message });
+        answer(
+            &mut out.client,
+            &queued.id,
+            &object! { "messageId": message },
+        );
         let echo = object! {
             "sessionUpdate": "user_message", "messageId": message, "content": prompt,
         };
         update(&mut out.client, session_id, &echo);
         update(&mut out.client, session_id, &state_update("running"));
-        super::json::pass(&mut out.agent, &held.line);
+        super::json::pass(&mut out.agent, &queued.line);
         self.client_requests.add(
-            &held.id,
+            &queued.id,
             UpPendingRequest::Prompt {
                 session: session_id.to_owned(),
             },
@@ -222,7 +233,7 @@ impl V1ToV2Bridge {
         let session = self.sessions.touch(session_id);
         session.current_message = None;
         session.turn = Some(UpTurn {
-            id: held.id.clone(),
+            id: queued.id.clone(),
             cancelled: false,
         });
     }
@@ -249,7 +260,8 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Cancels a session's turn, queued prompts, questions and subagents, after the agent has received the cancel.
+    /// Cancels a session's turn, queued prompts, pending questions and subagents. Call this after the cancel was passed
+    /// to the agent.
     ///
     /// A version 2 client need not answer the questions of a cancelled turn, but a version 1 agent waits for these
     /// answers before it ends the turn. So the bridge answers in place of the client.
@@ -260,25 +272,25 @@ impl V1ToV2Bridge {
         if let Some(turn) = &mut session.turn {
             turn.cancelled = true;
         }
-        for held in std::mem::take(&mut session.queued_prompts) {
-            self.queued_bytes -= held.line.len();
-            self.client_requests.take(&held.id);
+        for queued in std::mem::take(&mut session.queued_prompts) {
+            self.queued_bytes -= queued.line.len();
+            self.client_requests.take(&queued.id);
             refuse(
                 &mut out.client,
-                &held.id,
+                &queued.id,
                 &jsonrpc::Error::request_cancelled(),
             );
         }
-        for asking in std::mem::take(&mut session.pending_questions) {
+        for question in std::mem::take(&mut session.pending_questions) {
             answer(
                 &mut out.agent,
-                &asking.id,
-                &cancelled_response(asking.is_permission),
+                &question.id,
+                &cancelled_response(question.is_permission),
             );
-            let params = object! { "requestId": asking.id };
+            let params = object! { "requestId": question.id };
             notify(&mut out.client, method::CANCEL_REQUEST, &params);
-            self.agent_requests.take(&asking.id);
-            self.agent_requests.add(&asking.id, UpQuestion::Answered);
+            self.agent_requests.take(&question.id);
+            self.agent_requests.add(&question.id, UpQuestion::Answered);
         }
         // The subagents are moved out during the recursion, so that a session that is its own ancestor does not recurse
         // forever.
@@ -301,16 +313,16 @@ impl V1ToV2Bridge {
             && let Some(at) = session
                 .queued_prompts
                 .iter()
-                .position(|held| held.id == *id)
-            && let Some(held) = session.queued_prompts.remove(at)
+                .position(|queued| queued.id == *id)
+            && let Some(queued) = session.queued_prompts.remove(at)
         {
-            self.queued_bytes -= held.line.len();
+            self.queued_bytes -= queued.line.len();
         }
         refuse(&mut out.client, id, &jsonrpc::Error::request_cancelled());
     }
 }
 
-/// Returns the response for a question that the user cancelled: a permission request or an elicitation.
+/// Returns the result that cancels a question: a permission request if `permission` is `true`, or an elicitation.
 fn cancelled_response(permission: bool) -> RawObject {
     if permission {
         let outcome = object! { "outcome": "cancelled" };
@@ -325,7 +337,7 @@ fn state_update(state: &str) -> RawObject {
     object! { "sessionUpdate": "state_update", "state": state }
 }
 
-/// Returns a new unique message id.
+/// Returns a new, unique message id.
 fn new_message_id() -> String {
     Uuid::new_v4().to_string()
 }

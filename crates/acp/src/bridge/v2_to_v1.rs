@@ -26,10 +26,10 @@ use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// The number of message ids of the client's own prompts that are stored after their turns have ended.
+/// How many message ids of the client's own prompts are kept after their turns have ended.
 const ECHOES: usize = 16;
 
-/// The maximum number of parents to follow from a subagent to its root session.
+/// How many parents are followed from a subagent to its root session.
 const DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
@@ -38,13 +38,13 @@ pub(super) struct V2ToV1Bridge {
     sessions: BridgeSessions<DownSession>,
     /// The client's pending requests, including the prompts of running turns.
     client_requests: PendingRequests<DownPendingRequest>,
-    /// The agent's pending permission requests whose responses the bridge must act on.
+    /// The agent's pending permission requests that hide the content of a tool call.
     pending_permissions: PendingRequests<PendingPermission>,
     /// The parent session of each subagent.
     parents: LruMap<String, 512>,
 }
 
-/// A pending permission request that hides a tool call's content.
+/// A pending permission request that hides the content of a tool call.
 struct PendingPermission {
     session: String,
     call: String,
@@ -60,7 +60,7 @@ enum DownPendingRequest {
     Resume { session: String, replayed: bool },
     /// A request that sets a config option.
     SetOption { session: String },
-    /// A request that sets a mode or model, which the agent knows as a config option.
+    /// A request that sets a mode or a model, which the agent sees as a config option.
     SetLegacyOption { session: String },
     /// A prompt, whose response is sent when its turn ends.
     Prompt { session: String },
@@ -71,11 +71,11 @@ enum DownPendingRequest {
 #[derive(Default)]
 struct DownSession {
     config: V2ConfigOptions,
-    /// The pending prompts, in order.
+    /// The prompts that the bridge has not responded to, in order.
     turns: VecDeque<DownTurn>,
-    /// Whether the agent has reported that it is working, and not yet that it is idle.
+    /// Whether the agent has reported that it is working, and not yet that it is idle again.
     active: bool,
-    /// The ids of the client's own messages, which need not be echoed to the client.
+    /// The message ids of the client's own prompts, whose echoes are dropped.
     echoes: VecDeque<String>,
     /// The number of running replays.
     replays: usize,
@@ -85,14 +85,14 @@ struct DownSession {
     plans: DownPlans,
 }
 
-/// A pending prompt.
+/// A prompt that the bridge has not responded to.
 struct DownTurn {
     id: RequestId,
     /// Whether the agent has accepted the prompt.
     accepted: bool,
-    /// Whether the client has cancelled the request. The agent may have responded to it already.
+    /// Whether the client has cancelled the request. The agent may already have responded to it.
     cancelled: bool,
-    /// The message id of the prompt, once known.
+    /// The message id of the prompt, once it is known.
     message_id: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Responds to every pending client request with this error, because the agent has closed.
+    /// Responds with this error to every pending request of the client, because the agent has closed its side.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             refuse(&mut out.client, &id, error);

@@ -1,7 +1,7 @@
-//! The output buffer for one side.
+//! The output of a bridge to one side: a buffer, and the loop that writes it to the transport.
 //!
 //! Appending never waits, so the output for one line is written completely and in order on both sides. Before the
-//! next line is read, the reader waits for capacity: that bounds the buffer and provides the backpressure.
+//! next line is read, the reader waits for capacity: that bounds the buffer and provides back-pressure.
 
 use std::io;
 use std::pin::pin;
@@ -15,18 +15,18 @@ use crate::transport::TransportWriter;
 #[derive(Debug, Default)]
 pub(super) struct BridgeWriter {
     buffer: Mutex<WriteBuffer>,
-    /// Notified when bytes have been buffered or the writer has been closed.
+    /// Wakes the write loop when bytes were buffered or the writer was closed.
     buffered: Notify,
-    /// Notified when buffered bytes have been written.
+    /// Wakes waiting read loops when buffered bytes were written.
     drained: Notify,
 }
 
 #[derive(Debug, Default)]
 struct WriteBuffer {
     bytes: Vec<u8>,
-    /// The number of bytes being written.
+    /// The number of bytes that are being written now.
     writing_len: usize,
-    /// Whether the writer is closed and accepts no more bytes.
+    /// Whether the writer accepts no more bytes.
     closed: bool,
 }
 
@@ -48,7 +48,7 @@ impl BridgeWriter {
         }
     }
 
-    /// Stops accepting bytes. Buffered bytes are still written.
+    /// Stops accepting bytes. Those that are buffered are still written.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.buffered.notify_one();
@@ -70,7 +70,7 @@ impl BridgeWriter {
         }
     }
 
-    /// Writes pushed bytes to `writer` until the buffer is closed, and then closes `writer`.
+    /// Writes buffered bytes to `writer` until [`close`](Self::close) is called, and then closes `writer`.
     ///
     /// # Errors
     /// Writing failed. The buffer is then closed.
@@ -106,7 +106,7 @@ impl BridgeWriter {
             }
             leaving.clear();
             // Large messages are rare, so the buffer shrinks after one.
-            leaving.shrink_to(LARGE);
+            leaving.shrink_to(MAX_IDLE_CAPACITY);
             self.lock().writing_len = 0;
             self.drained.notify_waiters();
         }
@@ -116,5 +116,5 @@ impl BridgeWriter {
     }
 }
 
-/// The size in bytes to which a larger buffer is shrunk after a write.
-const LARGE: usize = 256 * 1024;
+/// The capacity, in bytes, to which a larger buffer is shrunk when it has been written.
+const MAX_IDLE_CAPACITY: usize = 256 * 1024;

@@ -9,7 +9,7 @@ use acp_wire::v1::{
     Implementation, ListSessionsRequest, ListSessionsResponse, LogoutRequest, McpServer,
     ProtocolVersion, SessionId,
 };
-use acp_wire::{Request, v2};
+use acp_wire::{Request, extensions, v2};
 
 use super::Client;
 use super::initialize::{NegotiatedCapabilities, initialize};
@@ -18,7 +18,7 @@ use super::open_session::SessionReopening;
 use super::session::ClientSession;
 use super::sessions::ClientSessions;
 use super::side::ClientSide;
-use crate::capabilities::{agent_capability_error, missing_mcp_capability};
+use crate::capabilities::{agent_capability_error, check_offered, missing_mcp_capability};
 use crate::connection::{Connection, Driver, RequestOptions};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
@@ -348,16 +348,17 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it: [`Error::Unsupported`].
     pub(super) fn require(&self, method: &str) -> Result<()> {
-        match v1::method(method) {
-            Some(method) if !method.is_offered(&self.0.negotiated.capabilities_json) => {
-                Err(agent_capability_error(
-                    method
-                        .capability
-                        .map_or(method.name, |capability| capability.path),
-                ))
-            }
-            _ => Ok(()),
-        }
+        check_offered(&self.0.negotiated.capabilities_json, v1::method(method))
+            .map_err(agent_capability_error)
+    }
+
+    /// Checks that the agent supports the extension with this method.
+    ///
+    /// # Errors
+    /// The agent does not support it: [`Error::Unsupported`].
+    pub(super) fn require_extension(&self, method: &str) -> Result<()> {
+        check_offered(&self.0.negotiated.meta, extensions::method(method))
+            .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
     /// Checks that the agent supports this session setup, and adds the client's own MCP servers that the agent

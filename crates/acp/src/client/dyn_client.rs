@@ -1,4 +1,4 @@
-//! Clients whose type is not known at compile time.
+//! Clients as trait objects, for programs that choose the type of their client at run time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::connection::Driver;
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// A client as a trait object. [`Client`] has methods that `dyn` does not allow. Every client also implements this
-/// trait, and one value may have several connections.
+/// A client that can be used as a trait object, which [`Client`] cannot. Every client implements this trait. One value
+/// can have several connections.
 ///
 /// ```
 /// use std::sync::Arc;

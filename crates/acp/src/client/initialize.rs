@@ -6,7 +6,7 @@ use acp_wire::v1::{
     AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion,
 };
-use acp_wire::{Meta, RawObject, Request, jsonrpc, v2};
+use acp_wire::{RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) has_sessions: bool,
     /// Whether the agent supports MCP servers on stdio.
     pub(crate) supports_mcp_stdio: bool,
-    /// Whether the agent supports messages for a running turn (`_session/steering`).
-    pub(crate) supports_steering: bool,
+    /// The `_meta` of the response as JSON, to check extensions against their table.
+    pub(crate) meta: Value,
 }
 
 /// The negotiated version, shared with the message reader.
@@ -134,11 +134,6 @@ fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     }
 }
 
-fn supports_steering(meta: Option<&Meta>) -> bool {
-    let steering = meta.and_then(|meta| meta.get("steering"));
-    steering.is_some_and(|steering| steering.get("supported") == Some(&Value::Bool(true)))
-}
-
 fn negotiated_v1(said: InitializeResponse) -> NegotiatedCapabilities {
     NegotiatedCapabilities {
         version: ProtocolVersion::V1,
@@ -148,7 +143,7 @@ fn negotiated_v1(said: InitializeResponse) -> NegotiatedCapabilities {
         auth_methods: said.auth_methods,
         has_sessions: true,
         supports_mcp_stdio: true,
-        supports_steering: supports_steering(said.meta.as_ref()),
+        meta: said.meta.map(Value::Object).unwrap_or_default(),
     }
 }
 
@@ -160,7 +155,7 @@ fn negotiated_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Nego
         version: ProtocolVersion::V2,
         has_sessions: session.is_some(),
         supports_mcp_stdio: mcp.is_some_and(|mcp| mcp.stdio.is_some()),
-        supports_steering: supports_steering(said.meta.as_ref()),
+        meta: said.meta.map(Value::Object).unwrap_or_default(),
         capabilities_json: serde_json::to_value(&capabilities).unwrap_or_default(),
         capabilities: capabilities.read().unwrap_or_default(),
         info: Some(said.info).filter(|info| !info.name.is_empty()),

@@ -1,4 +1,4 @@
-//! The client's own MCP servers, passed to the agent with every session.
+//! The client's own MCP servers, which are passed to the agent with every session.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>
 
 impl ClientMcpServers {
     /// Creates the function for this client. It does not keep the client alive, because the client may own the
-    /// connection that owns the function.
+    /// connection, which owns the function.
     pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move || {
@@ -20,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Appends the servers that the agent supports to a session setup. Agents identify servers by name, so a server
-    /// whose name is already in use is omitted.
+    /// Appends the servers that the agent supports to a session setup. A server whose name is already in use is left
+    /// out, because agents tell servers apart by their names.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

@@ -9,11 +9,10 @@ use acp_wire::v1::{
     ProtocolVersion, SessionConfigOptionsCapabilities, SessionId, SessionNotification,
     SubagentCapabilities,
 };
-use acp_wire::{Notification, ReadError, Sender, v2};
+use acp_wire::{Notification, ReadError, v2};
 use serde_json::value::RawValue;
 
 use super::initialize::NegotiatedVersion;
-use super::methods;
 use super::sessions::ClientSessions;
 use super::turn::FinishedTurn;
 use super::{Client, Elicitation, Update};
@@ -57,8 +56,8 @@ pub(crate) enum ClientEvent<S> {
 impl<C: Client> ClientSide<C> {
     /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let is_offered = |method: &str| methods::is_offered(&*self.client, method);
-        let mut capabilities: ClientCapabilities = offered_capabilities(Sender::Agent, is_offered);
+        let offered = v1::AgentRequest::offered_by(self);
+        let mut capabilities: ClientCapabilities = offered_capabilities(&offered);
         // Elicitation has several modes, so the client reports which ones it supports.
         capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =

@@ -1,4 +1,5 @@
-//! The client's state for each session, created when the session is first seen and dropped when it is closed.
+//! The client's state for each session. It is created when the session is first seen, and dropped when the session is
+//! closed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use acp_wire::v1::{SessionId, StopReason};
 use super::Client;
 use crate::thread::ThreadHandle;
 
-/// A client's own data for one session: [`Client::State`].
+/// A client's own data for one session, of type [`Client::State`].
 ///
 /// The state is created when the session is first seen. This may be before the agent has responded to the request
 /// that opens it, or for a session that only the agent has named, because agents may send updates before that
@@ -22,16 +23,17 @@ pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
     /// Creates the state when the session is first seen, before the client is called for the session. Must not block.
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
-    /// Called when a turn started by this client has ended and the thread shows its end. `stop_reason` is `None` if the
-    /// turn failed. Also called when nobody waits for the turn anymore, and for each subagent of the session. When the
-    /// connection ends, this is called for sessions whose own turn was running; when a session is closed, only
+    /// Called when a turn that this client started has ended and the thread shows its end. `stop_reason` is `None` if
+    /// the turn failed. Also called if nobody waits for the turn any longer, and for each subagent of the session. When
+    /// the connection ends, this is called for sessions whose own turn was running. When a session is closed, only
     /// [`closed`](Self::closed) is called. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
 
-    /// Called when the session was closed or the connection has ended. Running calls keep the state, possibly for a
-    /// long time: end what the session started here, not when the state is dropped. Must not block.
+    /// Called when the session was closed or the connection has ended. Stop here what the session has started, and not
+    /// when the state is dropped: calls that are still running keep the state, possibly for a long time. Must not
+    /// block.
     fn closed(&self) {}
 }
 
@@ -39,14 +41,14 @@ impl<C: ?Sized> ClientState<C> for () {
     fn new(_: &C, _: &SessionId, _: &ThreadHandle) -> Self {}
 }
 
-/// A factory for the states of a client's sessions, because the session table does not know the client's type.
+/// A factory for the states of a client's sessions. With it, the session table does not have to know the client's type.
 pub(super) struct StateFactory(Box<StateFn>);
 
 type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
-    /// Creates the factory for this client. The factory does not keep the client alive, because the client may own the
-    /// connection that owns the factory.
+    /// Creates the factory for this client. It does not keep the client alive, because the client may own the
+    /// connection, which owns the factory.
     pub(super) fn of<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
@@ -59,13 +61,13 @@ impl StateFactory {
         }))
     }
 
-    /// Creates the state for a new session. Returns `None` if the client was dropped.
+    /// Creates the state for a new session, or returns `None` if the client was dropped.
     pub(super) fn make(&self, session: &SessionId, thread: &ThreadHandle) -> Option<ErasedState> {
         (self.0)(session, thread)
     }
 }
 
-/// A type-erased session state.
+/// A session state whose type is erased.
 #[derive(Clone)]
 pub(super) struct ErasedState {
     state: Arc<dyn Any + Send + Sync>,
@@ -74,7 +76,7 @@ pub(super) struct ErasedState {
 }
 
 impl ErasedState {
-    /// Returns the state as its own type. `None` if `C` is another client type, which does not happen.
+    /// Returns the state as its own type, or `None` if `C` is another client type, which does not happen.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         Arc::downcast(Arc::clone(&self.state)).ok()
     }

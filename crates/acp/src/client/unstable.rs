@@ -133,7 +133,7 @@ impl AgentConnection {
     /// Returns `true` if the agent supports messages for a running turn: [`ClientSession::steer`].
     #[must_use]
     pub fn supports_steering(&self) -> bool {
-        self.0.negotiated.supports_steering
+        self.require_extension(SteerRequest::METHOD).is_ok()
     }
 }
 
@@ -148,9 +148,7 @@ impl ClientSession {
     /// ([`Error::Unsupported`](crate::Error::Unsupported)); the agent returned an error; or the connection has ended.
     pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
-        if !self.agent().supports_steering() {
-            return Err(agent_capability_error("_meta.steering"));
-        }
+        self.agent().require_extension(SteerRequest::METHOD)?;
         self.check(&prompt.content)?;
         let mut request = SteerRequest::new(self.id(), prompt.content);
         let mut meta = prompt.meta.unwrap_or_default();

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A future that the driver polls. It returns a reason if its end is the end of the connection.
+/// A future that the driver polls. If it returns a reason, the connection has ended.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// A task that runs on the caller's executor.
@@ -29,7 +29,7 @@ pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// The number of times per poll that the driver looks for new tasks before it yields to its executor.
+/// How many times per poll the driver looks for new tasks before it yields to its executor.
 const ROUNDS: usize = 64;
 
 /// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. When
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Creates the driver. `life` is a future that runs for as long as the connection exists.
+    /// Creates the driver. `life` is the future that runs as long as the connection exists.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,
@@ -70,8 +70,8 @@ impl Driver {
         }
     }
 
-    /// Drives the connection while `work` runs, then closes it and drives it to its end. Messages that were sent
-    /// before are still written, for two seconds at most.
+    /// Drives the connection while `work` runs, then closes it and drives it until it has ended. Messages that were
+    /// sent before are still written, for up to two seconds.
     ///
     /// ```
     /// # use acp::testing::{NoopClient, PromptAgent};
@@ -99,12 +99,12 @@ impl Driver {
         }
     }
 
-    /// Moves new tasks into the driver.
+    /// Takes new tasks from the queue into the driver.
     fn take_new_tasks(&mut self) {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops all remaining work and notifies everything that waits for the connection to end.
+    /// Drops all remaining work, and notifies everyone who waits for the connection to end.
     fn end(&mut self, reason: CloseReason) {
         // Close the queue first: dropping the futures may start new tasks, which would never run.
         self.conn.0.tasks.close();
@@ -152,10 +152,10 @@ impl Drop for Driver {
     }
 }
 
-/// A connection's tasks other than reading: writing and the work on requests.
+/// The tasks of a connection besides reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    /// The number of running tasks that the connection waits for before it ends.
+    /// The number of running tasks that must end before the connection does.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
 }
@@ -193,7 +193,7 @@ impl Tasks {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a task that the end of the connection waits for. If it panics, only this task ends.
+    /// Starts a task that must end before the connection does. If the task panics, nothing else is affected.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.running_count.send_modify(|running| *running += 1);
         let running = TaskCounter(self.running_count.clone());
@@ -203,7 +203,7 @@ impl Tasks {
         });
     }
 
-    /// Starts a task that the end of the connection does not wait for. If it panics, only this task ends.
+    /// Starts a task that need not end before the connection does. If the task panics, nothing else is affected.
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {
@@ -227,7 +227,7 @@ impl Tasks {
         }
     }
 
-    /// Takes the tasks that were started since the last call. Clears the waker, because the driver is being polled.
+    /// Takes the tasks that were started since the last call. Removes the waker, because the driver is being polled.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
@@ -237,7 +237,7 @@ impl Tasks {
         new
     }
 
-    /// Sets the waker for the next new task. Returns `false` if there already is a new task.
+    /// Sets the waker to call when a task is started. Returns `false` if one was started in the meantime.
     fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut queue = self.lock();
@@ -248,14 +248,14 @@ impl Tasks {
         false
     }
 
-    /// Waits until all tasks have ended, except detached ones.
+    /// Waits until all tasks have ended, except for detached ones.
     pub(super) async fn wait(&self) {
         let mut running = self.running_count.subscribe();
         // Cannot fail: `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 
-    /// Closes the queue when the driver has ended.
+    /// Closes the queue, because the driver has ended.
     fn close(&self) {
         self.lock().closed = true;
         // After the lock is released: dropping tasks may start others.
@@ -263,8 +263,8 @@ impl Tasks {
     }
 }
 
-/// Sleeps for `time`: with tokio's timer in a tokio runtime, so that tests can pause it, and with the thread of
-/// `futures-timer` otherwise.
+/// Sleeps for `time`. In a tokio runtime, this uses tokio's timer, which tests can pause, and otherwise the timer
+/// thread of `futures-timer`.
 async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;

@@ -118,14 +118,14 @@ impl Framer {
         }
     }
 
-    /// Extracts a large text from the incomplete line, if it is a response and `wants` returns `true` for its id. Call
-    /// this when there is no complete line.
-    pub(crate) fn take_text(&mut self, wants: impl FnOnce(i64) -> bool) {
+    /// Extracts a large text from the incomplete line, if it is a response and `field` returns the name of the text's
+    /// field for its id. Call this when there is no complete line.
+    pub(crate) fn take_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
             && self.dropped_len == 0
             && line.len() >= self.large_text_len
-            && let Some((arriving, at)) = LargeTextReader::detect(line, wants)
+            && let Some((arriving, at)) = LargeTextReader::detect(line, field)
         {
             self.large_text = Some(arriving);
             self.consume(at);
@@ -237,7 +237,7 @@ mod tests {
             while let Some(frame) = framer.next() {
                 out.push(told(frame));
             }
-            framer.take_text(|id| id == 7);
+            framer.take_text(|id| (id == 7).then_some("content"));
         }
         out.extend(framer.finish().map(told));
         out
@@ -278,7 +278,7 @@ mod tests {
         for _ in 0..1000 {
             framer.spare_capacity().extend_from_slice(&[b'x'; 10_000]);
             assert!(framer.next().is_none());
-            framer.take_text(|id| id == 7);
+            framer.take_text(|id| (id == 7).then_some("content"));
             assert!(
                 framer.buf.capacity() <= 4 * ROOM,
                 "{}",

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use acp_wire::TextResponse;
 use acp_wire::jsonrpc::{self, RequestId};
-use acp_wire::v1::ReadTextFileResponse;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -228,21 +228,23 @@ impl Responder {
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// Runs work like [`spawn`](Self::spawn) that returns the text of a file, which may be large.
-    pub(crate) fn spawn_text(
+    /// Runs work like [`spawn`](Self::spawn) whose response has a text that may be large.
+    pub(crate) fn spawn_text<R: TextResponse + Sync>(
         self,
-        work: impl Future<Output = Result<ReadTextFileResponse, Error>> + Send + 'static,
+        work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let conn = self.conn.clone();
         start(&conn.0.tasks, async move {
             let answer = match self.or_cancelled(work).await {
-                Some(Ok(response)) => match self.reserve_response_memory(response.content.len()) {
-                    Ok(()) => split_large_text(self.id.as_ref(), response),
-                    Err(error) => {
-                        drop(response);
-                        return self.answer::<()>(Err(error)).await;
+                Some(Ok(mut response)) => {
+                    match self.reserve_response_memory(response.text_mut().len()) {
+                        Ok(()) => split_large_text(self.id.as_ref(), response),
+                        Err(error) => {
+                            drop(response);
+                            return self.answer::<()>(Err(error)).await;
+                        }
                     }
-                },
+                }
                 Some(Err(error)) => return self.answer::<()>(Err(error)).await,
                 None => return,
             };
@@ -324,24 +326,25 @@ impl Responder {
 }
 
 /// Splits a response so that it can be sent in pieces. Returns it unchanged if its text is small.
-fn split_large_text(
+fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
-    mut response: ReadTextFileResponse,
-) -> Result<LargeTextMessage, ReadTextFileResponse> {
-    const EMPTY: &[u8] = b"\"content\":\"\"";
-    let Some(id) = id.filter(|_| response.content.len() >= LARGE_TEXT) else {
+    mut response: R,
+) -> Result<LargeTextMessage, R> {
+    let is_large = response.text_mut().len() >= LARGE_TEXT;
+    let Some(id) = id.filter(|_| is_large) else {
         return Err(response);
     };
-    let text = std::mem::take(&mut response.content);
+    let text = std::mem::take(response.text_mut());
     let mut before = Vec::new();
     let written = jsonrpc::write_result(&mut before, id, &response);
     // The first match is the response's own text: it is the first field, and quotes in the id are escaped.
-    let at = memchr::memmem::find(&before, EMPTY).filter(|_| written.is_ok());
+    let empty = format!("\"{}\":\"\"", R::TEXT_FIELD);
+    let at = memchr::memmem::find(&before, empty.as_bytes()).filter(|_| written.is_ok());
     let Some(at) = at else {
-        response.content = text;
+        *response.text_mut() = text;
         return Err(response);
     };
-    let behind = before.split_off(at + EMPTY.len() - 1);
+    let behind = before.split_off(at + empty.len() - 1);
     Ok(LargeTextMessage {
         prefix: before,
         text,

@@ -1,6 +1,6 @@
-//! Extracts the text of a file from an `fs/read_text_file` response while it arrives.
+//! Extracts the text of a [`TextResponse`](acp_wire::TextResponse) while it arrives.
 //!
-//! Otherwise a large file would be in memory twice, as received and as text, and parsing could start only after its
+//! Otherwise a large text would be in memory twice, as received and decoded, and parsing could start only after its
 //! last byte. Here the text is unescaped as it arrives, which leaves a short response with an empty text.
 
 use acp_wire::jsonrpc::text_response;
@@ -34,14 +34,15 @@ pub(crate) struct LargeTextResponse {
 }
 
 impl LargeTextReader {
-    /// Detects a response with a large text in an incomplete line, if `wants` returns `true` for its id. Returns the
-    /// reader and the offset of the text.
-    pub(crate) fn detect(line: &[u8], wants: impl FnOnce(i64) -> bool) -> Option<(Self, usize)> {
+    /// Detects a response with a large text in an incomplete line. `field` returns the name of the text's field in the
+    /// response with this id, or `None` if its text must not be extracted. Returns the reader and the offset of the
+    /// text.
+    pub(crate) fn detect(
+        line: &[u8],
+        field: impl FnOnce(i64) -> Option<&'static str>,
+    ) -> Option<(Self, usize)> {
         let beginning = line.get(..BEFORE).unwrap_or(line);
-        let (id, at) = text_response(beginning, "content")?;
-        if !wants(id) {
-            return None;
-        }
+        let (id, at) = text_response(beginning, field)?;
         let arriving = Self {
             id,
             prefix: line.get(..at)?.to_vec(),

@@ -6,34 +6,34 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum length of a message (64 MiB). A longer one is skipped: a request gets an error response, and a
-    /// response fails its request.
+    /// The maximum length of a message (64 MiB). A longer message is skipped: a request gets an error response, and the
+    /// request that a response belongs to fails.
     pub message: usize,
-    /// How much memory a message may take once it has been parsed (512 MiB). This is estimated from its text: small
-    /// objects count up to a hundred times their length, plain text about twice. A message over this limit is treated
-    /// like one that is too long.
+    /// The maximum memory of a parsed message (512 MiB). It is estimated from the text: many small objects may take a
+    /// hundred times their length, and plain text about twice. A message over this limit is treated like one that is
+    /// too long.
     pub message_memory: usize,
-    /// How much is buffered for writing before senders wait (256 KiB).
+    /// How many bytes are buffered for writing before senders have to wait (256 KiB).
     pub outbox: usize,
-    /// How much is read ahead while an update handler runs (1 MiB).
+    /// How many bytes are read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// How much is read ahead while an update handler runs and a request is pending, possibly one that the handler
-    /// itself sent (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
+    /// How many bytes are read ahead while an update handler runs and a request is pending, perhaps one from that
+    /// handler (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
     /// How many requests may be in flight (1024). Further ones are rejected.
     pub requests: usize,
     /// How much memory the requests in flight may take (128 MiB), estimated as for
     /// [`message_memory`](Self::message_memory). The tool calls of permission requests count, too. Further requests are
-    /// rejected, except if no other request is in flight.
+    /// rejected, unless no other request is in flight.
     pub request_memory: usize,
-    /// How many prompts of one session an agent queues (256). Further ones are rejected.
+    /// How many prompts an agent queues for one session (256). Further ones are rejected.
     pub prompts: usize,
-    /// How many sessions of a client an agent keeps open (4096). Further ones are rejected.
+    /// How many sessions an agent keeps open for one client (4096). Further ones are rejected.
     pub sessions: usize,
-    /// How much of a session a client's [`Thread`](crate::Thread) stores (64 MiB). Beyond it, the oldest part is
-    /// dropped, which [`Thread::truncation`](crate::Thread::truncation) reports.
+    /// The maximum size of a client's [`Thread`](crate::Thread) of a session (64 MiB). Beyond it, the oldest part is
+    /// dropped, as [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
-    /// How long requests in flight may continue after the peer has closed its side (zero by default; 2 s with
+    /// How long requests in flight may continue after the peer has closed its side (zero, or 2 s with
     /// [`agent::serve`](crate::agent::serve)).
     pub linger: Duration,
 }
@@ -90,10 +90,10 @@ impl Limits {
     }
 }
 
-/// The maximum memory of a connection, by the formulas in `docs/memory.md`.
+/// The maximum memory of a connection, as calculated in `docs/memory.md`.
 impl Limits {
-    /// Returns the maximum memory of a connection on the client's side, in bytes, with this many sessions open. It
-    /// does not include the memory of the client's own handlers, or of the requests and prompts it sends.
+    /// Returns the maximum memory of a client's connection with this many open sessions, in bytes. This does not
+    /// include the memory of the client's own handlers, or of the requests and prompts that it sends.
     #[must_use]
     pub fn max_client_memory(&self, sessions: usize) -> usize {
         let threads = sessions
@@ -110,15 +110,16 @@ impl Limits {
             .saturating_add(self.message_memory)
     }
 
-    /// Returns the maximum memory of a connection on the agent's side, in bytes, with this many sessions open (at most
-    /// [`sessions`](Self::sessions)). It does not include what the agent itself stores for a session or a turn.
+    /// Returns the maximum memory of an agent's connection with this many open sessions (at most
+    /// [`sessions`](Self::sessions)), in bytes. This does not include what the agent itself stores for a session or a
+    /// turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
         let sessions = sessions.min(self.sessions).saturating_mul(SESSION);
         self.max_shared_memory().saturating_add(sessions)
     }
 
-    /// Returns the part of the maximum memory that both sides have in common, in bytes.
+    /// Returns the part of the maximum memory that is the same on both sides, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and exists twice while it does.
         let text = self.message.saturating_add(READ).saturating_mul(3);
@@ -134,18 +135,18 @@ impl Limits {
         read.saturating_add(requests).saturating_add(written)
     }
 
-    /// Returns the maximum memory of a thread, in bytes. Text that arrived in chunks may have as much spare capacity,
-    /// and there are also commands and config options.
+    /// Returns the maximum memory of a thread, in bytes: its size limit, spare capacity of the same size for text that
+    /// arrives in chunks, and the commands and config options.
     fn thread_with_slack(&self) -> usize {
         self.thread.saturating_mul(5) / 2
     }
 }
 
-/// The size of a read, in bytes.
+/// How many bytes are read at a time.
 const READ: usize = 64 * 1024;
 
-/// The library's share of the memory of a request's task, in bytes.
+/// The library's part of the memory of a task that works on a request, in bytes.
 const TASK: usize = 16 * 1024;
 
-/// The memory of a session on the agent's side, in bytes: its paths and two copies of its id.
+/// The memory that an agent's side needs for a session, in bytes: its paths, and two copies of its id.
 const SESSION: usize = 300 * 1024;

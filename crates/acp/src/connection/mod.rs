@@ -7,6 +7,10 @@
 //!   that need error responses, and reads none of them.
 //! - **Nothing left running.** At the end, every pending request fails with one error, and every task ends.
 //!
+//! The connection knows only one method by name, `$/cancel_request`, because it is about the connection's own table of
+//! requests in flight. What else it treats differently is a property of a type: a [`TextResponse`] has a text that may
+//! be large.
+//!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
 
 mod driver;
@@ -14,7 +18,6 @@ pub(crate) mod frame;
 mod incoming;
 mod large_text;
 mod limits;
-pub(crate) mod memory;
 mod outbox;
 pub(crate) mod outline;
 mod pending;
@@ -25,8 +28,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
-use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
-use acp_wire::{Notification, Request, read_result};
+use acp_wire::{Notification, Request, TextResponse, read_result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -292,24 +294,24 @@ impl Connection {
         self.send_request(method, params, ask, None, read).await
     }
 
-    /// Reads a text file through the peer. A large text is decoded while it arrives, so that it is in memory only
-    /// once.
-    pub(crate) async fn read_text_file(
+    /// Sends a request like [`request`](Self::request). A large text in the response is decoded while it arrives, so
+    /// that it is in memory only once.
+    pub(crate) async fn request_text<R: Request<Response: TextResponse>>(
         &self,
-        request: &ReadTextFileRequest,
-    ) -> Result<ReadTextFileResponse> {
-        const METHOD: &str = ReadTextFileRequest::METHOD;
-        let text = LargeText::default();
+        params: &R,
+    ) -> Result<R::Response> {
+        let text = LargeText::of::<R>();
         let large = text.clone();
         let read = move |answer: Result<&RawValue>| {
-            let mut response = read_result::<ReadTextFileResponse>(METHOD, answer?)
-                .map_err(|error| Error::unreadable_response(METHOD, &error))?;
+            let mut response = read_result::<R::Response>(R::METHOD, answer?)
+                .map_err(|error| Error::unreadable_response(R::METHOD, &error))?;
             if let Some(text) = large.take() {
-                response.content = text;
+                *response.text_mut() = text;
             }
             Ok(response)
         };
-        self.send_request(METHOD, request, RequestOptions::default(), Some(text), read)
+        let ask = RequestOptions::default();
+        self.send_request(R::METHOD, params, ask, Some(text), read)
             .await
     }
 

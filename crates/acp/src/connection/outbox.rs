@@ -1,4 +1,4 @@
-//! The outbox: a buffer for outgoing messages, bounded in bytes, in the order of sending.
+//! The outbox: a buffer of outgoing messages, bounded in bytes.
 //!
 //! A message is written as JSON straight into the buffer, and the writer takes the whole buffer. While the writer is
 //! busy, messages collect and are sent in one write. When it is idle, they are sent immediately. A sender that finds
@@ -16,24 +16,24 @@ use tokio::sync::Notify;
 
 use crate::error::CloseReason;
 
-/// The largest buffer that is reused after writing, in bytes.
+/// The maximum capacity of a buffer that is reused after it was written, in bytes.
 const KEEP: usize = 1024 * 1024;
 
-/// How much of a large text is inserted at a time, in bytes. A piece fits into a pipe and into the CPU cache.
+/// How many bytes of a large text are inserted at a time. They fit into a pipe and into the CPU cache.
 const PIECE: usize = 64 * 1024;
 
-/// How much a sender may send per turn, in bytes.
+/// How many bytes a sender that waited may send before it has to queue again.
 const TURN: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
-    /// Notifies the writer that there are bytes to write, or that the outbox is closed.
+    /// Wakes the writer when there are bytes to write or the outbox was closed.
     buffered: Notify,
-    /// Notifies the first waiting sender that the writer has taken the buffer.
+    /// Wakes the first waiting sender when the writer has taken the buffer.
     drained: Notify,
-    /// Queues the waiting senders in order.
+    /// Keeps waiting senders in the order in which they came.
     sender_queue: tokio::sync::Mutex<()>,
     limit: usize,
     reserve: usize,
@@ -42,12 +42,12 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// The number of waiting senders. While there are any, others may send only if a turn has bytes left.
+    /// The number of waiting senders. While there are any, other senders may only use up what the last one left.
     waiting_senders: usize,
-    /// The bytes left in the turn of the last sender that waited.
+    /// How many bytes the sender that waited last may still send before it has to queue again.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
-    /// Whether a message is being inserted in pieces. Messages that cannot wait go to `deferred` until it ends.
+    /// Whether a message is being inserted in pieces. Until it is complete, messages that cannot wait go to `deferred`.
     has_large_text: bool,
     deferred: Vec<u8>,
 }
@@ -58,18 +58,19 @@ impl OutboxState {
     }
 }
 
-/// A message with a large text, as JSON.
+/// A message with a large text, as JSON in three parts.
 #[derive(Debug)]
 pub(crate) struct LargeTextMessage {
-    /// The JSON before the text, including the opening quote.
+    /// The JSON before the text, including its opening quote.
     pub(crate) prefix: Vec<u8>,
-    /// The text itself, not escaped yet.
+    /// The text, which is not escaped yet.
     pub(crate) text: String,
-    /// The JSON after the text, from the closing quote on.
+    /// The JSON after the text, including its closing quote.
     pub(crate) suffix: Vec<u8>,
 }
 
-/// The insertion of a message in pieces. Dropping it inserts the rest, because the peer may already have the start.
+/// The insertion of a message in pieces. Dropping it inserts the rest at once, because the peer may already have the
+/// start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -77,7 +78,7 @@ struct OutboxInsertion<'a> {
 }
 
 impl OutboxInsertion<'_> {
-    /// Inserts the next piece, up to `most` bytes of text. Returns `true` if it was the last one.
+    /// Inserts the next piece, with up to `most` bytes of text. Returns `true` if it was the last one.
     fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
@@ -123,8 +124,8 @@ impl Drop for WaitingSender<'_> {
 }
 
 impl Outbox {
-    /// Creates an outbox that buffers up to `limit` bytes plus the message that crosses the limit, and `reserve` more
-    /// bytes for messages that cannot wait.
+    /// Creates an outbox that holds `limit` bytes and the message that exceeds them, and `reserve` more bytes for
+    /// messages that cannot wait.
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -183,7 +184,7 @@ impl Outbox {
         Some(self.append(&mut state, &mut write))
     }
 
-    /// Appends a message, or defers it while another one is being inserted in pieces.
+    /// Appends a message, or defers it while another message is being inserted in pieces.
     fn append<T>(
         &self,
         state: &mut OutboxState,
@@ -204,7 +205,7 @@ impl Outbox {
         Ok(written)
     }
 
-    /// Appends a message in pieces, as capacity allows. Calls `last` before the last piece.
+    /// Appends a message in pieces, as capacity becomes available. Calls `last` before the last piece.
     pub(crate) async fn push_in_pieces(
         &self,
         message: &LargeTextMessage,
@@ -251,14 +252,14 @@ impl Outbox {
         }
     }
 
-    /// Closes the outbox to new messages. The writer writes what is buffered and ends.
+    /// Closes the outbox to new messages. The writer still writes what is buffered.
     pub(crate) fn close(&self, reason: CloseReason) {
         self.lock().close_reason.get_or_insert(reason);
         self.buffered.notify_one();
         self.drained.notify_one();
     }
 
-    /// Writes messages as they are pushed, until the outbox is closed.
+    /// Writes messages as they are appended, until the outbox is closed.
     pub(crate) async fn drain(&self, mut writer: impl AsyncWrite + Unpin) -> std::io::Result<()> {
         let mut taken = Vec::new();
         loop {
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_outbox_makes_senders_wait_in_their_order() {
+    async fn senders_wait_in_order_when_the_outbox_is_full() {
         let outbox = Arc::new(Outbox::new(10, 5));
         outbox.push(text("0123456789")).await.unwrap();
         let mut senders = Vec::new();
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_ends_and_the_next_one_has_its_own() {
+    async fn each_waiting_sender_gets_its_own_turn() {
         const MESSAGE: usize = 1024;
         const EACH: usize = 100;
         let outbox = Arc::new(Outbox::new(4 * MESSAGE, 0));
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_reserve_is_for_those_who_cannot_wait_and_ends_too() {
+    async fn the_reserve_is_for_messages_that_cannot_wait_and_is_bounded() {
         let outbox = Outbox::new(4, 4);
         assert!(outbox.push_now(text("1234")).is_some());
         assert!(outbox.push_now(text("5678")).is_some());
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closing_wakes_who_waits() {
+    async fn closing_wakes_waiting_senders() {
         let outbox = Arc::new(Outbox::new(1, 0));
         outbox.push(text("x")).await.unwrap();
         let waiting = tokio::spawn({
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_comes_in_between_the_pieces_of_a_message() {
+    async fn pieces_of_a_message_stay_together() {
         const LIMIT: usize = 2 * PIECE;
         let outbox = Arc::new(Outbox::new(LIMIT, LIMIT));
         let message = quotes(5 * PIECE);
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_was_begun_is_ended_whatever_happens() {
+    async fn a_dropped_insertion_is_completed() {
         let message = quotes(3 * PIECE);
         let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE));
         for closes_first in [false, true] {

@@ -1,10 +1,10 @@
-//! Detects the type and id of a message that is too large to parse.
+//! Finds out the type and the id of a message that is too large to parse.
 
 use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The type and id of a message, read from its first and last bytes.
+/// The type and the id of a message, as far as its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
     /// A response to the request with this id.
@@ -15,7 +15,7 @@ pub(crate) enum MessageOutline {
     Noise,
 }
 
-/// The JSON members after the body of a message.
+/// The members of a message after its large member.
 #[derive(Deserialize)]
 struct TrailingMembers {
     id: RequestId,
@@ -23,7 +23,7 @@ struct TrailingMembers {
     _method: Option<IgnoredAny>,
 }
 
-/// Reads a message's outline from its first and last bytes.
+/// Returns the outline of a message from its first and last bytes.
 pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {
@@ -46,7 +46,7 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     }
 }
 
-/// Returns the id from the members before the body.
+/// Returns the id, if it is among the members at the start of the message.
 fn leading_id(body: &str) -> Option<RequestId> {
     let (_, rest) = body.split_once("\"id\"")?;
     let value = rest.trim_start().strip_prefix(':')?;
@@ -54,7 +54,7 @@ fn leading_id(body: &str) -> Option<RequestId> {
     serde_json::from_str(value.get(..end)?.trim()).ok()
 }
 
-/// Returns the id from the members after the body, which extend to the end of the message.
+/// Returns the id, if it is among the members at the end of the message.
 fn trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_an_oversized_message_tell_whose_it_is() {
+    fn outline_is_read_from_both_ends() {
         use MessageOutline::{Noise, Request, Response};
         use RequestId::{Null, Number};
         let cases = [

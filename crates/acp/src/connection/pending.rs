@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_wire::jsonrpc;
+use acp_wire::{Request, TextResponse, jsonrpc};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
@@ -26,13 +26,28 @@ pub(crate) struct PendingEntry {
     pub(crate) large_text: Option<LargeText>,
 }
 
-/// The text of a file, extracted from the response as it arrived. The response itself has an empty text.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LargeText(Arc<Mutex<Option<String>>>);
+/// The text of a response, extracted as it arrived. The response itself has an empty text.
+#[derive(Debug, Clone)]
+pub(crate) struct LargeText {
+    /// The request's method.
+    pub(crate) method: &'static str,
+    /// The name of the text's field.
+    field: &'static str,
+    text: Arc<Mutex<Option<String>>>,
+}
 
 impl LargeText {
+    /// Creates the place for the text of a response to this request.
+    pub(crate) fn of<R: Request<Response: TextResponse>>() -> Self {
+        Self {
+            method: R::METHOD,
+            field: R::Response::TEXT_FIELD,
+            text: Arc::default(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn put(&self, text: String) {
@@ -143,12 +158,12 @@ impl PendingTable {
         }
     }
 
-    /// Returns `true` if a large text may be extracted from the response to this request. Such a response is handled
-    /// immediately.
-    pub(crate) fn allows_large_text(&self, id: i64) -> bool {
+    /// Returns the name of the field with the large text in the response to this request. Returns `None` if the text
+    /// must not be extracted: such a response is handled immediately.
+    pub(crate) fn large_text_field(&self, id: i64) -> Option<&'static str> {
         let table = self.lock();
-        let waiting = table.requests.get(&id);
-        waiting.is_some_and(|waiting| waiting.large_text.is_some() && !waiting.is_ordered)
+        let waiting = table.requests.get(&id).filter(|w| !w.is_ordered)?;
+        Some(waiting.large_text.as_ref()?.field)
     }
 
     /// Returns `true` if a request is pending whose response may overtake updates.

@@ -8,17 +8,16 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, ParseError, RequestId};
-use acp_wire::v1::ReadTextFileRequest;
-use acp_wire::{Notification, Request, read_params};
+use acp_wire::{Notification, read_params};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer, LargeTextResponse};
-use super::memory::{excess_over, memory_of};
 use super::outline::{MessageOutline, outline};
 use super::pending::PendingFilter;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
+use crate::memory::{excess_over, parsed_memory};
 use crate::transport::TransportReader;
 
 /// The number of messages that are handled before the reader yields to other tasks.
@@ -115,7 +114,7 @@ async fn fill(
     input: &mut TransportReader,
     framer: &mut Framer,
 ) -> Option<CloseReason> {
-    framer.take_text(|id| conn.0.pending.allows_large_text(id));
+    framer.take_text(|id| conn.0.pending.large_text_field(id));
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(CloseReason::Peer),
         Ok(_) => None,
@@ -211,7 +210,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                 }
                 _ => held.push(ReadAheadItem::Line(line.into())),
             },
-            // The handler may be waiting for the file.
+            // The handler may be waiting for the text.
             Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
             Frame::Oversized { head, tail, length } => {
                 let why = SizeExcess::Text(length);
@@ -287,7 +286,7 @@ async fn handle_frame<H: Handler>(
         Ok(Incoming::Request { id, method, params }) => {
             let cancel = CancellationToken::new();
             let (in_flight, limits) = (&conn.0.in_flight, &conn.0.limits);
-            match in_flight.add(&id, cancel.clone(), memory_of(line), limits) {
+            match in_flight.add(&id, cancel.clone(), parsed_memory(line), limits) {
                 Ok(()) => {
                     let responder = Responder::new(conn, id, cancel);
                     catch_panic(|| handler.request(&method, params, responder));
@@ -297,15 +296,8 @@ async fn handle_frame<H: Handler>(
             }
         }
         Err(error) => {
-            conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(line = %excerpt(line), %error, "not a message");
-            // Log lines may start with anything, even a bracket, but hardly ever with a brace.
-            let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
-            if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
-                let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
-                catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
-            }
-            if H::NOISE == NoisePolicy::Skip && !meant {
+            let is_noise = report_unparsed(conn, line, &error);
+            if H::NOISE == NoisePolicy::Skip && is_noise {
                 return None;
             }
             error.to_response()
@@ -313,6 +305,19 @@ async fn handle_frame<H: Handler>(
     };
     send_error(conn, &refusal.0, &refusal.1).await;
     None
+}
+
+/// Counts and logs a line that is not a message. If it is noise, passes it to the callback and returns `true`.
+fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
+    conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
+    tracing::warn!(line = %excerpt(line), %error, "not a message");
+    // Log lines may start with anything, even a bracket, but hardly ever with a brace.
+    let is_noise = matches!(error, ParseError::NotJson(_)) && line.first() != Some(&b'{');
+    if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| is_noise) {
+        let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
+        catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
+    }
+    is_noise
 }
 
 /// Sends an error response. The reader does not wait for the writer, unless the peer keeps sending messages that must
@@ -360,7 +365,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     };
     let result = match (arrived.text, jsonrpc::parse(&arrived.response)) {
         (Some(text), Ok(Incoming::Response { result, .. })) => {
-            if let Some(large) = waiting.large_text {
+            if let Some(large) = &waiting.large_text {
                 large.put(text);
             }
             result.map_err(Error::Rpc)
@@ -371,8 +376,13 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
                 _ => "the text is not a valid JSON string".to_owned(),
             };
             tracing::warn!(%id, "invalid response: {reason}");
-            let method = ReadTextFileRequest::METHOD.to_owned();
-            Err(Error::Unreadable { method, reason })
+            let method = waiting
+                .large_text
+                .map_or(UNKNOWN_METHOD, |large| large.method);
+            Err(Error::Unreadable {
+                method: method.to_owned(),
+                reason,
+            })
         }
     };
     (waiting.on_response)(result);
@@ -426,13 +436,16 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
+/// What errors call a request whose method is not known.
+const UNKNOWN_METHOD: &str = "the request";
+
 /// Fails the request whose response is too large.
 fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     let reason = why.to_message(conn);
     tracing::warn!("{reason}");
     match conn.0.pending.take(id) {
         Some(waiting) => {
-            let method = "the request".to_owned();
+            let method = UNKNOWN_METHOD.to_owned();
             (waiting.on_response)(Err(Error::Unreadable { method, reason }));
         }
         None => {

@@ -1,10 +1,10 @@
-//! Converts the capabilities of clients and agents between protocol versions.
+//! Converts the capabilities of clients and of agents between protocol versions.
 
 use acp_wire::{RawObject, v1, v2};
 
 use crate::object::{object, to_raw_value};
 
-/// Converts a client's capabilities to version 2, which has none for files and terminals.
+/// Converts a client's capabilities to version 2, which has none for files and client terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
     let mut new = v2::ClientCapabilities::new();
     if capabilities.auth.terminal {
@@ -16,8 +16,8 @@ pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientC
     new
 }
 
-/// Converts a client's capabilities from version 2. Such a client supports every config option, plan, notice,
-/// compaction and subagent, because they are part of that version.
+/// Converts a client's capabilities from version 2, in which every client supports all config options, plans, notices,
+/// compactions and subagents.
 pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::ClientCapabilities {
     let terminal = capabilities
         .auth
@@ -38,9 +38,10 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// Converts an agent's capabilities to version 2. Omits those that every version 2 agent has, and keeps unknown ones.
-pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
-    let part = |name| object(theirs.get(name));
+/// Converts an agent's capabilities to version 2. Leaves out what every version 2 agent supports, and keeps unknown
+/// capabilities.
+pub(crate) fn agent_to_v2(v1_capabilities: &RawObject, mcp_stdio: bool) -> RawObject {
+    let part = |name| object(v1_capabilities.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
     let mut mcp = object! {};
     if mcp_stdio {
@@ -67,7 +68,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     if !auth.is_empty() {
         capabilities.push("auth".to_owned(), to_raw_value(&auth));
     }
-    for (name, value) in theirs.iter() {
+    for (name, value) in v1_capabilities.iter() {
         let has_words = name == "loadSession" || name == "auth" || name.ends_with("Capabilities");
         if !has_words && value.get() != "null" {
             capabilities.push(name.to_owned(), value.to_owned());
@@ -76,10 +77,10 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     capabilities
 }
 
-/// Converts an agent's capabilities from version 2. Omits MCP servers over stdio, which every version 1 agent supports.
-/// Keeps unknown capabilities.
-pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObject {
-    let session: Option<RawObject> = theirs.field("session");
+/// Converts an agent's capabilities from version 2. Leaves out MCP servers on stdio, which every version 1 agent
+/// supports, and keeps unknown capabilities.
+pub(crate) fn agent_from_v2(v2_capabilities: &RawObject, authenticates: bool) -> RawObject {
+    let session: Option<RawObject> = v2_capabilities.field("session");
     let part = |name| session.as_ref().and_then(|session| session.field(name));
     let mut prompt = object! {};
     let mut mcp = object! {};
@@ -115,7 +116,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
             }
         }
     }
-    let mut auth = object(theirs.get("auth"));
+    let mut auth = object(v2_capabilities.get("auth"));
     if authenticates {
         auth.set("logout", to_raw_value(&object! {}));
     }
@@ -127,7 +128,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
         "sessionCapabilities": sessions,
         "auth": auth,
     };
-    for (name, value) in theirs.iter() {
+    for (name, value) in v2_capabilities.iter() {
         if name != "session" && !capabilities.has(name) && value.get() != "null" {
             capabilities.push(name.to_owned(), value.to_owned());
         }
@@ -140,8 +141,8 @@ fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
 
-/// Returns `true` if every version 2 agent with sessions has the method that this version 1 session capability
-/// enables.
+/// Returns `true` if the method behind this version 1 session capability is supported by every version 2 agent that has
+/// sessions.
 fn is_in_every_v2_session(name: &str) -> bool {
     v1::METHODS
         .iter()
@@ -150,7 +151,7 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Converts the boolean capabilities of version 1 to the objects of version 2. Omits unsupported ones and those in
+/// Converts the boolean capabilities of version 1 to the objects of version 2. Leaves out unsupported ones and those in
 /// `but`.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};

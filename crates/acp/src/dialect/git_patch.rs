@@ -5,17 +5,17 @@ use std::time::Duration;
 use acp_wire::v1;
 use similar::TextDiff;
 
-/// The maximum total size of the old and new text, in bytes. For larger texts the patch is omitted, which version 2
+/// The maximum total length of the old and the new text, in bytes. For longer texts there is no patch, which version 2
 /// allows.
-const LARGEST: usize = 4 * 1024 * 1024;
+const MAX_TEXT_LEN: usize = 4 * 1024 * 1024;
 
-/// The time limit for a comparison. Lines that have not been compared by then count as changed.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a comparison may take. Lines that have not been compared by then count as changed.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Returns the diff in the format of `git diff`, with absolute paths, or `None` if the texts are too large.
+/// Formats a diff as `git diff` does, with absolute paths. Returns `None` if the texts are too long.
 pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
-    if old.map_or(0, str::len) + diff.new_text.len() > LARGEST {
+    if old.map_or(0, str::len) + diff.new_text.len() > MAX_TEXT_LEN {
         return None;
     }
     let path = quote_path(&diff.path);
@@ -24,7 +24,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
         None => ("new file mode 100644\n", "/dev/null"),
     };
     let compared = TextDiff::configure()
-        .timeout(PATIENCE)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(old.unwrap_or_default(), &diff.new_text);
     let hunks = compared.unified_diff().context_radius(3).to_string();
     let mut text = format!("diff --git {path} {path}\n{mode}");
@@ -34,7 +34,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     Some(text)
 }
 
-/// Quotes a path as git does, if it has unusual characters.
+/// Returns a path with quotes and escapes around unusual characters, as git writes it.
 fn quote_path(path: &str) -> String {
     let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
     if path.bytes().all(plain) {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_one_that_git_reads() {
+    fn patches_apply_with_git() {
         assert_eq!(
             patch_of("/work/a b.txt", Some("one\ntwo\n"), "one\n2"),
             "diff --git /work/a b.txt /work/a b.txt\n--- /work/a b.txt\n+++ /work/a b.txt\n\

@@ -9,11 +9,11 @@ use crate::session_setup::SessionSetup;
 
 /// A request that opens a session, in either version.
 pub(crate) trait OpenSessionRequest {
-    /// Returns the session's setup.
+    /// Returns the setup for the session.
     fn setup(self) -> SessionSetup;
 }
 
-/// Implements [`OpenSessionRequest`] for each request.
+/// Implements [`OpenSessionRequest`] for request types.
 macro_rules! opens_session {
     ($($request:ty, $servers:expr;)+) => { $(
         impl OpenSessionRequest for $request {

@@ -1,4 +1,4 @@
-//! Converts updates from and to version 1.
+//! Converts session updates from and to version 1.
 
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ContentChunk, Plan, PlanEntry, PlanItems,
@@ -66,7 +66,7 @@ impl From<SessionUpdate> for Update {
 }
 
 impl Update {
-    /// Converts this to version 1. Returns `None` if version 1 cannot express all of it.
+    /// Converts the update to version 1. Returns `None` if version 1 cannot express all of it.
     #[must_use]
     pub fn into_v1(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// Converts a field that version 1 can set but not clear. Returns `None` if the update clears it.
+/// Converts a field that version 1 can set but not clear. Returns `None` if the field is to be cleared.
 fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
@@ -209,7 +209,7 @@ impl From<ToolCallUpdate> for update::ToolCallPatch {
 }
 
 impl update::ToolCallPatch {
-    /// Converts this to version 1. Returns `None` if version 1 cannot express all of it.
+    /// Converts the update to version 1. Returns `None` if version 1 cannot express all of it.
     fn into_v1(self) -> Option<ToolCallUpdate> {
         if self.capabilities.is_some() {
             return None;
@@ -250,7 +250,7 @@ fn content_from_v1(content: Vec<ToolCallContent>) -> Vec<update::ToolCallOutput>
     content.into_iter().map(Into::into).collect()
 }
 
-/// Converts a tool call's content to version 1. Returns `None` if it includes a version 2 diff.
+/// Converts a tool call's content to version 1. Returns `None` if it has a version 2 diff.
 fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallContent>> {
     use update::ToolCallOutput as Content;
     let one = |content| {

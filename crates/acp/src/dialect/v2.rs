@@ -1,4 +1,4 @@
-//! Converts updates from and to version 2.
+//! Converts session updates from and to version 2.
 
 use acp_wire::v2::{
     ConfigOptionUpdate, ContentChunk, Diff, DiffChange, DiffFileType, DiffPatch, DiffPatchFormat,
@@ -50,8 +50,8 @@ impl From<SessionUpdate> for Update {
 }
 
 impl Update {
-    /// Converts this to version 2. Returns `None` for a change of mode, which is a config option in version 2, and for
-    /// a chunk without a message id.
+    /// Converts the update to version 2. Returns `None` for a chunk without a message id, and for a change of mode,
+    /// which is a config option in version 2.
     #[must_use]
     pub fn into_v2(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -103,7 +103,7 @@ impl From<ContentChunk> for MessageChunk {
 }
 
 impl MessageChunk {
-    /// Converts this to version 2. Returns `None` if the chunk has no message id.
+    /// Converts the chunk to version 2. Returns `None` if it has no message id.
     fn into_v2(self) -> Option<ContentChunk> {
         let mut new = ContentChunk::new(self.message_id?, self.content);
         new.meta = self.meta;
@@ -174,7 +174,7 @@ impl From<update::ToolCallOutput> for ToolCallContent {
     }
 }
 
-/// Converts a diff to version 2: the operation, and a patch that shows it.
+/// Converts a diff to version 2, which has the kind of change and a patch.
 fn diff_to_v2(diff: v1::Diff) -> Diff {
     let patch = git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);

@@ -1,4 +1,4 @@
-//! Writing an agent: the `Agent` trait, turns, session state and optional features.
+//! How to write an agent: the `Agent` trait, turns, session state and optional features.
 //!
 //! An agent is a value that implements [`Agent`]: it opens sessions ([`Agent::new_session`]) and runs turns in them
 //! ([`Agent::prompt`]). [`agent::serve_stdio`] serves it on stdin and stdout, [`agent::serve`] on any pair of byte

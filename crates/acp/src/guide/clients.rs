@@ -1,4 +1,4 @@
-//! Writing a client: starting an agent and connecting to it, handling its requests, and showing a session.
+//! How to write a client: starting and connecting to an agent, handling its requests, and showing a session.
 //!
 //! A client is a value that implements [`Client`]. Every method is optional. [`client::connect`] takes the client and
 //! the byte streams to and from the agent. It returns a handshake, a future that negotiates and resolves to an
@@ -91,7 +91,7 @@
 //!
 //! - [`ClientSession::thread`]: everything that the user sees. Messages are whole, tool calls are current, and both
 //!   protocol versions look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
-//!   intermediate states, never content, and slows down nobody.
+//!   intermediate states, never content, and slows nobody down.
 //! - [`Client::update`]: each update once, in order, as received; for a log, a proxy or a stream of text. The agent
 //!   waits for the handler ([`ordering`](super::ordering)).
 //!

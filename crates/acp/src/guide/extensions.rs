@@ -1,4 +1,4 @@
-//! Extensions: custom methods and data.
+//! Extensions: custom methods and custom data.
 //!
 //! The specification's page Extensibility defines methods whose names start with an underscore, and `_meta` on every
 //! message. The library supports both, on both sides.

@@ -2,14 +2,14 @@
 //!
 //! | chapter | contents |
 //! |---|---|
-//! | [`agents`] | writing an agent: the `Agent` trait, turns, session state, optional features |
-//! | [`clients`] | writing a client: starting an agent and connecting to it, handling its requests, showing a session |
-//! | [`sessions`] | opening, loading, resuming; prompts; config options and modes; commands; the thread |
+//! | [`agents`] | how to write an agent: the `Agent` trait, turns, session state, optional features |
+//! | [`clients`] | how to write a client: starting and connecting to an agent, handling its requests, showing a session |
+//! | [`sessions`] | opening, loading and resuming sessions, prompts, config options, modes, commands, the thread |
 //! | [`cancellation`] | which futures are dropped and which messages are sent, on either side |
-//! | [`ordering`] | ordering guarantees, backpressure and limits |
+//! | [`ordering`] | ordering guarantees, back-pressure and limits |
 //! | [`errors`] | the cause of each error, and what to do about it |
-//! | [`testing`] | testing an agent or a client in ten lines |
-//! | [`versions`] | writing one program for both protocol versions |
+//! | [`testing`] | how to test an agent or a client in ten lines |
+//! | [`versions`] | how to write one program for both protocol versions |
 //! | [`extensions`] | custom methods and data |
 //! | [`examples`] | complete programs |
 //!

@@ -1,4 +1,4 @@
-//! Sessions: opening, loading, resuming; prompts; config options and modes; commands; the thread.
+//! Sessions: opening, loading and resuming them, prompts, config options, modes, commands and the thread.
 //!
 //! A session is a conversation with a working directory. A connection may have many sessions, which run concurrently;
 //! each session runs one turn at a time.

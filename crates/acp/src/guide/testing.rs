@@ -1,4 +1,4 @@
-//! Testing an agent or a client in ten lines.
+//! How to test an agent or a client in ten lines.
 //!
 //! [`acp::testing`](crate::testing) is behind the cargo feature `testing`:
 //!

@@ -1,4 +1,4 @@
-//! Protocol versions: writing one program for versions 1 and 2.
+//! How to write one program for both protocol versions.
 //!
 //! Version 1 is in use. Version 2 is a draft: it may change, and this library with it. It is used when both sides
 //! enable it with [`Options::draft_version_2`]:

@@ -41,7 +41,7 @@ use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
-/// The default timeout for what a test expects to happen.
+/// The default timeout for messages and states that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, using protocol version 1.
@@ -60,8 +60,8 @@ pub fn connect(
     connect_with(agent, client, Options::default())
 }
 
-/// Connects an agent and a client like [`connect`], with your own options for both sides. To use protocol version 2,
-/// set [`Options::draft_version_2`].
+/// Connects an agent and a client like [`connect`], with options for each. To use protocol version 2, set
+/// [`Options::draft_version_2`].
 ///
 /// # Panics
 /// Under the same conditions as [`connect`].
@@ -74,9 +74,9 @@ pub fn connect_with(
     let caller = Location::caller();
     let options = options.into();
     async move {
-        let (ours, theirs) = transport::memory();
-        let serving = start_agent(theirs, agent, options.clone());
-        let connecting = start_client(ours, client, options);
+        let (client_transport, agent_transport) = transport::memory();
+        let serving = start_agent(agent_transport, agent, options.clone());
+        let connecting = start_client(client_transport, client, options);
         match tokio::time::timeout(PATIENCE, connecting).await {
             Ok(Ok(agent)) => (agent, serving),
             Ok(Err(error)) => {
@@ -89,7 +89,7 @@ pub fn connect_with(
     }
 }
 
-/// Starts an agent like [`agent::start`](crate::agent::start), with the driver spawned on tokio.
+/// Starts an agent like [`agent::start`](crate::agent::start), and spawns its driver on tokio.
 pub fn start_agent(
     transport: Transport,
     agent: impl Agent,
@@ -100,7 +100,7 @@ pub fn start_agent(
     conn
 }
 
-/// Connects a client like [`client::connect_with`](crate::client::connect_with), with the driver spawned on tokio.
+/// Connects a client like [`client::connect_with`](crate::client::connect_with), and spawns its driver on tokio.
 pub fn start_client(
     transport: Transport,
     client: impl Client,
@@ -137,7 +137,7 @@ pub fn wait_for_thread(
     }
 }
 
-/// A client without optional capabilities, which rejects permission requests.
+/// A client with no optional capabilities. It rejects permission requests and ignores updates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopClient;
 
@@ -145,7 +145,7 @@ impl Client for NoopClient {
     type State = ();
 }
 
-/// An agent defined by a function that handles prompts.
+/// An agent that is defined by a single function, which handles its prompts.
 ///
 /// ```
 /// use acp::testing::{NoopClient, PromptAgent, connect};

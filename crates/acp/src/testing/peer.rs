@@ -1,4 +1,4 @@
-//! A scripted peer that reads and writes the lines on the wire.
+//! A scripted peer, which reads and writes raw messages.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::{PATIENCE, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
-/// The capacity of each direction, in bytes, which is that of a Linux pipe.
-const PIPE: usize = 64 * 1024;
+/// The capacity of the pipe in each direction, in bytes. It is the same as for a pipe on Linux.
+const PIPE_CAPACITY: usize = 64 * 1024;
 
-/// A scripted peer that reads and writes the lines on the wire. It does only what the test tells it to: it never
-/// responds by itself, and reads one message at a time.
+/// A peer that a test controls message by message. It never responds by itself, and reads a message only when the test
+/// asks for one.
 ///
 /// Methods that start with `expect_` read the next message, and panic if it is not the expected one.
 ///
@@ -36,10 +36,10 @@ impl ScriptedPeer {
     /// Creates a peer, and the transport for the other side.
     #[must_use]
     pub fn pair() -> (Transport, Self) {
-        Self::pair_with(PIPE)
+        Self::pair_with(PIPE_CAPACITY)
     }
 
-    /// Creates a peer like [`pair`](Self::pair), with pipes of the given capacity in bytes.
+    /// Creates a peer like [`pair`](Self::pair), with this capacity of each pipe in bytes.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -55,8 +55,8 @@ impl ScriptedPeer {
         (Transport::new(their_input, their_output), peer)
     }
 
-    /// Connects `agent` to a new peer that acts as its client and has not sent anything yet. Also returns the agent's
-    /// end of the connection. Must be called in a Tokio runtime.
+    /// Connects `agent` to a new peer that plays its client and has sent nothing yet. Returns the agent's end of the
+    /// connection and the peer. Must be called in a tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::client_of_with_options(agent, Options::default())
@@ -72,7 +72,7 @@ impl ScriptedPeer {
         (start_agent(transport, agent, options), peer)
     }
 
-    /// Connects `client` to a new peer that acts as an agent of version 1 without capabilities.
+    /// Connects `client` to a new peer that plays an agent of version 1 without capabilities.
     ///
     /// # Panics
     /// The client fails to connect.
@@ -81,8 +81,8 @@ impl ScriptedPeer {
         Self::agent_of_with_options(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client and the agent's
-    /// response to `initialize`.
+    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client and with the result
+    /// that the peer sends in response to `initialize`.
     ///
     /// # Panics
     /// Under the same conditions as [`connect_client`](Self::connect_client).
@@ -108,37 +108,38 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sets how long a message may take to arrive, or to be read by the other side. The default is [`PATIENCE`].
+    /// Sets how long the peer waits for a message to arrive, or to be read by the other side. The default is
+    /// [`PATIENCE`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 }
 
-/// Methods for the pipes of a peer.
+/// Methods that affect the pipes of a peer.
 impl ScriptedPeer {
-    /// Stops writing, so that the other side reads the end of its input.
+    /// Closes the pipe to the other side, which reads the end of its input.
     pub fn stop_writing(&mut self) {
         self.output = None;
     }
 
-    /// Stops reading, so that writing fails on the other side.
+    /// Closes the pipe from the other side, whose writes fail from now on.
     pub fn stop_reading(&mut self) {
         self.input = None;
     }
 
-    /// Returns the writing end, for direct access: for example, to see how much the other side reads. Returns `None`
-    /// after the peer has stopped writing.
+    /// Returns the pipe to the other side, for example to see how much the other side reads. Returns `None` after
+    /// [`stop_writing`](Self::stop_writing).
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// Returns the reading end, for direct access. It does not have input that was read along with earlier lines.
-    /// Returns `None` after the peer has stopped reading.
+    /// Returns the pipe from the other side, without input that was read along with earlier lines. Returns `None` after
+    /// [`stop_reading`](Self::stop_reading).
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }
 
-    /// Splits the peer into a reading and a writing half, for a test that reads and writes concurrently.
+    /// Splits the peer into a half that reads and a half that writes, so that a test can do both concurrently.
     #[must_use]
     pub fn split(mut self) -> (Self, Self) {
         let writing = Self {
@@ -152,7 +153,7 @@ impl ScriptedPeer {
         (self, writing)
     }
 
-    /// Joins the halves that [`split`](Self::split) returned.
+    /// Joins the two halves that [`split`](Self::split) returned.
     #[must_use]
     pub fn join(mut self, writing: Self) -> Self {
         self.output = writing.output;

@@ -11,22 +11,22 @@ use super::ScriptedPeer;
 use super::record::excerpt;
 
 /// The maximum length of a line, in bytes.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
 
 /// A request that the peer received.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// The id, for the response.
+    /// The id, which the response must repeat.
     pub id: Value,
-    /// The params; `null` if the request has none.
+    /// The params, or `null` if the request has none.
     pub params: Value,
 }
 
 /// Methods that receive messages.
 impl ScriptedPeer {
-    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Waits
-    /// without a timeout, unlike [`next_message`](Self::next_message) and the `expect_…` methods.
+    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Has no
+    /// timeout, unlike [`next_message`](Self::next_message) and the `expect_…` methods.
     ///
     /// # Panics
     /// The other side closes the connection within a line, or a line is longer than 64 MiB.
@@ -45,13 +45,13 @@ impl ScriptedPeer {
             }
             looked_at = self.buffer.len();
             assert!(
-                looked_at <= LONGEST,
-                "line too long: the limit is {LONGEST} bytes"
+                looked_at <= MAX_LINE_LEN,
+                "line too long: the limit is {MAX_LINE_LEN} bytes"
             );
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,
                 Ok(0) => panic!(
-                    "the other side closed the connection within the line {:?}",
+                    "the other side closed the connection in the middle of the line {:?}",
                     excerpt(&self.buffer)
                 ),
                 Ok(_) => {}
@@ -60,7 +60,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Returns the next line. Panics if it does not arrive within the peer's patience.
+    /// Returns the next line. Panics if it does not arrive before the timeout.
     async fn expect_line(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
         let patience = self.patience;
         match tokio::time::timeout(patience, self.next_line()).await {
@@ -76,8 +76,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Returns what `look` extracts from the next message. Panics if `look` returns `None`, which means that another
-    /// message was expected.
+    /// Passes the next message to `look` and returns the result. Panics if `look` returns `None`, because it expected
+    /// another message.
     async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,
@@ -228,8 +228,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Reads notifications until the response to this request arrives. Returns the notifications' params, in order,
-    /// and the result.
+    /// Reads notifications until the response to this request arrives. Returns the params of the notifications, in
+    /// order, and the result.
     ///
     /// # Panics
     /// Any other message arrives, for example a request, or no message arrives.
@@ -261,8 +261,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that nothing arrives in this time. With Tokio's paused time, this returns at once; otherwise it waits
-    /// that long.
+    /// Expects that nothing arrives for this long. Waits that long, unless tokio's time is paused.
     ///
     /// # Panics
     /// A message or the end of the input arrives.
@@ -286,7 +285,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that the other side closes the connection without sending another message.
+    /// Expects that the other side closes the connection without another message.
     ///
     /// # Panics
     /// The other side sends another message, or does not close the connection.

@@ -1,13 +1,13 @@
-//! The recent messages of a scripted peer, shown when a test fails.
+//! The most recent messages of a scripted peer, which are shown when a test fails.
 
 use std::collections::VecDeque;
 use std::fmt;
 
 /// The maximum number of stored lines.
-const LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// The maximum stored length of a line, in bytes.
-const LENGTH: usize = 400;
+const MAX_LINE_LEN: usize = 400;
 
 /// The most recent lines that were sent and received.
 #[derive(Debug, Default)]
@@ -25,12 +25,13 @@ impl LineHistory {
         self.push("<-", line);
     }
 
-    fn push(&mut self, way: &str, line: &[u8]) {
-        if self.lines.len() == LINES {
+    fn push(&mut self, direction: &str, line: &[u8]) {
+        if self.lines.len() == MAX_LINES {
             self.lines.pop_front();
             self.omitted += 1;
         }
-        self.lines.push_back(format!("{way} {}", excerpt(line)));
+        self.lines
+            .push_back(format!("{direction} {}", excerpt(line)));
     }
 }
 
@@ -50,10 +51,10 @@ impl fmt::Display for LineHistory {
     }
 }
 
-/// Returns the line as text, truncated if it is too long to show.
+/// Returns a line as text, truncated for display.
 pub(super) fn excerpt(line: &[u8]) -> String {
-    let mut text = String::from_utf8_lossy(line.get(..LENGTH).unwrap_or(line)).into_owned();
-    if line.len() > LENGTH {
+    let mut text = String::from_utf8_lossy(line.get(..MAX_LINE_LEN).unwrap_or(line)).into_owned();
+    if line.len() > MAX_LINE_LEN {
         text.push_str(&format!("… ({} bytes)", line.len()));
     }
     text

@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::ScriptedPeer;
 
-/// Methods that send messages. They panic if the other side does not read within the peer's patience.
+/// Methods that send messages. They panic if the other side does not read the message before the timeout.
 impl ScriptedPeer {
-    /// Sends raw bytes, for example an incomplete line or invalid input.
+    /// Sends raw bytes, for example an incomplete line or invalid JSON.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -36,7 +36,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a line, and adds the line ending.
+    /// Sends a line, with a line ending.
     #[track_caller]
     pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let mut bytes = line.as_ref().to_vec();
@@ -44,13 +44,13 @@ impl ScriptedPeer {
         self.send_bytes(bytes)
     }
 
-    /// Sends a message as it is.
+    /// Sends a message unchanged.
     #[track_caller]
     pub fn send(&mut self, message: Value) -> impl Future<Output = ()> {
         self.send_line(message.to_string())
     }
 
-    /// Sends a request with a new id, and returns the id.
+    /// Sends a request with a new id, which is returned.
     #[track_caller]
     pub fn request(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
         self.last_id += 1;
@@ -90,7 +90,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// Sends a chunk of an agent message, as an agent. All chunks of a session form one message.
+    /// Sends a chunk of an agent message, as an agent. All chunks in a session belong to one message.
     #[track_caller]
     pub fn say(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
         let content = json!({"type": "text", "text": text});

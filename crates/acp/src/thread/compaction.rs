@@ -4,8 +4,8 @@ use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
 };
 
-use super::weight::weight;
 use super::{ItemKind, Thread};
+use crate::memory::weight;
 
 /// A compaction of the conversation.
 #[derive(Debug, Clone)]

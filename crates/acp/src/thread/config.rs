@@ -1,4 +1,4 @@
-//! Applying config options to a thread, and the modes and models of agents that have no config options for them.
+//! The config options of a thread, which also stand for the modes and models of agents without options for them.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -8,10 +8,10 @@ use acp_wire::v1::{
 
 use super::Thread;
 
-/// The id of the config option that represents the modes of an agent without a mode option.
+/// The id of the config option that stands for the modes of an agent without a mode option.
 pub(crate) const MODE: &str = "mode";
 
-/// The id of the config option that represents the models of an agent without a model option.
+/// The id of the config option that stands for the models of an agent without a model option.
 pub(crate) const MODEL: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
@@ -44,13 +44,13 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Replaces the agent's config options, for example with those in the response to setting an option.
+    /// Replaces the agent's config options, for example with those in the response to `session/set_config_option`.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         self.revision += 1;
         self.replace_config_options(options);
     }
 
-    /// Replaces the agent's config options. Options that represent modes and models stay.
+    /// Replaces the agent's config options, but keeps options that stand for modes and models.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -110,7 +110,7 @@ fn new_select_value(
     value
 }
 
-/// Converts modes to the config option that supersedes them.
+/// Converts modes to a config option.
 fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
@@ -119,7 +119,7 @@ fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Mode)
 }
 
-/// Converts models to the config option that supersedes them.
+/// Converts models to a config option.
 fn model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =

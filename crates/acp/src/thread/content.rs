@@ -1,4 +1,4 @@
-//! Tool call content, for both protocol versions.
+//! The content of tool calls, the same for both protocol versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -6,7 +6,7 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
 use crate::update;
 
-/// A piece of a tool call's content.
+/// A part of a tool call's content.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 // Most items are content blocks. Boxing them would cost an allocation for nearly every one.
@@ -14,7 +14,7 @@ use crate::update;
 pub enum ThreadToolCallContent {
     /// A content block.
     Content(ContentBlock),
-    /// A diff of one or more files.
+    /// Changes to one or more files.
     Diff(ThreadDiff),
     /// A terminal, whose output is in [`Thread::terminal`](super::Thread::terminal).
     Terminal(TerminalId),
@@ -22,19 +22,19 @@ pub enum ThreadToolCallContent {
     Unknown(RawObject),
 }
 
-/// A diff of one or more files. A version 1 agent sends one file's text before and after; a version 2 agent sends the
-/// list of changed files and optionally a patch.
+/// Changes to one or more files. A version 1 agent sends the text of one file before and after the change. A version 2
+/// agent sends the list of changed files, and may send a patch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadDiff {
-    /// The changed files, each with its operation.
+    /// The changed files.
     pub changes: Vec<FileChange>,
     /// The patch, if the agent sends one.
     pub patch: Option<DiffPatch>,
 }
 
 impl ThreadDiff {
-    /// Returns the file's path and texts, if the diff has only one file and its texts are known.
+    /// Returns the path and the texts of the file, if the diff has only one file and its texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
         match &self.changes[..] {
@@ -48,19 +48,19 @@ impl ThreadDiff {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// The operation on the file.
+    /// What was done to the file.
     pub operation: FileOperation,
-    /// The file's absolute path; empty if an unknown operation has none.
+    /// The absolute path of the file. Empty if an unknown operation has none.
     pub path: String,
-    /// The earlier path, if the file was moved or copied.
+    /// The previous path, if the file was moved or copied.
     pub old_path: Option<String>,
-    /// The file's text before and after, if a version 1 agent sent it.
+    /// The text of the file before and after the change, if a version 1 agent sent it.
     pub texts: Option<FileTexts>,
-    /// The file type, if the agent reports it.
+    /// The type of the file, if the agent reports it.
     pub file_type: Option<DiffFileType>,
 }
 
-/// An operation on a file.
+/// What was done to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileOperation {
@@ -68,18 +68,18 @@ pub enum FileOperation {
     Add,
     /// The file was deleted.
     Delete,
-    /// The content changed.
+    /// The content of the file was changed.
     Modify,
-    /// The file was moved, possibly with changes.
+    /// The file was moved, and its content may have changed, too.
     Move,
     /// The file was copied.
     Copy,
-    /// An unknown operation.
+    /// An operation that is not in the specification.
     Unknown(String),
 }
 
 impl FileOperation {
-    /// Returns the operation's name in version 2 of the protocol.
+    /// Returns the name of the operation in version 2 of the protocol.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -93,12 +93,12 @@ impl FileOperation {
     }
 }
 
-/// A file's text before and after a change. This will never have more fields, so it is not `non_exhaustive`.
+/// The text of a file before and after a change. This type will never have more fields, so it is not `non_exhaustive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
-    /// The text before; `None` for a new file.
+    /// The text before the change, or `None` for a new file.
     pub old: Option<String>,
-    /// The text after.
+    /// The text after the change.
     pub new: String,
 }
 

@@ -3,8 +3,8 @@
 use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
 
-use super::weight::weight;
 use super::{ItemKind, Thread};
+use crate::memory::weight;
 use crate::update::MessageChunk;
 
 /// A message, built from its chunks.

@@ -16,8 +16,6 @@ mod subagent;
 mod terminal;
 mod terminal_meta;
 mod tool_call;
-pub(crate) mod weight;
-
 use std::collections::HashMap;
 
 use acp_wire::RawObject;

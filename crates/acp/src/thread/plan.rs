@@ -1,4 +1,4 @@
-//! Applying plan updates to a thread.
+//! How plan updates change a thread.
 
 use acp_wire::RawObject;
 use acp_wire::v1::PlanId;
@@ -6,20 +6,20 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
-/// The plan id for agents that have only one plan, such as version 1 agents.
+/// The id of the plan of an agent that has only one, such as a version 1 agent.
 pub const PLAN: &str = "plan";
 
 /// A plan in a thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadPlan {
-    /// The id of the plan; [`PLAN`] if the agent has only one.
+    /// The id of the plan, which is [`PLAN`] if the agent has only one.
     pub id: PlanId,
     /// The content of the plan.
     pub content: PlanContent,
-    /// The thread's revision when this plan last changed.
+    /// The revision of the thread when this plan last changed.
     pub revision: u64,
-    /// The plan's size in bytes.
+    /// The size of the plan in bytes.
     pub(super) weight: usize,
 }
 
@@ -29,7 +29,7 @@ pub struct ThreadPlan {
 pub enum PlanContent {
     /// A list of steps.
     Entries(Vec<PlanEntry>),
-    /// A file, by its URI.
+    /// A file that contains the plan, by its URI.
     File(String),
     /// Markdown text.
     Markdown(String),
@@ -38,7 +38,7 @@ pub enum PlanContent {
 }
 
 impl ThreadPlan {
-    /// Returns the plan's steps. Empty if the plan has other content.
+    /// Returns the steps of the plan, or no steps if it has other content.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {

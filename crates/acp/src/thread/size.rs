@@ -6,8 +6,8 @@
 //! Sizes are estimates ([`weight`]). Each part stores its own size, so that the cost of a change depends only on the
 //! changed part.
 
-use super::weight::weight;
 use super::{Item, ItemKind, Thread, ThreadMessage, ThreadPlan, ThreadTerminal, ThreadToolCall};
+use crate::memory::weight;
 use acp_wire::v1::ContentBlock;
 use serde::Serialize;
 

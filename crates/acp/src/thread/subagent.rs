@@ -6,8 +6,8 @@ use acp_wire::v1::{
 use acp_wire::v1::{SessionMessage as SessionMessageUpdate, SubagentUpdate};
 use acp_wire::v2::StateUpdate;
 
-use super::weight::weight;
 use super::{ItemKind, Thread, ThreadHandle};
+use crate::memory::weight;
 
 /// The divisor that gives the limit of a subagent's thread from its parent's limit.
 const SHARE: usize = 64;

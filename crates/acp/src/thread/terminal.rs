@@ -8,64 +8,64 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size of a terminal's stored output, in bytes.
+/// The maximum size of the stored output of a terminal, in bytes.
 pub(super) const KEPT: usize = 1024 * 1024;
 
-/// A terminal as the user sees it: the end of its output, and its exit status.
+/// A terminal as the user sees it, with the end of its output and its exit status.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadTerminal {
-    /// The command, if known.
+    /// The command that runs in the terminal, if known.
     pub command: Option<String>,
     /// The working directory, if known.
     pub cwd: Option<String>,
-    /// The exit status.
+    /// The exit status of the command, or `None` while the command is running.
     pub exit_status: Option<TerminalExitStatus>,
-    /// Whether the agent has released the terminal. Its output stays.
+    /// Whether the agent has released the terminal, whose output stays visible.
     pub is_released: bool,
-    /// The dimensions of the terminal, if the agent reports them.
+    /// The size of the terminal in characters, if the agent reports it.
     pub size: Option<TerminalSize>,
-    /// The actions that a client may take on the terminal, if the agent reports them.
+    /// What a client may do with the terminal, if the agent reports it.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,
     kept_bytes: usize,
     total_bytes: u64,
     cleared_at: u64,
-    /// The thread's revision at the last update of this terminal.
+    /// The revision of the thread when this terminal was last updated.
     pub(super) last_revision: u64,
-    /// The terminal's size in bytes.
+    /// The size of the terminal in bytes.
     pub(super) weight: usize,
-    /// The size of the exit status, dimensions and capabilities, in bytes.
+    /// The size of the exit status, the size in characters and the capabilities, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the stored output, which is at most the last MiB.
+    /// Returns the stored output, which is up to the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
     }
 
-    /// Returns the number of stored output bytes.
+    /// Returns the size of the stored output in bytes.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }
 
-    /// Returns the total number of bytes printed.
+    /// Returns how many bytes the terminal has printed in total.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Returns the value of [`total_bytes`](Self::total_bytes) when the output was last cleared, which is where the
-    /// shown output starts. A version 2 agent clears the output by replacing it.
+    /// Returns what [`total_bytes`](Self::total_bytes) was when the output was last cleared, which is where the shown
+    /// output starts. A version 2 agent clears the output when it replaces it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
         self.cleared_at
     }
 
-    /// Returns the stored output after the first `seen` bytes printed.
+    /// Returns the stored output that was printed after the first `seen` bytes.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
         let mut at = self.total_bytes - self.kept_bytes as u64;
@@ -113,7 +113,7 @@ impl ThreadTerminal {
         }
     }
 
-    /// Clears the output before other output replaces it.
+    /// Clears the output, because other output replaces it.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
@@ -122,7 +122,7 @@ impl ThreadTerminal {
         self.cleared_at = self.total_bytes;
     }
 
-    /// Prints base64-encoded bytes, which may end within a character.
+    /// Prints bytes that are encoded as base64, and which may end within a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_put_together_wherever_they_were_cut() {
+    fn split_characters_are_joined() {
         let text = "aé€😀\u{85}z";
         for piece in 1..text.len() {
             let mut terminal = ThreadTerminal::default();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_bounded_and_read_on_where_one_stopped() {
+    fn output_is_bounded_and_can_be_read_incrementally() {
         let mut terminal = ThreadTerminal::default();
         terminal.print("hé");
         let seen = terminal.total_bytes();

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_s_own_terminal_prints_is_in_the_thread() {
+    fn output_in_meta_is_shown_in_the_thread() {
         let mut thread = Thread::new();
         apply(
             &mut thread,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_without_an_id_is_the_call_s_and_nonsense_is_harmless() {
+    fn a_terminal_without_an_id_belongs_to_its_call() {
         let mut thread = Thread::new();
         apply(
             &mut thread,

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::content::ThreadToolCallContent;
 use super::size::ToolCallSize;
-use super::weight::weight;
 use super::{ItemKind, Thread};
+use crate::memory::weight;
 use crate::update::ToolCallPatch;
 
 /// A tool call, built from its updates.

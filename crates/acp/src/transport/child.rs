@@ -1,4 +1,4 @@
-//! A child process as a transport. The process exits when its connection ends.
+//! A transport to a child process, which exits when its connection ends.
 
 use std::io;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to exit after its stdin is closed. An agent that uses [`serve`](crate::agent::serve)
+/// How long a process may take to exit after its stdin was closed. An agent that uses [`serve`](crate::agent::serve)
 /// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
-/// up to two more. A shorter time would kill agents that behave correctly.
-const GRACE: Duration = Duration::from_secs(5);
+/// up to two more. With a shorter limit, agents that behave correctly would be killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a closing connection waits for its process to exit, including the time to kill it. This allows for a system
-/// under load.
-const CLOSING: Duration = GRACE.saturating_add(Duration::from_secs(1));
+/// How long a closing connection waits for its process to exit, including the time to kill it. The extra second is for
+/// a system under load.
+const CLOSE_TIMEOUT: Duration = EXIT_TIMEOUT.saturating_add(Duration::from_secs(1));
 
 /// How long to wait for the exit status of a process that has closed its pipes.
-const STATUS: Duration = Duration::from_millis(200);
+const STATUS_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
 type Stdin = super::pipe::GrowingPipe<ChildStdin>;
@@ -43,39 +43,38 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), None) = pipes else {
         // Returning drops and so kills the process. It would block forever once the pipe is full.
-        let message =
-            "stderr must not be piped: nothing would read it; pass a pipe or a file instead";
+        let message = "stderr must not be `Stdio::piped()`, because nothing would read it; use `std::io::pipe` or a file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
     #[cfg(unix)]
     let stdin = Stdin::new(stdin);
-    let process = Process::new(child);
-    let output = Output {
+    let process = ChildProcess::new(child);
+    let output = ProcessOutput {
         stdout,
         process: process.clone(),
-        end: End::default(),
+        end: FailureReport::default(),
     };
-    let input = Input {
-        stage: Stage::Running(stdin),
+    let input = ProcessInput {
+        stage: ProcessStage::Running(stdin),
         process,
-        end: End::default(),
+        end: FailureReport::default(),
     };
     Ok(Transport {
         reader: Box::pin(output),
         writer: Box::pin(input),
-        close_timeout: CLOSING,
+        close_timeout: CLOSE_TIMEOUT,
     })
 }
 
-/// A process that may still be running. Dropping the last clone kills the process, and tokio reaps it.
+/// A child process. Dropping the last clone kills the process, and tokio reaps it.
 #[derive(Clone)]
-struct Process {
-    /// The exit status; `None` if the system does not report one.
+struct ChildProcess {
+    /// The exit status, or `None` if the system does not report one.
     exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
     kill_token: CancellationToken,
 }
 
-impl Process {
+impl ChildProcess {
     fn new(mut child: Child) -> Self {
         let kill = CancellationToken::new();
         let killed = kill.clone();
@@ -94,65 +93,69 @@ impl Process {
         }
     }
 
-    /// Waits until the process exits, and kills it if it takes too long.
+    /// Waits for the process to exit, and kills it if it does not exit in time.
     async fn wait_or_kill(self) {
-        if timeout(GRACE, self.exit.clone()).await.is_none() {
+        if timeout(EXIT_TIMEOUT, self.exit.clone()).await.is_none() {
             tracing::debug!("the process did not exit after its stdin was closed; killing it");
             self.kill_token.cancel();
             self.exit.await;
         }
     }
 
-    /// Returns an error if the process failed. Call this only after one of its pipes has closed.
+    /// Returns an error if the process has failed. Call this only after one of its pipes was closed.
     async fn failure(self) -> Option<io::Error> {
-        let status = timeout(STATUS, self.exit).await??;
-        let message = format!("the process has ended ({status})");
+        let status = timeout(STATUS_TIMEOUT, self.exit).await??;
+        let message = format!("the process exited ({status})");
         (!status.success()).then(|| io::Error::new(io::ErrorKind::BrokenPipe, message))
     }
 }
 
-/// The progress of reporting that one of the process's pipes has closed.
+/// Whether the end of one of a process's pipes has been reported.
 #[derive(Default)]
-enum End {
+enum FailureReport {
     /// The pipe is still open.
     #[default]
     Pending,
-    /// The pipe has closed. It is not known yet whether the process failed.
+    /// The pipe was closed, and the exit status of the process is awaited.
     Checking(BoxFuture<'static, Option<io::Error>>),
-    /// The result was reported.
+    /// The exit status was reported.
     Reported,
 }
 
-impl End {
-    /// Waits for the exit status, and returns an error if the process failed. Returns the error only once.
-    fn poll_failure(&mut self, process: &Process, cx: &mut Context<'_>) -> Poll<Option<io::Error>> {
+impl FailureReport {
+    /// Waits for the exit status, and returns an error if the process failed. Returns that error only once.
+    fn poll_failure(
+        &mut self,
+        process: &ChildProcess,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Error>> {
         if matches!(self, Self::Pending) {
             *self = Self::Checking(process.clone().failure().boxed());
         }
-        let Self::Checking(asking) = self else {
+        let Self::Checking(check) = self else {
             return Poll::Ready(None);
         };
-        let failure = ready!(asking.as_mut().poll(cx));
+        let failure = ready!(check.as_mut().poll(cx));
         *self = Self::Reported;
         Poll::Ready(failure)
     }
 }
 
-/// The stdout of a process.
-struct Output {
+/// The stdout of a process, which reports the failure of the process at its end.
+struct ProcessOutput {
     stdout: ChildStdout,
-    process: Process,
-    end: End,
+    process: ChildProcess,
+    end: FailureReport,
 }
 
-impl AsyncRead for Output {
+impl AsyncRead for ProcessOutput {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if matches!(this.end, End::Pending) {
+        if matches!(this.end, FailureReport::Pending) {
             let room = buf.remaining();
             ready!(Pin::new(&mut this.stdout).poll_read(cx, buf))?;
             if room == 0 || buf.remaining() < room {
@@ -166,29 +169,30 @@ impl AsyncRead for Output {
     }
 }
 
-/// The stdin of a process. Closing it makes the process exit.
-struct Input {
-    stage: Stage,
-    process: Process,
-    end: End,
+/// The stdin of a process. Closing it waits for the process to exit.
+struct ProcessInput {
+    stage: ProcessStage,
+    process: ChildProcess,
+    end: FailureReport,
 }
 
-/// The stage in the life of a process.
-enum Stage {
+/// The stage of ending a process.
+enum ProcessStage {
     Running(Stdin),
-    /// The stdin is closed, and the process has not exited yet.
+    /// The stdin was closed, and the process has not exited yet.
     Exiting(BoxFuture<'static, ()>),
     Exited,
 }
 
-impl AsyncWrite for Input {
+impl AsyncWrite for ProcessInput {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if let (Stage::Running(stdin), End::Pending) = (&mut this.stage, &this.end) {
+        if let (ProcessStage::Running(stdin), FailureReport::Pending) = (&mut this.stage, &this.end)
+        {
             match ready!(Pin::new(stdin).poll_write(cx, buf)) {
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
                 written => return Poll::Ready(written),
@@ -201,8 +205,8 @@ impl AsyncWrite for Input {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stage {
-            Stage::Running(stdin) => Pin::new(stdin).poll_flush(cx),
-            Stage::Exiting(_) | Stage::Exited => Poll::Ready(Ok(())),
+            ProcessStage::Running(stdin) => Pin::new(stdin).poll_flush(cx),
+            ProcessStage::Exiting(_) | ProcessStage::Exited => Poll::Ready(Ok(())),
         }
     }
 
@@ -210,16 +214,16 @@ impl AsyncWrite for Input {
         let this = self.get_mut();
         loop {
             match &mut this.stage {
-                Stage::Running(stdin) => {
+                ProcessStage::Running(stdin) => {
                     // An error only means that the process no longer reads. Dropping the pipe closes it.
                     let _ = ready!(Pin::new(stdin).poll_shutdown(cx));
-                    this.stage = Stage::Exiting(this.process.clone().wait_or_kill().boxed());
+                    this.stage = ProcessStage::Exiting(this.process.clone().wait_or_kill().boxed());
                 }
-                Stage::Exiting(ending) => {
+                ProcessStage::Exiting(ending) => {
                     ready!(ending.as_mut().poll(cx));
-                    this.stage = Stage::Exited;
+                    this.stage = ProcessStage::Exited;
                 }
-                Stage::Exited => return Poll::Ready(Ok(())),
+                ProcessStage::Exited => return Poll::Ready(Ok(())),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Inspection of incoming lines.
+//! A reader that shows each incoming line to a callback.
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use super::TransportReader;
 use crate::connection::frame::{Frame, Framer};
 
 /// The maximum length of an inspected line, in bytes. Longer lines are skipped.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
 
-/// A reader that passes each line to a callback.
+/// A reader that passes each line to a callback, and then on to its own reader.
 pub(super) struct InspectingReader<F> {
     inner: TransportReader,
     framer: Framer,
@@ -23,7 +23,7 @@ impl<F: FnMut(&[u8])> InspectingReader<F> {
     pub(super) fn new(inner: TransportReader, look: F) -> Self {
         Self {
             inner,
-            framer: Framer::new(LONGEST),
+            framer: Framer::new(MAX_LINE_LEN),
             on_line: look,
         }
     }

@@ -33,9 +33,9 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// How long closing the writer may take at the end of a connection, in addition to the time for unwritten
-    /// messages. If this is not zero, closing the writer ends a process. The writer is then closed even if a write
-    /// failed, and the process's output is read and dropped meanwhile.
+    /// How long closing the writer may take when the connection ends, after all messages were written. If this is not
+    /// zero, closing the writer ends a process. In that case, the writer is closed even if a write failed, and the
+    /// output of the process is read and dropped in the meantime.
     pub(crate) close_timeout: Duration,
 }
 
@@ -56,8 +56,8 @@ impl Transport {
         }
     }
 
-    /// Creates a transport like [`new`](Self::new) from streams of the crate `futures`, which executors other than
-    /// tokio use.
+    /// Creates a transport like [`new`](Self::new), from the stream traits of the crate `futures`, which executors
+    /// other than tokio use.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
@@ -65,7 +65,7 @@ impl Transport {
         Self::new(reader.compat(), writer.compat_write())
     }
 
-    /// Starts a child process, communicates through its stdin and stdout, and ends it with the connection.
+    /// Starts a child process, talks to it on its stdin and stdout, and ends it with the connection.
     ///
     /// When the connection ends, the process's stdin is closed. The process then has five seconds to exit, in which an
     /// agent can save its state, and is killed after that. The connection's [`Driver`](crate::Driver) waits for the
@@ -84,7 +84,7 @@ impl Transport {
     /// agents.
     ///
     /// If the process fails, its status is reported as [`CloseReason::Transport`](crate::CloseReason::Transport):
-    /// `the process has ended (exit status: 1)`.
+    /// `the process exited (exit status: 1)`.
     ///
     /// The command's stderr is unchanged: by default, it is that of this process. To read it, give the command the
     /// writing end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end
@@ -118,8 +118,8 @@ impl Transport {
         child::spawn(command.borrow_mut())
     }
 
-    /// Creates a transport from the stdin and stdout of a child process. Returns `None` unless both are piped. Unlike
-    /// with [`spawn`](Self::spawn), the caller must end the process.
+    /// Creates a transport from the stdin and stdout of a child process, or returns `None` if one of them is not piped.
+    /// Unlike with [`spawn`](Self::spawn), the caller has to end the process.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -134,7 +134,7 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// Splits the transport into its halves, for a program that passes bytes on without speaking the protocol.
+    /// Splits the transport into its two streams, for programs that pass bytes on without speaking the protocol.
     ///
     /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. Read
     /// or drop the reading half meanwhile: a process whose stdout is full cannot exit.
@@ -150,8 +150,8 @@ impl Transport {
 }
 
 impl Transport {
-    /// Passes each incoming line to `look` before it is handled. Skips lines longer than 64 MiB. Reading stops while
-    /// `look` runs.
+    /// Passes each incoming line to `look` before it is handled, except for lines longer than 64 MiB. Nothing is read
+    /// while `look` runs.
     #[must_use]
     pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
         Self {

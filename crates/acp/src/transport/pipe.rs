@@ -1,4 +1,4 @@
-//! Pipes that are enlarged for large writes.
+//! Pipes that are enlarged for large writes, on Linux.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-/// The size of an enlarged pipe, in bytes; the default is 64 KiB. It is below the maximum because all pipes of a user
-/// together may take only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
-const LARGE: usize = 256 * 1024;
+/// The capacity of an enlarged pipe, in bytes. The default is 64 KiB. The maximum is larger, but all pipes of a user
+/// together may have only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
+const ENLARGED_CAPACITY: usize = 256 * 1024;
 
-/// The size of the smallest write that enlarges a pipe, in bytes.
-const MUCH: usize = 128 * 1024;
+/// How large a write must be to enlarge the pipe, in bytes.
+const ENLARGING_WRITE_LEN: usize = 128 * 1024;
 
-/// A writer that enlarges its pipe before the first large write, if it is a pipe.
+/// A writer that enlarges its pipe before the first large write. It also works with writers that are not pipes.
 #[derive(Debug)]
 pub(super) struct GrowingPipe<W> {
     inner: W,
@@ -31,13 +31,13 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe, to spare the two processes some waiting: each time it is full or empty, one must wake the
+    /// Enlarges the pipe, so that it is full or empty less often. Each time it is, one process has to wait for the
     /// other.
     fn grow(&mut self) {
         self.grow_attempted = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, LARGE) {
+        if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, ENLARGED_CAPACITY) {
             tracing::debug!(%error, "cannot enlarge the pipe");
         }
     }
@@ -49,7 +49,7 @@ impl<W: AsyncWrite + AsFd + Unpin> AsyncWrite for GrowingPipe<W> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if buf.len() >= MUCH && !self.grow_attempted {
+        if buf.len() >= ENLARGING_WRITE_LEN && !self.grow_attempted {
             self.grow();
         }
         Pin::new(&mut self.inner).poll_write(cx, buf)

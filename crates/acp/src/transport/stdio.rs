@@ -1,4 +1,4 @@
-//! A transport on stdin and stdout, which are reserved for the protocol.
+//! A transport on stdin and stdout, which are then reserved for the protocol.
 
 use std::io;
 
@@ -45,12 +45,12 @@ mod unix {
         ))
     }
 
-    /// Duplicates a file descriptor. Child processes do not inherit the copy.
+    /// Duplicates a file descriptor. Child processes do not inherit the duplicate.
     fn clone_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }
 
-    /// The type of a file descriptor. Most editors use pipes; those built on libuv use sockets.
+    /// The type of a file descriptor. Most editors use pipes, and those that are based on libuv use sockets.
     enum DescriptorKind {
         Pipe,
         Socket,

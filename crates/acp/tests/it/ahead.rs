@@ -1,4 +1,4 @@
-//! For which sessions an agent may ask a client for something: those that the client opens.
+//! The sessions for which an agent may send requests to a client: those that the client opens.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::common::{PIPE, TestPeer, soon};
 
-/// Lends files, and keeps which sessions it is told of.
+/// A client that lends files and records which sessions exist.
 #[derive(Clone, Default)]
 struct ReadAheadClient(Arc<Mutex<Vec<String>>>);
 
@@ -20,7 +20,7 @@ impl ReadAheadClient {
     }
 }
 
-/// A session, which tells that it is seen and that it is closed.
+/// The state of a session, which reports when it is created and closed.
 struct ReadAheadSession(ReadAheadClient, SessionId);
 
 impl ClientState<ReadAheadClient> for ReadAheadSession {
@@ -62,7 +62,7 @@ async fn start() -> (ReadAheadClient, AgentConnection, TestPeer) {
     (lends, conn, peer)
 }
 
-/// Whether the agent may read a file in the session.
+/// Returns `true` if the agent may read a file in the session.
 async fn may_read(peer: &mut TestPeer, session: &str) -> bool {
     let id = format!("read in {session}");
     let params = json!({"sessionId": session, "path": "/file"});
@@ -79,7 +79,7 @@ async fn may_read(peer: &mut TestPeer, session: &str) -> bool {
 }
 
 #[tokio::test]
-async fn an_agent_may_speak_for_the_session_that_is_being_opened_and_for_no_other() {
+async fn agents_may_send_requests_for_a_session_being_opened() {
     let (_, conn, mut peer) = start().await;
     assert!(!may_read(&mut peer, "new").await);
     let opening = tokio::spawn({
@@ -93,14 +93,14 @@ async fn an_agent_may_speak_for_the_session_that_is_being_opened_and_for_no_othe
     let session = soon("it is opened", opening).await.unwrap().unwrap();
     assert!(may_read(&mut peer, "new").await);
     assert!(!may_read(&mut peer, "other").await);
-    // That something arrived for it does not make it one of the client's.
+    // A message for a session does not make it one of the client's sessions.
     peer.says("other", "x").await;
     assert!(!may_read(&mut peer, "other").await);
     drop(session);
 }
 
 #[tokio::test]
-async fn what_was_not_opened_goes() {
+async fn provisional_sessions_are_removed() {
     let (lends, conn, mut peer) = start().await;
     let opening = |conn: &AgentConnection| {
         let conn = conn.clone();
@@ -114,7 +114,7 @@ async fn what_was_not_opened_goes() {
     assert_eq!(lends.told(), ["seen ahead", "seen named", "closed ahead"]);
     assert!(!may_read(&mut peer, "ahead").await);
     assert!(may_read(&mut peer, "named").await);
-    // The same if it is refused.
+    // The same if the request fails.
     let second = opening(&conn);
     let (id, _) = peer.request("session/new").await;
     assert!(may_read(&mut peer, "again").await);
@@ -124,7 +124,7 @@ async fn what_was_not_opened_goes() {
 }
 
 #[tokio::test]
-async fn an_old_session_is_served_from_the_moment_it_is_asked_for() {
+async fn an_existing_session_accepts_requests_while_it_is_opened() {
     for method in ["session/load", "session/resume"] {
         let (_, conn, mut peer) = start().await;
         let opening = tokio::spawn({

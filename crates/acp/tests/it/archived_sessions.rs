@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive`: kept and hidden, in both versions.
+//! `session/archive` and `session/unarchive` in both versions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, idle};
 
-/// Its sessions, and whether each is archived.
+/// An agent with sessions, of which each may be archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 
@@ -81,7 +81,7 @@ impl ListSessions for ArchivingAgent {
 
 impl CloseSession<ArchivingAgent> for ArchivingAgent {
     async fn close(&self, shelf: &ArchivingAgent, session: &SessionId) -> Result<()> {
-        // It is closed before it is archived.
+        // The session is closed before it is archived.
         assert!(!shelf.0.lock().unwrap()[session]);
         Ok(())
     }
@@ -97,7 +97,7 @@ impl ArchiveSession<ArchivingAgent> for ArchivingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
+async fn an_archived_session_is_closed_and_listed_only_on_request() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (agent, _serving) = connect_with(ArchivingAgent::default(), NoopClient, options).await;
         let offered = &agent.capabilities().session_capabilities;
@@ -116,7 +116,7 @@ async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
         assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
         assert_eq!(listed(only()).await, []);
 
-        // It works when it is archived.
+        // A turn is running when the session is archived.
         let turn = session.prompt("think");
         let archiving = agent.archive_session(&id);
         let (ended, archived) = tokio::join!(turn, archiving);
@@ -127,7 +127,7 @@ async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
         );
         assert_eq!(listed(None).await, []);
         assert_eq!(listed(only()).await, [(id.clone(), Some(true))]);
-        // Once more changes nothing.
+        // Archiving it again changes nothing.
         agent.archive_session(&id).await.unwrap();
         assert!(session.prompt("again").await.is_err(), "it is closed");
 
@@ -143,7 +143,7 @@ async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_asked_for() {
+async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) = connect(idle(), NoopClient).await;
     for error in [
         agent.archive_session(&"s".into()).await.unwrap_err(),
@@ -157,7 +157,7 @@ async fn what_is_not_offered_is_not_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_refuses_a_filter_that_it_does_not_know() {
+async fn an_agent_rejects_an_unknown_filter() {
     let (_conn, mut peer) = TestPeer::of_agent(ArchivingAgent::default());
     peer.initialize(json!({})).await;
     let params = json!({"archived": "_yesterday's"});

@@ -1,4 +1,4 @@
-//! `auth/status` and `auth/status_update`: whether one must authenticate, in both versions.
+//! `auth/status` and `auth/status_update` in both versions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::common::soon;
 
-/// Wants to be authenticated.
+/// An agent that requires authentication.
 #[derive(Default)]
 struct AuthStatusAgent {
     is_open: AtomicBool,
@@ -45,7 +45,7 @@ impl Agent for AuthStatusAgent {
 impl CheckAuthStatus for AuthStatusAgent {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         if !self.is_open.load(Ordering::SeqCst) {
-            // As its other methods say it.
+            // Consistent with its other methods.
             return Err(jsonrpc::Error::auth_required().into());
         }
         let account = AuthAccount::new("Garden Plus").email("ada@garden.example");
@@ -66,7 +66,7 @@ impl Authentication for AuthStatusAgent {
     }
 }
 
-/// Hears of it.
+/// A client that passes on changes of the authentication status.
 struct AuthStatusClient(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
 impl Client for AuthStatusClient {
@@ -78,7 +78,7 @@ impl Client for AuthStatusClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_one_must_authenticate_is_told_and_told_again() {
+async fn auth_status_is_returned_and_changes_are_reported() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (told, mut hears) = mpsc::unbounded_channel();
         let (agent, _serving) =
@@ -96,7 +96,7 @@ async fn whether_one_must_authenticate_is_told_and_told_again() {
             update.accounts[0].email.as_deref(),
             Some("ada@garden.example")
         );
-        // Whose it is stays out of logs.
+        // The identity must not be logged.
         assert!(!format!("{update:?}").contains("ada"), "{update:?}");
         let status = agent.auth_status().await.unwrap();
         assert_eq!(status.state, AuthState::Authenticated);
@@ -104,7 +104,7 @@ async fn whether_one_must_authenticate_is_told_and_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_asked_for() {
+async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) =
         acp::testing::connect(crate::common::idle(), acp::testing::NoopClient).await;
     let error = agent.auth_status().await.unwrap_err();

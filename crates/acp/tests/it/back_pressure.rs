@@ -1,4 +1,4 @@
-//! What is queued is bounded: who sends to a slow peer waits, and nothing else does.
+//! Back-pressure: queues are bounded, and only those who send to a slow peer wait.
 
 use crate::common;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::common::{
     NoopClient, PromptAgent, TestPeer, UpdateClient, limits, message, prompt, settle, soon,
 };
 
-/// What fits into the pipes of these tests.
+/// The capacity of the pipes in these tests, in bytes.
 const PIPE: usize = 1024;
-/// What their agents may queue.
+/// The outbox limit of the agents in these tests, in bytes.
 const OUTBOX: usize = 4096;
 
 fn small() -> Limits {
     limits(|l| l.outbox = OUTBOX)
 }
 
-/// An agent that sends this many numbered messages in a turn, and counts those that are sent.
+/// Returns an agent that sends this many numbered messages in a turn, and counts them in `sent`.
 fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
     PromptAgent(move |turn: acp::agent::Turn, _| {
@@ -40,13 +40,13 @@ fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_stops_reading_makes_the_sender_wait_and_then_misses_nothing() {
+async fn a_sender_waits_for_a_slow_peer_and_nothing_is_lost() {
     let sent = Arc::default();
     let (_conn, mut peer, s) = TestPeer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
     peer.prompt(1, &s, "talk").await;
     settle().await;
     let waiting = sent.load(Ordering::Relaxed);
-    // What is sent is in the pipe, in the hands of the writer, or in the outbox, nowhere else.
+    // Sent messages are in the pipe, in the writer or in the outbox, and nowhere else.
     let one = message(&s, "1234").to_string().len() + 1;
     let room = PIPE + 2 * (OUTBOX + one);
     assert!(
@@ -87,7 +87,7 @@ async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_gets_through_while_nothing_can_be_sent() {
+async fn a_cancel_arrives_although_the_outbox_is_full() {
     let sent = Arc::default();
     let (_conn, mut peer, s) =
         TestPeer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
@@ -95,7 +95,7 @@ async fn a_cancel_gets_through_while_nothing_can_be_sent() {
     settle().await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     settle().await;
-    // The turn has ended before anything more was read: what follows is only what was sent before.
+    // The turn has ended before anything else was read, so only what was sent before follows.
     let waiting = sent.load(Ordering::Relaxed);
     let mut seen = 0;
     let answer = loop {
@@ -111,9 +111,9 @@ async fn a_cancel_gets_through_while_nothing_can_be_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_never_sent_is_not_cancelled_at_the_peer() {
+async fn an_unsent_request_is_not_cancelled() {
     let (session, mut peer) = filled().await;
-    // Waits for room and is given up before there is any.
+    // Waits for capacity, and is dropped before there is any.
     let asking = tokio::spawn({
         let conn = session.agent().connection().clone();
         async move { conn.request_raw("_late", &json!({})).await.map(drop) }
@@ -127,7 +127,7 @@ async fn a_request_that_was_never_sent_is_not_cancelled_at_the_peer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_was_dropped_before_it_was_sent_leaves_the_session_usable() {
+async fn a_prompt_dropped_before_sending_leaves_the_session_usable() {
     let (session, mut peer) = filled().await;
     let turn = tokio::spawn({
         let session = session.clone();
@@ -148,7 +148,7 @@ async fn a_prompt_that_was_dropped_before_it_was_sent_leaves_the_session_usable(
     );
 }
 
-/// A client with a session whose outbox is full, of `_filler` notifications.
+/// Returns a client's session whose outbox is full of `_filler` notifications.
 async fn filled() -> (acp::client::ClientSession, TestPeer) {
     let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
@@ -167,7 +167,7 @@ async fn filled() -> (acp::client::ClientSession, TestPeer) {
     (session, peer)
 }
 
-/// Reads the filler.
+/// Reads all `_filler` notifications.
 async fn drain(peer: &mut TestPeer) {
     while let Ok(line) = tokio::time::timeout(Duration::from_millis(1), peer.try_line()).await {
         let line = String::from_utf8(line.unwrap()).unwrap();
@@ -176,7 +176,7 @@ async fn drain(peer: &mut TestPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_does_not_return_stops_the_reading() {
+async fn a_handler_that_does_not_return_stops_reading() {
     let gate = Arc::new(Semaphore::new(0));
     let client = UpdateClient({
         let gate = Arc::clone(&gate);
@@ -202,7 +202,7 @@ async fn a_handler_that_does_not_return_stops_the_reading() {
     assert_eq!(common::shown(session.thread()), [format!("agent: {text}")]);
 }
 
-/// Says as much as it is asked to, asks for permission in between, and asks no less.
+/// An agent that sends as many updates as the prompt says, with permission requests in between.
 struct FloodAgent;
 
 impl Agent for FloodAgent {
@@ -262,7 +262,7 @@ impl Client for FloodedClient {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_peers_that_flood_each_other_do_not_lock_up() {
+async fn two_peers_that_flood_each_other_do_not_deadlock() {
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, FloodAgent, small());
     let agent = acp::testing::start_client(ours, FloodedClient, small())
@@ -290,14 +290,14 @@ async fn two_peers_that_flood_each_other_do_not_lock_up() {
             done.unwrap()
         }
     };
-    // Generous: the machine may be busy. It is nothing that takes long.
+    // A generous limit for a busy machine. Nothing here takes long.
     tokio::time::timeout(Duration::from_secs(120), all)
         .await
         .expect("both come to their end");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded() {
+async fn rejections_for_a_peer_that_never_reads_are_bounded() {
     for line in [
         "not JSON at all, not even nearly",
         r#"["a batch", "of several", "things"]"#,
@@ -311,7 +311,7 @@ async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded
         let (conn, mut peer, _) = TestPeer::in_session_with(common::idle(), limits, PIPE).await;
         let flood = format!("{line}\n").repeat(20_000);
         let taken = peer.bytes_taken(flood.as_bytes()).await;
-        // No more is taken in than can be answered: each refusal is longer than what it refuses.
+        // No more requests are read than can get a response: each error is longer than the request.
         let answers = PIPE + 2 * 5 * OUTBOX + 16 * 200;
         assert!(
             taken < answers + 64 * 1024 + PIPE,
@@ -319,13 +319,13 @@ async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded
             flood.len()
         );
         assert!(!conn.is_closed());
-        // Read again, each gets its refusal, and the connection works.
+        // Once the peer reads again, each request gets its error, and the connection works.
         let mut peer = answered(peer, &flood.as_bytes()[taken..], 20_000).await;
         peer.alive().await;
     }
 }
 
-/// Writes the rest and reads this many answers meanwhile.
+/// Writes the rest of the input while reading this many responses.
 async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
     let (mut reading, mut writing) = peer.split();
     let rest = rest.to_vec();
@@ -340,7 +340,7 @@ async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
+async fn requests_beyond_the_limit_are_rejected() {
     let gate = Arc::new(Semaphore::new(0));
     let agent = PromptAgent({
         let gate = Arc::clone(&gate);
@@ -371,7 +371,7 @@ async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_that_waits_is_told_when_the_connection_ends() {
+async fn a_waiting_sender_fails_when_the_connection_ends() {
     let (session, peer) = filled().await;
     let conn = session.agent().connection().clone();
     let sending = tokio::spawn({

@@ -1,5 +1,5 @@
-//! Whatever one side says in its version, the other reads it in its own: by our types, and by the
-//! official ones.
+//! Random messages over a bridge. The other side can read them in its own version, with our types and with the official
+//! ones.
 
 use crate::bridge_peers::bridged;
 use acp::wire::{v1, v2};
@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Updates and permission requests of one version as the other side of a bridge gets them.
+/// Sends updates and permission requests of one version over a bridge, and returns them as the other side gets them.
 fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -38,7 +38,7 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
             }
             b.agent.asks(1, "_x/sync", json!({})).await;
             loop {
-                // Our types read it: `next` sees to that.
+                // `next` checks that our types can read it.
                 let message = b.client.next().await;
                 if message["method"] == "_x/sync" {
                     b.client.answers(1, json!({})).await;
@@ -57,7 +57,7 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
     })
 }
 
-/// Whatever an agent may tell (`T`), and now and then what it may ask (`P`).
+/// Returns random updates (`T`) of an agent, and sometimes its requests (`P`).
 fn any_said<T, P>(bytes: &[u8]) -> Vec<Value>
 where
     T: for<'a> Arbitrary<'a> + serde::Serialize,
@@ -79,7 +79,7 @@ where
     all
 }
 
-/// Ids of few kinds, so that updates are about the same things; and paths that are paths.
+/// Replaces ids by a few different ones, so that several updates are about the same thing, and paths by valid ones.
 fn few_ids(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_an_agent_of_version_1_tells_is_of_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn any_version_1_agent_is_translated_to_valid_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in carried(2, any_said::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_agent_of_version_2_tells_is_of_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn any_version_2_agent_is_translated_to_valid_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in carried(1, any_said::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());

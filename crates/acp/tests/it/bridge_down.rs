@@ -1,9 +1,9 @@
-//! An agent of version 2 behind a client of version 1, message by message.
+//! A bridge between a version 2 agent and a version 1 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
-/// A bridge that is initialized, with a client that has these capabilities.
+/// Returns an initialized bridge whose client has these capabilities.
 async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(1);
     b.client
@@ -24,7 +24,7 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// A bridge with session `s` open, whose answer has these fields, too.
+/// Returns a bridge with an open session `s`, whose response had these additional fields.
 async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client
@@ -53,7 +53,7 @@ fn idle(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// The client prompts, and the agent takes it.
+/// Sends a prompt from the client, which the agent accepts.
 async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     b.agent
@@ -86,7 +86,7 @@ fn call(fields: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_the_client() {
+async fn the_handshake_is_translated_for_each_side() {
     let mut b = bridged(1);
     let theirs = json!({
         "fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true,
@@ -108,7 +108,7 @@ async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_th
         params["capabilities"],
         json!({"auth": {"terminal": {}}, "elicitation": {"url": {}}, "_meta": {"x": 1}, "_odd": {"n": 1}})
     );
-    // For an agent that answers in version 1.
+    // For an agent that responds in version 1.
     assert_eq!(params["clientCapabilities"], theirs);
     b.agent
         .answers(
@@ -155,7 +155,7 @@ async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_without_sessions_and_a_client_without_terminals_are_told_so() {
+async fn missing_capabilities_are_translated() {
     let mut b = bridged(1);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 1}))
@@ -182,7 +182,7 @@ async fn an_agent_without_sessions_and_a_client_without_terminals_are_told_so() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_speaks_version_1_is_passed_through() {
+async fn a_version_1_agent_is_passed_through() {
     let mut b = bridged(1);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 1}))
@@ -205,9 +205,9 @@ async fn an_agent_that_speaks_version_1_is_passed_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_answered_when_the_agent_is_idle_again() {
+async fn a_prompt_gets_its_response_when_the_agent_is_idle() {
     let mut b = in_session().await;
-    // How things are before any prompt ends nothing.
+    // A state before any prompt ends nothing.
     b.agent.updates(state("idle")).await;
     b.client.asks(5, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
@@ -235,13 +235,13 @@ async fn a_turn_is_answered_when_the_agent_is_idle_again() {
     b.client
         .is_told(5, json!({"stopReason": "max_tokens", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {"n": 1}}))
         .await;
-    // The same again is not news.
+    // The same options again are not sent.
     b.agent.updates(idle("max_tokens")).await;
     b.client.gets_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_end_has_a_word_in_version_1() {
+async fn every_stop_reason_is_translated() {
     let mut b = in_session().await;
     for (id, end, result) in [
         (5, json!({}), json!({"stopReason": "end_turn"})),
@@ -279,12 +279,12 @@ async fn every_end_has_a_word_in_version_1() {
     begin(&mut b, 10).await;
     b.agent.updates(idle("error")).await;
     b.client.is_refused(10, -32603).await;
-    // Refused before it was taken.
+    // Rejected before it was accepted.
     b.client.asks(11, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.refuses(11, -32602, "no images").await;
     b.client.is_refused(11, -32602).await;
-    // Taken and ended without ever running.
+    // Accepted, and ended without running.
     b.client.asks(12, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.answers(12, json!({})).await;
@@ -295,7 +295,7 @@ async fn every_end_has_a_word_in_version_1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_of_the_agent_s_own_does_not_end_a_prompt() {
+async fn the_agents_own_work_does_not_end_a_prompt() {
     let mut b = in_session().await;
     b.agent.updates(state("running")).await;
     b.client.asks(5, "session/prompt", prompt("hi")).await;
@@ -309,9 +309,9 @@ async fn work_of_the_agent_s_own_does_not_end_a_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_prompts_at_once_end_with_their_own_work() {
+async fn two_prompts_end_with_their_own_work() {
     let mut b = in_session().await;
-    // The second is held by the agent.
+    // The agent queues the second prompt.
     begin(&mut b, 5).await;
     b.client.asks(6, "session/prompt", prompt("more")).await;
     assert_eq!(b.agent.next().await["id"], 6);
@@ -322,7 +322,7 @@ async fn two_prompts_at_once_end_with_their_own_work() {
     b.client.gets_nothing().await;
     b.agent.updates(idle("refusal")).await;
     b.client.is_told(6, json!({"stopReason": "refusal"})).await;
-    // The second joins the first: both end at once.
+    // The second prompt joins the turn of the first, so both end together.
     begin(&mut b, 7).await;
     b.client.asks(8, "session/prompt", prompt("more")).await;
     b.agent.next().await;
@@ -333,7 +333,7 @@ async fn two_prompts_at_once_end_with_their_own_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_reaches_the_agent_in_either_form() {
+async fn both_forms_of_cancel_reach_the_agent() {
     let mut b = in_session().await;
     begin(&mut b, 5).await;
     b.client
@@ -351,7 +351,7 @@ async fn a_cancel_reaches_the_agent_in_either_form() {
     b.client
         .tells("$/cancel_request", json!({"requestId": 6}))
         .await;
-    // The agent has answered that request long since; its turn is meant.
+    // The agent has already responded to that request, so this cancels the turn.
     b.agent
         .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
@@ -359,7 +359,7 @@ async fn a_cancel_reaches_the_agent_in_either_form() {
     b.client
         .is_told(6, json!({"stopReason": "cancelled"}))
         .await;
-    // Not taken yet: the request itself is meant.
+    // The prompt was not accepted yet, so this cancels the request.
     b.client.asks(7, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.client
@@ -370,7 +370,7 @@ async fn a_cancel_reaches_the_agent_in_either_form() {
         .await;
     b.agent.refuses(7, -32800, "cancelled").await;
     b.client.is_refused(7, -32800).await;
-    // The cancel crosses the agent's answer, after which nobody would heed it.
+    // The cancel crosses the agent's response, after which the agent would ignore it.
     b.client.asks(8, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.client
@@ -388,10 +388,10 @@ async fn a_cancel_reaches_the_agent_in_either_form() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_client_s_own_message_is_not_told_to_it() {
+async fn the_clients_own_message_is_not_echoed() {
     let mut b = in_session().await;
     let mine = |id: &str| whole("user_message", id, json!([text("hi")]));
-    // Before the acknowledgement, after it, in pieces, and of an agent that gives no id.
+    // The echo comes before the response, after it, in chunks, and from an agent that sends no id.
     b.client.asks(5, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.updates(mine("u5")).await;
@@ -412,7 +412,7 @@ async fn the_client_s_own_message_is_not_told_to_it() {
         .updates(chunk("user_message_chunk", "u6", text("i")))
         .await;
     b.client.gets_nothing().await;
-    // Somebody else's message is.
+    // A message of another client is not an echo.
     let other = chunk("user_message_chunk", "v", text("me, too"));
     b.agent
         .updates(whole("user_message", "v", json!([text("me, too")])))
@@ -421,7 +421,7 @@ async fn the_client_s_own_message_is_not_told_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_whole_message_the_client_is_told_what_is_new() {
+async fn only_the_new_part_of_a_whole_message_is_sent() {
     let mut b = in_session().await;
     let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
     let told = |content: Value| whole("agent_message", "m", content);
@@ -434,13 +434,13 @@ async fn of_a_whole_message_the_client_is_told_what_is_new() {
     b.agent
         .updates(json!({"sessionUpdate": "agent_message", "messageId": "m", "_meta": {"n": 1}}))
         .await;
-    // However it is cut, it is the same text.
+    // The text is the same, however it is split.
     b.agent
         .updates(told(json!([text("He"), text("llo"), image, text("!")])))
         .await;
     b.client.sees(piece(image.clone())).await;
     b.client.sees(piece(text("!"))).await;
-    // Something else: as another message, under another id, to which what follows belongs.
+    // Other text becomes another message with another id, to which later chunks belong.
     b.agent.updates(told(json!([text("Help")]))).await;
     let again = b.client.next().await["params"]["update"].clone();
     let id = again["messageId"].as_str().unwrap().to_owned();
@@ -452,7 +452,7 @@ async fn of_a_whole_message_the_client_is_told_what_is_new() {
         .await;
     b.agent.updates(told(json!([text("Help me")]))).await;
     b.client.gets_nothing().await;
-    // Cleared: nothing can be taken back, but what follows is another message.
+    // A cleared message stays as it is, but later chunks form another message.
     b.agent.updates(told(Value::Null)).await;
     b.agent.updates(piece(text("new"))).await;
     let after = b.client.next().await["params"]["update"].clone();
@@ -501,7 +501,7 @@ async fn a_tool_call_is_announced_once_and_null_clears() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pieces_of_a_tool_call_s_content_are_told_together() {
+async fn chunks_of_tool_call_content_are_merged() {
     let mut b = in_session().await;
     let item = |t: &str| json!({"type": "content", "content": text(t)});
     let piece = |t: &str| json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": item(t)});
@@ -519,7 +519,7 @@ async fn pieces_of_a_tool_call_s_content_are_told_together() {
     b.client
         .sees(call(json!({"content": [item("x"), item("y")]})))
         .await;
-    // Of much, the end is kept.
+    // If there is a lot of output, its end is kept.
     let large = "l".repeat(200 * 1024);
     b.agent.updates(piece(&large)).await;
     b.client.next().await;
@@ -530,7 +530,7 @@ async fn pieces_of_a_tool_call_s_content_are_told_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_diff_is_told_as_text_with_its_places() {
+async fn a_diff_becomes_text_with_locations() {
     let mut b = in_session().await;
     let patch = "diff --git /a /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-1\n+2\n";
     let diff = json!({"type": "diff", "changes": [{"operation": "modify", "path": "/a"}],
@@ -547,7 +547,7 @@ async fn a_diff_is_told_as_text_with_its_places() {
             {"type": "content", "content": text("added /b\ndeleted /c\nmoved /d to /e\n_odd /f")},
         ], "locations": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}, {"path": "/e"}, {"path": "/f"}]}))
         .await;
-    // The call's own places are better.
+    // The call's own locations are preferred.
     b.agent
         .updates(call(json!({"locations": [{"path": "/a", "line": 3}]})))
         .await;
@@ -564,13 +564,13 @@ async fn a_diff_is_told_as_text_with_its_places() {
     );
 }
 
-/// What `_meta` of an update of the call is told.
+/// Returns an update of the call with this `_meta`.
 fn shown(meta: Value) -> Value {
     call(json!({"_meta": meta}))
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
+async fn a_terminal_is_shown_in_meta_of_its_call() {
     use base64::Engine;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let output = |bytes: &[u8]| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(bytes)});
@@ -593,7 +593,7 @@ async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
                            "terminal_output": {"terminal_id": "t", "data": "early "}}),
         ))
         .await;
-    // A character of four bytes in four pieces.
+    // A character of four bytes in four chunks.
     let crab = "🦀".as_bytes();
     for byte in &crab[..3] {
         b.agent.updates(output(&[*byte])).await;
@@ -605,7 +605,7 @@ async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
             json!({"terminal_output": {"terminal_id": "t", "data": "🦀!\u{fffd}"}}),
         ))
         .await;
-    // The whole told again has nothing new but its end.
+    // Only the end of the repeated output is new.
     let all = [b"early ", crab, b"!\xff\xc3\xa9."].concat();
     b.agent
         .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "output": {"data": base64(&all)}}))
@@ -625,7 +625,7 @@ async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
                            "terminal_exit": {"terminal_id": "t", "exit_code": 3, "signal": null}}),
         ))
         .await;
-    // The same content again shows nothing anew; nonsense is harmless.
+    // The same content again shows nothing, and invalid content does no harm.
     b.agent.updates(call(json!({"content": [item]}))).await;
     b.client.sees(call(json!({"content": [item]}))).await;
     b.agent
@@ -637,7 +637,7 @@ async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_are_one_plan_for_clients_that_know_only_one() {
+async fn plans_are_merged_for_clients_that_support_one() {
     let entry = |content: &str, status: &str| json!({"content": content, "priority": "low", "status": status});
     let plan = |id: &str, entries: Value| json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": id, "entries": entries}});
     let cancelled = json!({"content": "b", "priority": "low", "status": "completed", "_meta": {"acp-bridge": {"status": "cancelled"}}});
@@ -675,7 +675,7 @@ async fn plans_are_one_plan_for_clients_that_know_only_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_some_clients_know_is_for_those() {
+async fn optional_features_are_sent_only_to_clients_that_support_them() {
     let notice = json!({"sessionUpdate": "notice", "severity": "info", "title": "m"});
     let compaction =
         json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "in_progress"});
@@ -706,7 +706,7 @@ fn mode_option_v1(current: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mode_option_is_shown_as_modes_too() {
+async fn the_mode_option_is_also_sent_as_modes() {
     let mut b = initialized(json!({})).await;
     let servers = json!([{"name": "a", "command": "/a", "args": [], "env": []}, {"type": "http", "name": "b", "url": "u", "headers": []}]);
     b.client
@@ -814,7 +814,7 @@ async fn the_mode_option_is_shown_as_modes_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn yes_or_no_options_are_for_clients_that_know_them() {
+async fn boolean_options_are_sent_only_to_clients_that_support_them() {
     let fast = json!({"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
     let told = json!({"id": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
     for (capabilities, list) in [
@@ -835,7 +835,7 @@ async fn yes_or_no_options_are_for_clients_that_know_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn loading_is_resuming_with_a_replay() {
+async fn load_becomes_resume_with_a_replay() {
     let mut b = initialized(json!({})).await;
     b.client
         .asks(
@@ -901,7 +901,7 @@ async fn loading_is_resuming_with_a_replay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_is_asked_about_a_tool_call() {
+async fn permission_requests_always_have_a_tool_call() {
     let mut b = in_session().await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let ask = |mut fields: Value| {
@@ -909,7 +909,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
         fields["options"] = options.clone();
         fields
     };
-    // A call that the client knows, with what it has produced.
+    // A call that the client knows, with its content.
     let item = |t: &str| json!({"type": "content", "content": text(t)});
     b.agent
         .updates(call(json!({"title": "T", "content": [item("old")]})))
@@ -929,9 +929,9 @@ async fn a_permission_is_asked_about_a_tool_call() {
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
     b.client.answers("p", yes.clone()).await;
     b.agent.is_told("p", yes).await;
-    // The question is not what the call has produced.
+    // The question is not content of the call.
     b.client.sees(call(json!({"content": [item("old")]}))).await;
-    // A question that is what the call is called already.
+    // A question that equals the title of the call.
     b.agent
         .asks(
             "o",
@@ -946,7 +946,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
             "toolCall": {"toolCallId": "c", "title": "T"}}))}),
         )
         .await;
-    // A command, of a call and of none.
+    // A command with a tool call, and one without.
     b.agent
         .asks(
             "q",
@@ -960,7 +960,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
             "toolCall": {"toolCallId": "d", "kind": "execute", "title": "Run?", "content": [item("rm x")],
                          "rawInput": {"command": "rm x", "cwd": "/w"}}}))}))
         .await;
-    // Nothing in particular.
+    // A request without a subject.
     b.agent
         .asks(
             "r",
@@ -977,7 +977,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
             .is_empty()
     );
     assert!(asked["params"].get("title").is_none());
-    // The agent takes its question back.
+    // The agent cancels its question.
     b.agent
         .tells("$/cancel_request", json!({"requestId": "r"}))
         .await;
@@ -993,7 +993,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authentication_and_the_rest_go_by_other_names() {
+async fn methods_are_renamed() {
     let mut b = in_session().await;
     for (asked, called) in [
         ("authenticate", "auth/login"),
@@ -1014,7 +1014,7 @@ async fn authentication_and_the_rest_go_by_other_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_passes_as_it_came() {
+async fn unknown_messages_pass_unchanged() {
     let mut b = in_session().await;
     for line in [
         r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
@@ -1043,7 +1043,7 @@ async fn what_is_unknown_passes_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_do_not_get_in_each_other_s_way() {
+async fn sessions_are_independent() {
     let mut b = in_session().await;
     begin(&mut b, 5).await;
     let other = json!({"sessionId": "t", "prompt": [text("x")]});
@@ -1054,7 +1054,7 @@ async fn sessions_do_not_get_in_each_other_s_way() {
     b.agent
         .tells("session/update", says(state("running")))
         .await;
-    // The same ids in another session are other things.
+    // The same ids in another session refer to other things.
     b.agent.updates(call(json!({"title": "T"}))).await;
     b.client.next().await;
     b.agent
@@ -1073,7 +1073,7 @@ async fn sessions_do_not_get_in_each_other_s_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capabilities_that_nobody_here_knows_pass() {
+async fn unknown_capabilities_pass_unchanged() {
     let mut b = bridged(1);
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
     b.client.asks(0, "initialize", params).await;
@@ -1107,9 +1107,9 @@ async fn capabilities_that_nobody_here_knows_pass() {
     );
 }
 
-/// What a subagent of the session does, for a client that knows none and for one that does.
+/// Sends the updates of a subagent to a client that supports subagents and to one that does not.
 #[tokio::test(start_paused = true)]
-async fn subagents_are_for_clients_that_know_them() {
+async fn subagents_are_sent_only_to_clients_that_support_them() {
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": "c", "title": "Look around"});
     let said = json!({"sessionId": "c", "update": {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text("I look.")}});
@@ -1132,7 +1132,7 @@ async fn subagents_are_for_clients_that_know_them() {
                 .gets(json!({"method": "session/update", "params": said}))
                 .await;
         }
-        // What is asked is asked either way: the agent waits for it.
+        // Questions are asked in either case, because the agent waits for the response.
         b.agent
             .asks("p", "session/request_permission", asked.clone())
             .await;

@@ -1,4 +1,4 @@
-//! A bridge as a pipe: its ends, its limits, what is no message, and two of them in a row.
+//! The ends and the limits of a bridge, lines that are not messages, and two bridges in a row.
 
 use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn prompt(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
-/// The client prompts in version 2, and the agent has it.
+/// Sends a prompt from a version 2 client, which the agent receives.
 async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     for _ in 0..3 {
@@ -43,7 +43,7 @@ async fn begin(b: &mut BridgedPeers, id: i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_agent_ends_what_it_owes_is_answered() {
+async fn pending_requests_get_errors_when_the_agent_exits() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     b.client.asks(2, "session/prompt", prompt("held")).await;
@@ -56,7 +56,7 @@ async fn when_the_agent_ends_what_it_owes_is_answered() {
     for _ in 0..3 {
         b.agent.next().await;
     }
-    // Its last words, without an end of the line.
+    // Its last message, without a line ending.
     let update = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "usage_update", "used": 1, "size": 2}}});
     b.agent.say(&update.to_string()).await;
@@ -84,7 +84,7 @@ async fn when_the_agent_ends_what_it_owes_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_ends_in_the_handshake_is_told_of() {
+async fn an_agent_that_exits_in_the_handshake_is_reported() {
     let mut b = bridged(2);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 2}))
@@ -98,7 +98,7 @@ async fn an_agent_that_ends_in_the_handshake_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_client_ends_the_agent_has_its_last_words() {
+async fn the_agent_can_finish_after_the_client_exits() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     b.client.asks(2, "session/prompt", prompt("held")).await;
@@ -108,26 +108,26 @@ async fn when_the_client_ends_the_agent_has_its_last_words() {
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "end_turn");
     b.agent.close();
-    // What was held cannot begin any more.
+    // Queued prompts can no longer start.
     b.client.is_refused(2, -32603).await;
     b.client.ends().await;
     assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_end_is_not_waited_for_long() {
+async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     let started = tokio::time::Instant::now();
     b.client.close();
     b.agent.ends().await;
-    // Two seconds for the agent, and the turn that it owes.
+    // Two seconds for the agent to finish the turn.
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "error");
     b.client.ends().await;
     b.end.await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(5));
-    // Nor is one that does not answer the handshake.
+    // The same for an agent that does not respond to `initialize`.
     let mut b = bridged(2);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 2}))
@@ -141,7 +141,7 @@ async fn an_agent_that_does_not_end_is_not_waited_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_gone_ends_the_bridge() {
+async fn a_client_that_has_exited_ends_the_bridge() {
     let BridgedPeers {
         client,
         mut agent,
@@ -158,7 +158,7 @@ async fn a_client_that_is_gone_ends_the_bridge() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_is_noise_of_an_agent_and_answered_to_a_client() {
+async fn invalid_lines_are_noise_from_agents_and_errors_for_clients() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let shown = Arc::clone(&seen);
     let mut b = bridged_with(2, PIPE, |bridge| {
@@ -187,7 +187,7 @@ async fn what_is_no_message_is_noise_of_an_agent_and_answered_to_a_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
+async fn an_oversized_message_is_reported_to_its_waiter() {
     let mut b = bridged_with(2, PIPE, |bridge| {
         bridge.limits(limits(|limits| limits.message = 10_000))
     });
@@ -196,7 +196,7 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
     b.client.asks(1, "session/prompt", prompt(&large)).await;
     let text = b.client.is_refused(1, -32600).await;
     assert!(text.contains("limit: 10000 bytes"), "{text}");
-    // An answer of the agent's: the turn ends with the error.
+    // A response of the agent: the turn ends with the error.
     begin(&mut b, 2).await;
     b.agent
         .answers(2, json!({"stopReason": "end_turn", "_meta": {"x": large}}))
@@ -209,12 +209,12 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
             .unwrap()
             .contains("message too large")
     );
-    // An answer of the client's: the agent does not wait for ever.
+    // A response of the client: the agent does not wait forever.
     b.agent.asks(3, "_x/ask", json!({})).await;
     b.client.next().await;
     b.client.answers(3, json!({"x": large})).await;
     b.agent.is_refused(3, -32603).await;
-    // A request of the agent's, and an update, which is lost.
+    // A request of the agent, and an update, which is lost.
     b.agent.asks(4, "_x/ask", json!({"x": large})).await;
     b.agent.is_refused(4, -32600).await;
     b.agent.tells("session/update", json!({"x": large})).await;
@@ -223,7 +223,7 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel() {
+async fn a_client_that_does_not_read_can_still_cancel() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk",
@@ -239,13 +239,13 @@ async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel()
         written += 1;
         assert!(written < 2000, "what nobody reads is read without end");
     }
-    // Both pipes, the outlet of 256 KiB, and what is being written of it.
+    // Both pipes, the output buffer of 256 KiB, and the part of it that is being written.
     assert!((200..1000).contains(&written), "{written}");
     b.client
         .tells("session/cancel", json!({"sessionId": "s"}))
         .await;
     assert_eq!(agent.next().await["method"], "session/cancel");
-    // Then it reads, and all is there in its order.
+    // Once it reads, everything arrives in order.
     let mut id = None;
     for _ in 0..written {
         let seen = b.client.next().await["params"]["update"]["messageId"].clone();
@@ -254,9 +254,9 @@ async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_no_answers_is_not_read_for_ever() {
+async fn a_peer_that_reads_no_responses_is_not_read_forever() {
     let mut b = initialized(2).await;
-    // The agent asks for what is refused, and reads none of the refusals.
+    // The agent sends requests that are rejected, and does not read the errors.
     let mut written = 0;
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}});
     let ask = ask.to_string();
@@ -271,7 +271,7 @@ async fn who_takes_no_answers_is_not_read_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_not_taken_without_end() {
+async fn pending_requests_are_limited() {
     let mut b = bridged_with(2, PIPE, |bridge| {
         bridge.limits(limits(|limits| limits.requests = 3))
     });
@@ -291,7 +291,7 @@ async fn requests_are_not_taken_without_end() {
     }
 }
 
-/// A client and an agent of version 1 with these bridges between them.
+/// Returns a client and an agent of version 1, with two bridges between them if `bridges` is `true`.
 fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
     let (client_side, client) = peer(PeerRole::Client(1), PIPE);
     let (agent_side, agent) = peer(PeerRole::Agent(1), PIPE);
@@ -307,7 +307,7 @@ fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_over_two_bridges_is_the_turn_without_them() {
+async fn a_turn_over_two_bridges_is_unchanged() {
     let mut seen = Vec::new();
     for bridges in [false, true] {
         let (mut client, mut agent) = version_1(bridges);
@@ -442,9 +442,9 @@ async fn a_turn_over_two_bridges_is_the_turn_without_them() {
     }
     let over = seen.pop().unwrap();
     let mut plain = seen.pop().unwrap();
-    // What every agent of version 2 has, so that a client finds it at the other end.
+    // What every version 2 agent supports, so that the client at the other end sees it.
     plain[0]["result"]["agentCapabilities"]["auth"] = json!({"logout": {}});
-    // The terminal is told by an update of its own, and the change of mode also in the older way.
+    // The terminal has an update of its own, and the change of mode is also sent as a mode update.
     let info = plain
         .iter()
         .position(|m| !m["params"]["update"]["_meta"]["terminal_info"].is_null())

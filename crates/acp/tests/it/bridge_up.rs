@@ -1,9 +1,9 @@
-//! An agent of version 1 behind a client of version 2, message by message.
+//! A bridge between a version 1 agent and a version 2 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
-/// A bridge that is initialized, with an agent that has these capabilities.
+/// Returns an initialized bridge whose agent has these capabilities.
 async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(2);
     let info = json!({"name": "c", "version": "1"});
@@ -26,7 +26,7 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// A bridge with session `s` open, whose answer has these fields, too.
+/// Returns a bridge with an open session `s`, whose response had these additional fields.
 async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client.asks(1, "session/new", json!({"cwd": "/w"})).await;
@@ -53,13 +53,13 @@ fn idle(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// The client prompts, and both sides see the turn begin.
+/// Sends a prompt from the client, and expects the start of the turn on both sides.
 async fn begin(b: &mut BridgedPeers, id: i64, text: &str) {
     b.client.asks(id, "session/prompt", prompt(text)).await;
     begun(b, id, text).await;
 }
 
-/// A turn begins.
+/// Expects the start of a turn on both sides.
 async fn begun(b: &mut BridgedPeers, id: i64, text: &str) {
     let answer = b.client.next().await;
     assert_eq!(answer["id"], id, "{answer}");
@@ -78,7 +78,7 @@ async fn begun(b: &mut BridgedPeers, id: i64, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_the_client() {
+async fn the_handshake_is_translated_for_each_side() {
     let mut b = bridged(2);
     b.client
         .asks(
@@ -159,7 +159,7 @@ async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_passes_before_the_handshake_and_what_comes_early_waits_for_it() {
+async fn messages_wait_for_the_handshake() {
     let mut b = bridged(2);
     b.client.asks(0, "session/new", json!({"cwd": "/"})).await;
     b.client.is_refused(0, -32600).await;
@@ -180,7 +180,7 @@ async fn nothing_passes_before_the_handshake_and_what_comes_early_waits_for_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_handshake_can_be_tried_again() {
+async fn a_rejected_handshake_can_be_retried() {
     let mut b = bridged(2);
     let params = json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}});
     b.client.asks(1, "initialize", params.clone()).await;
@@ -199,8 +199,8 @@ async fn a_refused_handshake_can_be_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sides_of_the_same_version_get_each_other_s_bytes() {
-    // A client of version 1, and a client and an agent of version 2.
+async fn lines_pass_unchanged_between_equal_versions() {
+    // A version 1 client, and a client and an agent of version 2.
     for version in [1, 2] {
         let mut b = bridged(2);
         let init = format!(
@@ -230,7 +230,7 @@ async fn sides_of_the_same_version_get_each_other_s_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
+async fn an_agent_that_rejects_the_version_is_offered_the_clients() {
     let mut b = bridged(2);
     let init = r#"{"id":1, "method":"initialize","params":{"protocolVersion":2,"info":{}}}"#;
     b.client.say(init).await;
@@ -243,7 +243,7 @@ async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
+async fn a_turn_starts_with_a_response_and_ends_with_idle() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "yes"}});
@@ -264,7 +264,7 @@ async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_is_the_end_of_a_turn() {
+async fn an_error_ends_the_turn() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -278,7 +278,7 @@ async fn an_error_is_the_end_of_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_without_content_is_refused_while_it_can_be() {
+async fn an_empty_prompt_is_rejected() {
     let mut b = in_session().await;
     for (id, params) in [
         (5, json!({"sessionId": "s", "prompt": []})),
@@ -292,7 +292,7 @@ async fn a_prompt_without_content_is_refused_while_it_can_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_wait_for_the_turn_to_end_in_their_order() {
+async fn prompts_are_queued_in_order() {
     let mut b = in_session().await;
     begin(&mut b, 100, "0").await;
     for n in 1..=16 {
@@ -305,7 +305,7 @@ async fn prompts_wait_for_the_turn_to_end_in_their_order() {
         .await;
     b.client.is_refused(117, -32603).await;
     b.agent.gets_nothing().await;
-    // A request of that id is open, though the agent has not seen it.
+    // A request with that id is pending, although the agent has not seen it.
     b.client.asks(105, "session/list", json!({})).await;
     b.client.is_refused(105, -32600).await;
     for n in 0..16 {
@@ -318,18 +318,18 @@ async fn prompts_wait_for_the_turn_to_end_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_takes_what_is_held_along() {
+async fn a_cancel_also_cancels_queued_prompts() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     for id in [6, 7, 8] {
         b.client.asks(id, "session/prompt", prompt("more")).await;
     }
-    // One of them by itself.
+    // One of them alone.
     b.client
         .tells("$/cancel_request", json!({"requestId": 7}))
         .await;
     b.client.is_refused(7, -32800).await;
-    // What is acknowledged cannot be cancelled this way, and the agent need not hear of it.
+    // An acknowledged prompt cannot be cancelled this way, and the agent is not told.
     b.client
         .tells("$/cancel_request", json!({"requestId": 5}))
         .await;
@@ -342,16 +342,16 @@ async fn a_cancel_takes_what_is_held_along() {
     b.agent
         .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
-    // Sent before the end of the cancelled turn is known: it is not cancelled.
+    // Sent before the end of the cancelled turn is known, so it is not cancelled.
     b.client.asks(9, "session/prompt", prompt("next")).await;
-    // Whatever the agent makes of it, it was cancelled.
+    // Whatever the agent responds, the turn was cancelled.
     b.agent.refuses(5, -32603, "aborted").await;
     b.client.sees(idle("cancelled")).await;
     begun(&mut b, 9, "next").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_that_crosses_the_end_of_the_turn_harms_no_other() {
+async fn a_cancel_that_crosses_the_end_affects_no_other_turn() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent.answers(5, json!({"stopReason": "end_turn"})).await;
@@ -374,7 +374,7 @@ fn permission() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_is_asked_in_the_words_of_version_2() {
+async fn permission_requests_are_translated_to_version_2() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -394,7 +394,7 @@ async fn a_permission_is_asked_in_the_words_of_version_2() {
             "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}], "_meta": {"k": 1},
         }}))
         .await;
-    // A second one, by a question of another kind.
+    // A second one, with a question of another type.
     let ask = json!({"sessionId": "s", "mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
     b.agent.asks("p2", "elicitation/create", ask.clone()).await;
     b.client
@@ -410,7 +410,7 @@ async fn a_permission_is_asked_in_the_words_of_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_error_response() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     for id in ["p1", "p2"] {
@@ -425,7 +425,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
     b.client.refuses("p1", -32603, "no").await;
     assert_eq!(b.agent.next().await["error"]["code"], -32603);
     b.client.gets_nothing().await;
-    // One that the agent withdraws is answered by an error as well.
+    // A question that the agent cancels gets an error response, too.
     let withdrawn = json!({"requestId": "p2"});
     b.agent.tells("$/cancel_request", withdrawn).await;
     assert_eq!(b.client.next().await["method"], "$/cancel_request");
@@ -435,7 +435,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
+async fn questions_of_a_cancelled_turn_are_answered_for_the_client() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -446,7 +446,7 @@ async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
     b.client
         .tells("session/cancel", json!({"sessionId": "s"}))
         .await;
-    // The cancel comes first, so that the answer is not taken for a mere no.
+    // The cancel comes first, so that the agent does not take the response for a rejection.
     assert_eq!(b.agent.next().await["method"], "session/cancel");
     b.agent
         .is_told("p1", json!({"outcome": {"outcome": "cancelled"}}))
@@ -454,7 +454,7 @@ async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
     b.client
         .gets(json!({"method": "$/cancel_request", "params": {"requestId": "p1"}}))
         .await;
-    // An answer all the same reaches nobody, and one more question is not even asked.
+    // A response that comes nevertheless is dropped, and further questions are not passed on.
     b.client
         .answers("p1", json!({"outcome": {"outcome": "cancelled"}}))
         .await;
@@ -470,7 +470,7 @@ async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
+async fn chunks_of_one_message_get_the_same_id() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let chunk = |kind: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": "x"}, "_meta": {"n": 1}});
@@ -496,7 +496,7 @@ async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
         }
         assert_eq!(seen, update);
     }
-    // Thought, thought, message, message, another message.
+    // Two chunks of a thought, two of a message, and another message.
     assert_eq!(ids[0], ids[1]);
     assert_eq!(ids[2], ids[3]);
     let different: std::collections::HashSet<_> = ids.iter().collect();
@@ -513,7 +513,7 @@ async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn null_says_nothing_in_version_1_and_does_not_clear_in_version_2() {
+async fn null_from_version_1_clears_nothing() {
     let mut b = in_session().await;
     b.agent
         .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "rawInput": {"a": 1}}))
@@ -537,7 +537,7 @@ async fn null_says_nothing_in_version_1_and_does_not_clear_in_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_content_of_tool_calls_is_that_of_version_2() {
+async fn tool_call_content_is_translated_to_version_2() {
     let mut b = in_session().await;
     b.agent
         .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
@@ -591,7 +591,7 @@ async fn terminals_in_meta_become_terminals() {
     b.client
         .sees(json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "aMOpCg=="}))
         .await;
-    // Nobody has told of this one; without an id it is the call's.
+    // This terminal was not announced. Without an id, it belongs to the call.
     b.agent
         .updates(call(json!({"terminal_output_delta": {"data": "x"}, "terminal_exit": {"exit_code": 0, "signal": null}})))
         .await;
@@ -619,7 +619,7 @@ async fn terminals_in_meta_become_terminals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_commands_and_usage_are_those_of_version_2() {
+async fn plans_commands_and_usage_are_translated_to_version_2() {
     let mut b = in_session().await;
     let entries = json!([{"content": "a", "priority": "high", "status": "pending"}]);
     b.agent
@@ -687,7 +687,8 @@ async fn modes_and_models_are_config_options() {
         )
         .await;
 
-    // A made option is set by version 1's own method, an option of the agent's without the type of ids.
+    // An option that stands for a mode is set with the version 1 method, and an option of the agent's own without the
+    // type of the id.
     let set = |id: &str, type_: &str, value: Value| json!({"sessionId": "s", "configId": id, "type": type_, "value": value});
     b.client
         .asks(
@@ -750,12 +751,12 @@ async fn modes_and_models_are_config_options() {
     b.client
         .is_told(5, json!({"configOptions": all(false, "code", "m2")}))
         .await;
-    // What is known already is not told again.
+    // What the client already knows is not sent again.
     b.agent
         .updates(json!({"sessionUpdate": "current_mode_update", "modeId": "code"}))
         .await;
     b.client.gets_nothing().await;
-    // An option of that category is the agent's own way of saying it.
+    // An option of that category is the agent's own, and is preferred.
     b.agent
         .updates(json!({"sessionUpdate": "config_options_update", "configOptions": [
             {"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask", "options": []}]}))
@@ -778,7 +779,7 @@ async fn modes_and_models_are_config_options() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_opened_with_servers_as_version_1_writes_them() {
+async fn mcp_servers_are_translated_to_version_1() {
     let mut b = initialized(json!({})).await;
     b.client
         .say(r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"type":"stdio","name":"a","command":"/a","_meta":{"n":1e400}},{"type":"http","name":"b","url":"http://b"},{"type":"_odd","x":12345678901234567890}]},"trace":"t"}"#)
@@ -790,7 +791,7 @@ async fn sessions_are_opened_with_servers_as_version_1_writes_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resuming_is_a_resume_or_a_load() {
+async fn resume_becomes_resume_or_load() {
     let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "old"}});
     let info = json!({"sessionUpdate": "session_info_update", "title": "T"});
     let resume = json!({"sessionId": "s", "cwd": "/w"});
@@ -875,7 +876,7 @@ async fn the_bridge_lists_and_closes_what_the_agent_cannot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_lists_and_closes_is_asked() {
+async fn list_and_close_are_passed_to_agents_that_support_them() {
     let capabilities = json!({"sessionCapabilities": {"list": {}, "close": {}}});
     let mut b = in_session_with(capabilities, json!({})).await;
     b.client
@@ -893,7 +894,7 @@ async fn an_agent_that_lists_and_closes_is_asked() {
         .asks(4, "session/close", json!({"sessionId": "s"}))
         .await;
     assert_eq!(b.agent.next().await["method"], "session/close");
-    // Closed before the turn has ended: what the agent says of it after that is of no interest.
+    // Closed before the turn has ended. What the agent reports about the turn after that is dropped.
     b.agent.answers(4, Value::Null).await;
     b.client.sees(idle("cancelled")).await;
     b.client.is_told(4, json!({})).await;
@@ -902,7 +903,7 @@ async fn an_agent_that_lists_and_closes_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authentication_goes_by_other_names() {
+async fn authentication_methods_are_renamed() {
     let mut b = initialized(json!({"auth": {"logout": {}}})).await;
     b.client
         .asks(1, "auth/login", json!({"methodId": "m"}))
@@ -925,7 +926,7 @@ async fn authentication_goes_by_other_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_one_version_has_is_refused() {
+async fn methods_of_one_version_only_are_rejected() {
     let mut b = in_session().await;
     for method in ["fs/read_text_file", "terminal/create", "fs/_future"] {
         b.agent.asks("a", method, json!({"sessionId": "s"})).await;
@@ -938,7 +939,7 @@ async fn what_only_one_version_has_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_passes_as_it_came() {
+async fn unknown_messages_pass_unchanged() {
     let mut b = in_session().await;
     for line in [
         r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
@@ -960,7 +961,7 @@ async fn what_is_unknown_passes_as_it_came() {
         b.agent.say(line).await;
         assert_eq!(b.client.raw().await, line);
     }
-    // What is changed is changed where it differs, and nowhere else.
+    // A line is changed only where the versions differ.
     b.agent
         .say(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
         .await;
@@ -971,11 +972,11 @@ async fn what_is_unknown_passes_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_do_not_get_in_each_other_s_way() {
+async fn sessions_are_independent() {
     let mut b = in_session().await;
     b.client.asks(2, "session/new", json!({"cwd": "/v"})).await;
     b.agent.next().await;
-    // An update ahead of the answer that names the session.
+    // An update before the response that contains the session's id.
     let early = json!({"sessionId": "t", "update": {"sessionUpdate": "available_commands_update", "availableCommands": []}});
     b.agent.tells("session/update", early.clone()).await;
     b.client
@@ -1014,7 +1015,7 @@ async fn sessions_do_not_get_in_each_other_s_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capabilities_that_nobody_here_knows_pass() {
+async fn unknown_capabilities_pass_unchanged() {
     let mut b = bridged(2);
     let info = json!({"name": "c", "version": "1"});
     let params = json!({"protocolVersion": 2, "info": info, "capabilities": {}});
@@ -1045,7 +1046,7 @@ async fn capabilities_that_nobody_here_knows_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_subagent_asks_is_answered_when_its_parent_is_cancelled() {
+async fn a_subagents_questions_are_answered_when_its_parent_is_cancelled() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": "c"});

@@ -1,4 +1,4 @@
-//! Cancelling: turns, requests, and what races with it.
+//! Cancellation of turns and requests, and the races with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use crate::common::{
     soon,
 };
 
-/// An agent for every way to end, and not to.
+/// An agent whose turns end in every way, or never.
 struct EndingsAgent {
-    /// How many of its futures are gone.
+    /// The number of its futures that were dropped.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }
@@ -32,7 +32,7 @@ impl Default for EndingsAgent {
     }
 }
 
-/// Counts when it is dropped.
+/// A guard that counts when it is dropped.
 struct DropCounter(Arc<AtomicUsize>);
 
 impl Drop for DropCounter {
@@ -130,7 +130,7 @@ impl Agent for EndingsAgent {
     }
 }
 
-/// A turn goes through, with nothing left over from the one before.
+/// Runs a turn, which must have no updates of an earlier one.
 async fn next_turn_is_clean(peer: &mut TestPeer, session: &str) {
     peer.silence().await;
     peer.prompt("next", session, "end").await;
@@ -158,7 +158,7 @@ async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
+async fn a_cancel_ends_all_turns_of_its_session_only() {
     let ids = AtomicUsize::new(0);
     struct TwoQuestionsAgent(AtomicUsize);
     impl Agent for TwoQuestionsAgent {
@@ -203,14 +203,14 @@ async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none() {
+async fn a_late_cancel_does_not_cancel_the_next_turn() {
     let agent = EndingsAgent::default();
     let gate = Arc::clone(&agent.gate);
     let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
     let (mut ended, mut cancelled) = (0, 0);
     for n in 0..2_000 {
         peer.prompt(n, &s, "gate").await;
-        // Sooner or later than the cancel, as chance has it.
+        // Before or after the cancel, at random.
         let opens = tokio::spawn({
             let gate = Arc::clone(&gate);
             async move {
@@ -231,7 +231,7 @@ async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none(
         }
         opens.await.unwrap();
         gate.forget_permits(usize::MAX);
-        // The cancel was for that turn: the next one ends by itself.
+        // The cancel was for that turn, so the next one ends by itself.
         peer.prompt("next", &s, "end").await;
         assert_eq!(
             peer.result("next").await["stopReason"],
@@ -243,7 +243,7 @@ async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
+async fn a_cancelled_request_gets_an_error_and_its_work_is_dropped() {
     let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
     let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
@@ -255,7 +255,7 @@ async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
         assert_eq!(peer.error(id).await.0, -32800);
     }
     assert_eq!(gone.load(Ordering::SeqCst), 3);
-    // Another id, one in use by nobody, and one that has been answered.
+    // The ids of another request, of no request, and of one that has its response.
     peer.ask(7, "_hang", json!({})).await;
     for other in [json!("7"), json!(8), json!(1)] {
         peer.notify("$/cancel_request", json!({"requestId": other}))
@@ -293,19 +293,19 @@ async fn a_prompt_can_be_cancelled_as_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
+async fn an_agent_that_takes_over_cancellation_can_send_last_updates() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "say goodbye").await;
     peer.expect(message(&s, "ready")).await;
     peer.send(cancel(&s)).await;
     peer.expect(message(&s, "goodbye")).await;
-    // Whatever it returns.
+    // Whatever the agent returns.
     assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
     next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
+async fn an_error_after_a_cancel_counts_as_cancelled() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "fail when cancelled").await;
     peer.expect(message(&s, "ready")).await;
@@ -319,7 +319,7 @@ async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_of_a_cancelled_turn_follows_its_answer() {
+async fn no_update_follows_the_response_of_a_cancelled_turn() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for round in 0..20 {
         peer.prompt(round, &s, "talk").await;
@@ -339,7 +339,7 @@ async fn nothing_of_a_cancelled_turn_follows_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
+async fn a_panicking_handler_returns_an_internal_error() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for _ in 0..2 {
         peer.prompt(1, &s, "panic").await;
@@ -385,7 +385,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_opening_came_to_nothing_is_not_there() {
+async fn a_session_that_failed_to_open_does_not_exist() {
     let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(json!({})).await;
     for (cwd, code) in [("/hang", -32800), ("/fail", -32603), ("/panic", -32603)] {
@@ -398,7 +398,7 @@ async fn a_session_whose_opening_came_to_nothing_is_not_there() {
         peer.prompt(2, "s", "end").await;
         assert_eq!(peer.error(2).await.0, -32002, "{cwd}");
     }
-    // One that is open stays as it was, its turn included.
+    // An open session is unchanged, including its turn.
     assert_eq!(peer.new_session().await, "s");
     peer.prompt(3, "s", "say and hang").await;
     peer.expect(message("s", "said")).await;
@@ -411,7 +411,7 @@ async fn a_session_whose_opening_came_to_nothing_is_not_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still() {
+async fn a_request_cancelled_while_its_response_is_queued_gets_a_response() {
     let limits = limits(|l| l.outbox = 100);
     let (_conn, mut peer) = TestPeer::of_agent_with(EndingsAgent::default(), limits, 100);
     peer.initialize(json!({})).await;
@@ -434,7 +434,7 @@ async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still()
     }
     answers.sort_by_key(|answer| answer["id"].as_i64());
     assert_eq!(answers[0]["result"]["stopReason"], "cancelled");
-    // It was cancelled in time, or had been done: one answer, and the id is free.
+    // It was cancelled in time, or was already done: there is one response, and the id is free.
     assert_eq!(answers[1]["id"], 2);
     peer.silence().await;
     peer.ask(2, "_anything", json!({})).await;
@@ -442,13 +442,13 @@ async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
+async fn a_cancelled_turn_drops_its_requests() {
     let capabilities = json!({"fs": {"readTextFile": true}, "terminal": true});
     let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(capabilities).await;
     let s = peer.new_session().await;
 
-    // A permission request is answered by the client, whenever it does so; the agent knows at once.
+    // The client may respond to a permission request at any time. The agent learns of the cancellation at once.
     peer.prompt(1, &s, "ask").await;
     let (asked, _) = peer.request("session/request_permission").await;
     peer.send(cancel(&s)).await;
@@ -462,7 +462,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
         .await;
     next_turn_is_clean(&mut peer, &s).await;
 
-    // A file that is being read is not waited for.
+    // A file that is being read is not awaited.
     peer.prompt(2, &s, "read").await;
     let (asked, params) = peer.request("fs/read_text_file").await;
     assert_eq!(params, json!({"sessionId": s, "path": "/file"}));
@@ -475,7 +475,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
     peer.answer(&asked, json!({"content": "too late"})).await;
     next_turn_is_clean(&mut peer, &s).await;
 
-    // A terminal is released when the turn is gone,
+    // A terminal is released when the turn was dropped,
     peer.prompt(3, &s, "run").await;
     let (asked, _) = peer.request("terminal/create").await;
     peer.answer(&asked, json!({"terminalId": "t1"})).await;
@@ -486,7 +486,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
     assert_eq!(peer.result(3).await["stopReason"], "cancelled");
     peer.answer(&released, json!({})).await;
 
-    // and also if it comes into being only then.
+    // and also if it is created only after that.
     peer.prompt(4, &s, "run").await;
     let (asked, _) = peer.request("terminal/create").await;
     peer.send(cancel(&s)).await;
@@ -499,7 +499,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
+async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let conn = session.agent().connection().clone();
     for late in [
@@ -522,7 +522,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
         peer.alive().await;
     }
     assert_eq!(conn.noise().unmatched_responses, 2);
-    // One that was answered is not cancelled.
+    // A request that has its response is not cancelled.
     let asking = tokio::spawn(async move { conn.request_raw("_quick", &json!({})).await });
     let (id, _) = peer.request("_quick").await;
     peer.answer(&id, json!(1)).await;
@@ -533,7 +533,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
     peer.silence().await;
 }
 
-/// Never answers a permission request, and says when one is gone.
+/// A client that never responds to permission requests, and reports when one is dropped.
 #[derive(Clone, Default)]
 struct UndecidedClient {
     asked: Arc<Notify>,
@@ -566,7 +566,7 @@ fn cancelled_outcome(id: i64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_follow() {
+async fn a_cancelling_client_resolves_current_and_later_permission_requests() {
     let client = UndecidedClient::default();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -594,12 +594,12 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
         soon("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Cancelled
     );
-    // In the next turn, people are asked again.
+    // The next turn asks the user again.
     let (id, turn) = peer.prompted(&session, "again").await;
     peer.send(permission(4, "d")).await;
     soon("the user is asked", client.asked.notified()).await;
     peer.silence().await;
-    // The agent may take its question back.
+    // The agent may cancel its question.
     peer.notify("$/cancel_request", json!({"requestId": 4}))
         .await;
     assert_eq!(peer.error(4).await.0, -32800);
@@ -611,7 +611,7 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_when_nothing_runs_says_nothing() {
+async fn cancelling_without_a_turn_sends_nothing() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     session.cancel().await.unwrap();
     peer.silence().await;
@@ -623,7 +623,7 @@ async fn cancelling_when_nothing_runs_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
+async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "a").await;
@@ -632,7 +632,7 @@ async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
     peer.alive().await;
     session.cancel().await.unwrap();
     peer.expect(cancel("s")).await;
-    // Between the cancel and the end: still accepted.
+    // Between the cancel and the end, updates are still accepted.
     peer.says("s", "b").await;
     peer.answer(&id, json!({"stopReason": "cancelled"})).await;
     peer.says("s", "c").await;
@@ -647,7 +647,7 @@ async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
     );
     peer.alive().await;
     let (id, turn) = peer.prompted(&session, "two").await;
-    // An update of the old tool call changes the old tool call.
+    // An update of the earlier tool call changes that call.
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Late"}),
@@ -671,7 +671,7 @@ async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_begin() {
+async fn after_a_dropped_prompt_the_next_can_start() {
     for answer in [
         json!({"result": {"stopReason": "cancelled"}}),
         json!({"error": {"code": -32603, "message": "aborted"}}),
@@ -683,7 +683,7 @@ async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_b
         turn.abort();
         peer.expect(cancel("s")).await;
         peer.silence().await;
-        // Until then, it runs.
+        // Until then, it is running.
         assert!(session.thread().read(acp::Thread::is_running));
         let error = session.prompt("too early").await.unwrap_err();
         assert!(
@@ -705,13 +705,13 @@ async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
+async fn cancelling_on_a_closed_connection_fails_the_turn() {
     let (session, mut peer) = TestPeer::with_session(UndecidedClient::default()).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.send(permission(1, "a")).await;
     peer.silence().await;
     drop(peer);
-    // Before, or after, the end is noticed.
+    // Before or after the end is noticed.
     let _ = session.cancel().await;
     let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Closed(_)), "{error}");
@@ -728,7 +728,7 @@ async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_can_be_given_up() {
+async fn a_dropped_handshake_closes_the_connection() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
@@ -742,7 +742,7 @@ async fn connecting_can_be_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_without_a_turn_takes_a_cancel_calmly() {
+async fn an_agent_without_a_turn_ignores_a_cancel() {
     let (_conn, mut peer, s) =
         TestPeer::in_session(PromptAgent(async |_, _| Ok(StopReason::EndTurn))).await;
     peer.send(cancel(&s)).await;

@@ -1,4 +1,4 @@
-//! A child process as a transport: it ends with its connection, in whichever way that ends.
+//! Child processes as transports, which end with their connection however it ends.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 
 use super::common::{NoopClient, soon};
 
-/// Answers `initialize`, as an agent of version 1.
+/// A shell script that responds to `initialize` as a version 1 agent.
 const INITIALIZE: &str = r#"read -r line
 printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
 "#;
 
-/// A process, as those who started it see it.
+/// A process that a test has started.
 struct SpawnedProcess {
     pid: Pid,
     stderr: BufReader<PipeReader>,
@@ -39,7 +39,7 @@ fn start(script: &str) -> (Transport, SpawnedProcess) {
     (transport, SpawnedProcess { pid, stderr })
 }
 
-/// Neither the process nor its status is left.
+/// Returns `true` if the process has exited and was reaped.
 fn is_gone(pid: Pid) -> bool {
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
@@ -49,12 +49,12 @@ impl SpawnedProcess {
         is_gone(self.pid)
     }
 
-    /// It is gone, as soon as the runtime goes on. What it has written to stderr since the beginning.
+    /// Expects that the process exits as soon as the runtime continues. Returns everything that it has written to
+    /// stderr.
     async fn ends(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
-        // Blocks until nobody has the pipe open any more. A thread of the runtime's would be waited for when that is
-        // too late.
+        // Blocks until no process has the pipe open. A thread of the runtime would be joined when it is too late.
         std::thread::spawn(move || {
             let mut said = String::new();
             let _ = sender.send(stderr.read_to_string(&mut said).map(|_| said));
@@ -70,7 +70,8 @@ impl SpawnedProcess {
     }
 }
 
-/// Drives a connection to its end; the process must be gone by then. What it has written to stderr.
+/// Drives a connection to its end, by when the process must have exited. Returns the close reason and what the process
+/// has written to stderr.
 async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = soon("the connection ends", driver).await;
     assert!(seen.is_gone());
@@ -78,7 +79,7 @@ async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
 }
 
 #[tokio::test]
-async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
+async fn a_process_has_time_to_save_its_state_after_end_of_input() {
     let (transport, seen) = start(&format!(
         "{INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
     ));
@@ -97,7 +98,7 @@ async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_the_connection_waits_for_the_process() {
+async fn closed_waits_for_the_process() {
     let (transport, seen) = start(&format!("{INITIALIZE}\ncat >&2\nsleep 0.3"));
     let (handshake, driver) = connect(transport, NoopClient);
     tokio::spawn(driver);
@@ -109,8 +110,8 @@ async fn whoever_waits_for_the_connection_waits_for_the_process() {
 }
 
 #[tokio::test]
-async fn one_that_ignores_the_end_of_its_input_is_killed_after_five_seconds() {
-    // Nor does it care for what it can care for.
+async fn a_process_that_ignores_end_of_input_is_killed_after_five_seconds() {
+    // It also ignores the signals that it can ignore.
     let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
     let (handshake, driver) = connect(transport, NoopClient);
     drop(handshake);
@@ -122,7 +123,7 @@ async fn one_that_ignores_the_end_of_its_input_is_killed_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn one_that_prints_much_before_it_ends_is_not_killed() {
+async fn a_process_that_prints_a_lot_at_the_end_is_not_killed() {
     let (transport, seen) = start(&format!(
         "({INITIALIZE}\ncat >/dev/null\nhead -c 1048576 /dev/zero\n)\necho \"exit status: $?\" >&2\n"
     ));
@@ -136,7 +137,7 @@ async fn one_that_prints_much_before_it_ends_is_not_killed() {
 }
 
 #[tokio::test]
-async fn one_that_stops_reading_has_time_to_write_down_what_it_keeps() {
+async fn a_process_that_stops_reading_has_time_to_save_its_state() {
     let (transport, seen) = start("exec <&-\nsleep 1\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
     let ((_, said), handshake) = tokio::join!(over(driver, seen), handshake);
@@ -145,7 +146,7 @@ async fn one_that_stops_reading_has_time_to_write_down_what_it_keeps() {
 }
 
 #[tokio::test]
-async fn one_that_reads_nothing_is_not_waited_for() {
+async fn a_process_that_reads_nothing_is_killed() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
@@ -156,13 +157,13 @@ async fn one_that_reads_nothing_is_not_waited_for() {
     let began = Instant::now();
     soon("the connection ends", driver.run(work)).await;
     seen.ends().await;
-    // It has five seconds at most.
+    // It has up to five seconds.
     let took = began.elapsed().as_secs_f32();
     assert!(took < 10.0, "{took} s");
 }
 
 #[tokio::test]
-async fn one_that_fails_by_itself_is_told_with_its_status() {
+async fn a_failed_process_is_reported_with_its_status() {
     for (script, status) in [
         ("exit 3", "exit status: 3"),
         ("read -r line; exit 4", "exit status: 4"),
@@ -173,7 +174,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
         let (transport, seen) = start(script);
         let (handshake, driver) = connect(transport, NoopClient);
         let (reason, handshake) = tokio::join!(over(driver, seen), handshake);
-        let told = format!("the process has ended ({status})");
+        let told = format!("the process exited ({status})");
         assert_eq!(reason.0.to_string(), told, "{script}");
         let error = handshake.unwrap_err();
         assert!(error.is_transport(), "{script}: {error:?}");
@@ -182,7 +183,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
 }
 
 #[tokio::test]
-async fn one_that_ends_well_has_closed_the_connection() {
+async fn a_successful_exit_closes_the_connection() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexit 0"));
     let (handshake, driver) = connect(transport, NoopClient);
     let (reason, agent) = tokio::join!(over(driver, seen), handshake);
@@ -195,7 +196,7 @@ async fn one_that_ends_well_has_closed_the_connection() {
 }
 
 #[tokio::test]
-async fn one_that_only_stops_writing_ends_with_the_connection() {
+async fn a_process_that_closes_stdout_ends_with_the_connection() {
     let (transport, seen) = start("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
     let (over, handshake) = tokio::join!(over(driver, seen), handshake);
@@ -205,7 +206,7 @@ async fn one_that_only_stops_writing_ends_with_the_connection() {
 }
 
 #[tokio::test]
-async fn it_is_killed_with_what_is_dropped() {
+async fn dropping_the_transport_or_driver_kills_the_process() {
     // The transport, before it is used.
     let (transport, seen) = start("exec sleep 1000");
     drop(transport);
@@ -214,7 +215,7 @@ async fn it_is_killed_with_what_is_dropped() {
     let (transport, seen) = start("exec sleep 1000");
     drop(connect(transport, NoopClient));
     seen.ends().await;
-    // The driver, while the two talk.
+    // The driver, while messages are exchanged.
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let driving = tokio::spawn(driver);
@@ -222,7 +223,7 @@ async fn it_is_killed_with_what_is_dropped() {
     driving.abort();
     soon("the connection ends", agent.closed()).await;
     seen.ends().await;
-    // Its two halves.
+    // Both halves of the transport.
     let (transport, seen) = start("exec sleep 1000");
     let (reader, writer) = transport.into_split();
     drop(reader);
@@ -232,7 +233,7 @@ async fn it_is_killed_with_what_is_dropped() {
 }
 
 #[tokio::test]
-async fn closing_the_half_for_writing_ends_it() {
+async fn closing_the_writing_half_ends_the_process() {
     let (transport, seen) = start("cat >&2\necho saved >&2\n");
     let (_reader, mut writer) = transport.into_split();
     writer.write_all(b"hello\n").await.unwrap();
@@ -244,7 +245,7 @@ async fn closing_the_half_for_writing_ends_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_told_by_its_name() {
+async fn a_program_that_cannot_be_started_is_named() {
     let error = Transport::spawn(Command::new("no-such-agent").arg("--acp")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let told = error.to_string();
@@ -252,14 +253,14 @@ async fn what_cannot_be_started_is_told_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_nobody_would_read_is_refused() {
+async fn piped_stderr_is_rejected() {
     let mut command = Command::new("sh");
     let error = Transport::spawn(command.stderr(Stdio::piped())).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
 
 #[test]
-fn without_a_runtime_it_is_an_error_and_no_panic() {
+fn spawning_without_a_runtime_is_an_error() {
     let error = Transport::spawn(Command::new("sh")).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A client that goes away while its agent speaks.
+//! A client that exits while its agent sends messages.
 
 use crate::common::soon;
 use acp::agent::{Prompt, Turn, serve};
@@ -25,8 +25,8 @@ impl Agent for IdleAgent {
 }
 
 #[tokio::test]
-async fn an_agent_whose_client_is_gone_has_not_failed() {
-    // The client reads no more, which is seen before it is seen to write no more.
+async fn an_agent_succeeds_when_its_client_exits() {
+    // The client stops reading, which is noticed before the end of its output.
     let (theirs_in, mut our_output) = tokio::io::duplex(64 * 1024);
     let (theirs_out, our_input) = tokio::io::duplex(64 * 1024);
     drop(our_input);

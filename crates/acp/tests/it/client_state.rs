@@ -1,4 +1,4 @@
-//! What a client keeps of each session: when it is made, who is handed it, and when it is dropped.
+//! The client's state of a session: when it is created, who gets it, and when it is dropped.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{PIPE, TestPeer, settle, shown, soon};
 
-/// Numbers its sessions' states, and notes what becomes of them.
+/// A client that numbers the states of its sessions, and records what happens to them.
 #[derive(Clone, Default)]
 struct StateClient {
     events: Arc<Mutex<Vec<String>>>,
@@ -104,14 +104,14 @@ async fn start() -> (StateClient, AgentConnection, TestPeer) {
     (editor, conn, peer)
 }
 
-/// The answer to the next request of this method.
+/// Responds to the next request, which must have this method.
 async fn answer(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.request(method).await;
     peer.answer(&id, result).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_call_is_handed_the_state_of_its_session() {
+async fn every_call_gets_the_state_of_its_session() {
     let (editor, conn, mut peer) = start().await;
     let _one = peer.opens(&conn, json!({"sessionId": "one"})).await;
     let _two = peer.opens(&conn, json!({"sessionId": "two"})).await;
@@ -138,7 +138,7 @@ async fn each_call_is_handed_the_state_of_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_is_dropped_when_its_session_is_open_no_more() {
+async fn a_state_is_dropped_when_its_session_is_closed() {
     let (editor, conn, mut peer) = start().await;
     for way in ["close", "delete", "archive"] {
         let session = peer.opens(&conn, json!({"sessionId": way})).await;
@@ -173,13 +173,13 @@ async fn states_are_dropped_when_the_connection_ends() {
     drop(peer);
     soon("the turn", turn).await.unwrap().unwrap_err();
     soon("the end", conn.closed()).await;
-    // The session and its thread are still there to be looked at.
+    // The session and its thread can still be read.
     assert_eq!(shown(session.thread()).len(), 1);
     assert_eq!(editor.events(), ["1 ended: failed", "1 dropped"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
+async fn a_reloaded_session_keeps_its_state_and_thread() {
     let (editor, conn, mut peer) = start().await;
     let first = peer.opens(&conn, json!({"sessionId": "one"})).await;
     peer.says("one", "before").await;
@@ -207,7 +207,7 @@ async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
     peer.answer(&id, json!({})).await;
     let again = soon("it is loaded", loading).await.unwrap().unwrap();
     assert_eq!(shown(again.thread()), ["agent: replayed"]);
-    // Whoever looks at the session from before sees it, too, and is told.
+    // Handles from before see the change, too, and are notified.
     assert_eq!(shown(thread), ["agent: replayed"]);
     assert!(soon("a change", thread.changed(revision)).await > revision);
     assert_eq!(
@@ -222,7 +222,7 @@ async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_ends_while_its_session_is_loaded_has_ended_if_that_fails() {
+async fn a_turn_that_ends_during_a_failed_load_has_ended() {
     let (editor, conn, mut peer) = start().await;
     let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
     let turn = tokio::spawn({
@@ -250,7 +250,7 @@ async fn a_turn_that_ends_while_its_session_is_loaded_has_ended_if_that_fails() 
     assert_eq!(editor.events(), ["1 is one", "1 ended: max_tokens"]);
 }
 
-/// A client that has the connection which has the client.
+/// A client that owns the connection that owns the client.
 #[derive(Clone, Default)]
 struct CircularClient {
     agent: Arc<Mutex<Option<AgentConnection>>>,
@@ -262,7 +262,7 @@ impl Client for CircularClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
+async fn a_client_that_owns_its_connection_is_freed() {
     let client = CircularClient::default();
     let alive = Arc::downgrade(&client.alive);
     let held = Arc::clone(&client.agent);
@@ -276,7 +276,7 @@ async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
     assert!(alive.upgrade().is_none());
 }
 
-/// A client whose session reads until it is closed.
+/// A client with sessions that read until they are closed.
 struct Reader;
 
 struct Reading(tokio::sync::Semaphore);
@@ -307,7 +307,7 @@ impl ReadTextFile<Reading> for Reader {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
+async fn a_running_call_sees_that_its_session_was_closed() {
     let capabilities = json!({"sessionCapabilities": {"close": {}}});
     let (conn, mut peer) = TestPeer::of_client_with(Reader, limits(), PIPE, capabilities).await;
     let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
@@ -327,7 +327,7 @@ async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_set_while_a_session_is_loaded_stays_if_that_fails() {
+async fn settings_changed_during_a_failed_load_stay() {
     let (_, conn, mut peer) = start().await;
     let modes = json!({"currentModeId": "ask", "availableModes": [
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
@@ -360,7 +360,7 @@ async fn what_is_set_while_a_session_is_loaded_stays_if_that_fails() {
             matches!(modes, SessionConfigKind::Select(modes) if modes.current_value.as_str() == "code"),
             "{modes:?}"
         );
-        // Who renders only what is new renders it again.
+        // A front end that renders only what is new renders it again.
         assert!(thread.items().iter().all(|item| item.revision > seen));
     });
     assert_eq!(shown(session.thread()), ["agent: before"]);

@@ -1,4 +1,4 @@
-//! The end: everything that waits is told, and nothing is left behind.
+//! The end of a connection: everyone who waits gets an error, and nothing is left behind.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::common::{
     NoopClient, PIPE, TestPeer, idle, limits, message, pipes, settle, shown, soon,
 };
 
-/// Does as it is told; `kept` tells whether it is still there.
+/// An agent that does what the prompt says. `kept` shows whether it still exists.
 struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
@@ -71,7 +71,7 @@ fn lingering() -> Limits {
     limits(|l| l.linger = Duration::from_secs(2))
 }
 
-/// How many tasks there are beside the test itself.
+/// Returns the number of tasks besides that of the test.
 fn tasks() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
@@ -79,7 +79,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_client_has_closed_answers_what_comes_to_an_end() {
+async fn an_agent_finishes_requests_after_its_client_has_closed() {
     let (agent, gate, kept) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.ask(
@@ -100,7 +100,7 @@ async fn an_agent_whose_client_has_closed_answers_what_comes_to_an_end() {
     gate.add_permits(1);
     peer.expect(message(&s, "done")).await;
     assert_eq!(peer.result(1).await["stopReason"], "end_turn");
-    // What does not come to an end is given up.
+    // Work that does not end in time is dropped.
     let begin = tokio::time::Instant::now();
     peer.end().await;
     assert!(matches!(
@@ -133,7 +133,7 @@ async fn an_agent_that_has_nothing_left_to_answer_does_not_linger() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
+async fn requests_of_a_lingering_agent_fail_at_once() {
     let (agent, _, _) = ClosingAgent::new();
     let (_conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.prompt(1, &s, "ask").await;
@@ -146,7 +146,7 @@ async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
+async fn pending_requests_fail_when_the_agent_exits() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     let conn = session.agent().clone();
@@ -170,7 +170,7 @@ async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
     peer.end().await;
     assert!(conn.connection().is_closed());
     assert!(!session.thread().read(acp::Thread::is_running));
-    // Later ones fail in the same way.
+    // Later requests fail in the same way.
     for error in [
         conn.new_session("/work").await.unwrap_err(),
         session.prompt("more").await.unwrap_err(),
@@ -185,7 +185,7 @@ async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
     assert_eq!(tasks(), 0);
 }
 
-/// A client that tells whether it is still there.
+/// A client that shows whether it still exists.
 struct ClosingClient(#[allow(dead_code, reason = "it is held")] Arc<()>);
 
 impl Client for ClosingClient {
@@ -228,7 +228,7 @@ async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides()
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_writes_what_was_sent_before_and_ends_the_work() {
+async fn closing_writes_sent_messages_and_ends_work() {
     let (agent, _, kept) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session(agent).await;
     peer.prompt(1, &s, "hang").await;
@@ -251,7 +251,7 @@ async fn closing_writes_what_was_sent_before_and_ends_the_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_never_reads_is_not_waited_for_and_no_task_stays_for_it() {
+async fn closing_does_not_wait_forever_for_a_peer_that_never_reads() {
     let (agent, _, kept) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session(agent).await;
     peer.prompt(1, &s, "talk").await;
@@ -300,8 +300,8 @@ async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_clos
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() {
-    // An agent whose client has stopped reading, though it still writes.
+async fn a_write_error_ends_the_connection_with_the_reason() {
+    // An agent whose client has stopped reading, but still writes.
     let (agent, _, kept) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.stop_reading();
@@ -313,7 +313,7 @@ async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() 
     );
     assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
 
-    // A client whose agent has.
+    // A client whose agent has stopped reading.
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.stop_reading();
@@ -332,7 +332,7 @@ async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() 
         );
     }
 
-    // Whoever serves has not failed: its client has gone.
+    // Serving has not failed, because the client has exited.
     let (transport, mut peer) = pipes(PIPE);
     let serving = tokio::spawn(acp::agent::serve(transport, idle()));
     peer.stop_reading();
@@ -355,7 +355,7 @@ impl tokio::io::AsyncRead for FailingReader {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
+async fn a_read_error_ends_the_connection_with_the_reason() {
     let transport = acp::Transport::new(FailingReader, tokio::io::sink());
     let error = soon(
         "connecting fails",
@@ -372,7 +372,7 @@ async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_has_closed_its_side_is_heard_to_the_end() {
+async fn input_is_read_to_its_end_after_the_agent_has_closed() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "last words").await;
@@ -387,12 +387,12 @@ async fn an_agent_that_has_closed_its_side_is_heard_to_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_reason_stays_the_reason() {
+async fn the_first_close_reason_is_kept() {
     let (agent, gate, _) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.prompt(1, &s, "gate").await;
     settle().await;
-    // The client has gone altogether: that its answer cannot be written follows from it.
+    // The client has exited, so its response cannot be written.
     drop(peer);
     settle().await;
     gate.add_permits(1);
@@ -403,7 +403,7 @@ async fn the_first_reason_stays_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_come_and_go_without_a_trace() {
+async fn connections_leak_nothing() {
     let kept = Arc::new(());
     for n in 0..200 {
         let agent = ClosingAgent {
@@ -427,7 +427,7 @@ async fn connections_come_and_go_without_a_trace() {
         drop(agent);
         soon("it ends", serving.closed()).await;
     }
-    // The other end of the last ones may be a step behind.
+    // The other ends of the last connections may still be closing.
     let nothing_left = async {
         while tasks() > 0 || Arc::strong_count(&kept) > 1 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Modes and config options kept in step, and what is refused before anything is sent.
+//! Modes and config options that are kept in sync, and what is rejected before anything is sent.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{NoopClient, PIPE, TestPeer, idle, limits, pipes, settle, soon};
 
-/// An agent with a mode, a model and a switch. The model "small" has no mode "plan".
+/// An agent with a mode, a model and a switch. The model "small" does not have the mode "plan".
 struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
 fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
@@ -103,7 +103,7 @@ fn with_booleans() -> Value {
     json!({"session": {"configOptions": {"boolean": {}}}})
 }
 
-/// The options' ids with their values.
+/// Returns the ids of the options with their values.
 fn values(options: &Value) -> Vec<String> {
     let options = options.as_array().unwrap_or_else(|| panic!("{options}"));
     options
@@ -112,7 +112,7 @@ fn values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A client of the agent above with a session; what the answer that opened it said.
+/// Returns a client of the agent above with a session, and the response that opened the session.
 async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::of_agent(agent());
     peer.initialize(capabilities).await;
@@ -127,7 +127,7 @@ async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_option_of_category_mode_is_shown_as_modes_too() {
+async fn the_mode_option_is_also_sent_as_modes() {
     let (_, _, answer) = opened(with_booleans()).await;
     assert_eq!(
         values(&answer["configOptions"]),
@@ -139,13 +139,13 @@ async fn the_option_of_category_mode_is_shown_as_modes_too() {
         json!({"currentModeId": "ask", "availableModes": modes})
     );
     assert_eq!(answer["_meta"], json!({"agent": "says"}));
-    // Who does not understand booleans is not shown any.
+    // A client that does not support booleans gets none.
     let (_, _, answer) = opened(json!({})).await;
     assert_eq!(
         values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="large""#]
     );
-    // Without options, neither is there.
+    // Without options, there are no modes.
     let (_, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
@@ -158,7 +158,7 @@ async fn the_option_of_category_mode_is_shown_as_modes_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mode_that_is_set_is_reported_as_options() {
+async fn setting_a_mode_reports_the_options() {
     let (mut peer, s, _) = opened(json!({})).await;
     peer.ask(
         2,
@@ -177,7 +177,7 @@ async fn a_mode_that_is_set_is_reported_as_options() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
+async fn setting_the_mode_option_reports_the_mode() {
     let (mut peer, s, _) = opened(with_booleans()).await;
     let set = async |peer: &mut TestPeer, id: &str, value: Value| {
         let params = json!({"sessionId": s, "configId": id, "value": value});
@@ -191,10 +191,10 @@ async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
         values(&answer["configOptions"]),
         [r#"how="plan""#, r#"model="large""#, "web=false"]
     );
-    // To what it is: no change.
+    // The same value again changes nothing.
     set(&mut peer, "how", json!("plan")).await;
     peer.result(2).await;
-    // Another one, that changes the mode along with it.
+    // Another value, which also changes the mode.
     set(&mut peer, "model", json!("small")).await;
     let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"});
     assert_eq!(peer.notification("session/update").await["update"], update);
@@ -203,7 +203,7 @@ async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
         values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="small""#, "web=false"]
     );
-    // One that has nothing to do with it.
+    // An option that does not affect the mode.
     set(&mut peer, "web", json!(true)).await;
     let answer = peer.result(2).await;
     assert_eq!(values(&answer["configOptions"])[2], "web=true");
@@ -211,7 +211,7 @@ async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_agent_changes_is_reported_both_ways() {
+async fn the_agents_changes_are_reported_in_both_forms() {
     let (mut peer, s, _) = opened(json!({})).await;
     peer.prompt(2, &s, "how=code").await;
     let told = peer.notification("session/update").await["update"].clone();
@@ -234,7 +234,7 @@ async fn what_the_agent_changes_is_reported_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_only_asked_for_what_it_has() {
+async fn clients_set_only_existing_options() {
     let (mut peer, s, _) = opened(with_booleans()).await;
     for (method, mut params, what) in [
         (
@@ -296,7 +296,7 @@ fn model(current: &str) -> Value {
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
-/// A session of a client with an agent that has these modes and options.
+/// Returns a client's session with an agent that has these modes and options.
 async fn with(
     modes: Option<Value>,
     options: Option<Value>,
@@ -313,7 +313,7 @@ async fn with(
     (session, peer)
 }
 
-/// What the thread shows of the options.
+/// Returns what the thread shows of the options.
 fn seen(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();
@@ -331,7 +331,7 @@ fn seen(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// Sets something, which must be asked for by `method` with `params`, and answers.
+/// Sets a mode or an option, expects the request `method` with `params`, and responds to it.
 async fn sets(
     peer: &mut TestPeer,
     work: impl Future<Output = Result<()>> + Send + 'static,
@@ -347,7 +347,7 @@ async fn sets(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_with_modes_only_is_asked_for_a_mode() {
+async fn an_agent_with_only_modes_gets_set_mode() {
     let (session, mut peer) = with(Some(modes()), None).await;
     assert_eq!(seen(&session), ["mode=ask"]);
     let s = session.clone();
@@ -362,7 +362,7 @@ async fn an_agent_with_modes_only_is_asked_for_a_mode() {
     )
     .await;
     assert_eq!(seen(&session), ["mode=https://agent/code"]);
-    // By the agent, and through the option it is shown as.
+    // Set by the agent, and with the option that stands for it.
     peer.update(
         "s",
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"}),
@@ -377,7 +377,7 @@ async fn an_agent_with_modes_only_is_asked_for_a_mode() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mode_that_the_agent_refuses_stays_as_it_was() {
+async fn a_rejected_mode_is_unchanged() {
     let (session, mut peer) = with(Some(modes()), None).await;
     let set = tokio::spawn({
         let session = session.clone();
@@ -393,7 +393,7 @@ async fn a_mode_that_the_agent_refuses_stays_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_with_both_is_asked_for_the_option() {
+async fn an_agent_with_both_gets_set_config_option() {
     let how = json!({"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask",
         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]});
     let (session, mut peer) = with(Some(modes()), Some(json!([how, model("a")]))).await;
@@ -409,7 +409,7 @@ async fn an_agent_with_both_is_asked_for_the_option() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modes_stay_beside_options_that_have_none() {
+async fn modes_stay_next_to_options_without_a_mode() {
     let (session, mut peer) = with(Some(modes()), Some(json!([model("a")]))).await;
     assert_eq!(seen(&session), ["mode=ask", "model=a"]);
     let s = session.clone();
@@ -434,7 +434,7 @@ async fn modes_stay_beside_options_that_have_none() {
     let set = async move { s.set_mode("ask").await };
     let params = json!({"sessionId": "s", "modeId": "ask"});
     sets(&mut peer, set, "session/set_mode", params, json!({})).await;
-    // An option for the mode that comes later supersedes them.
+    // A mode option that is added later supersedes the modes.
     let mut mode = model("a");
     (mode["id"], mode["category"]) = (json!("mode"), json!("mode"));
     peer.update(
@@ -458,7 +458,7 @@ async fn modes_stay_beside_options_that_have_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_agent_does_not_have_is_not_sent() {
+async fn unknown_options_are_not_sent() {
     let web = json!({"id": "web", "name": "Web", "type": "boolean", "currentValue": true});
     let groups = json!([{"group": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]);
     let grouped = json!({"id": "grouped", "name": "G", "type": "select", "currentValue": "x", "options": groups});
@@ -494,7 +494,7 @@ async fn what_the_agent_does_not_have_is_not_sent() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     peer.silence().await;
-    // A boolean may be given as text, as it is on a command line.
+    // A boolean may be passed as a string, as on a command line.
     let s = session.clone();
     let set = async move { s.set_config_option("web", "false").await };
     let params = json!({"sessionId": "s", "configId": "web", "type": "boolean", "value": false});
@@ -522,7 +522,7 @@ fn not_offered<T: std::fmt::Debug>(refused: Result<T>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_not_asked_for_what_it_does_not_offer() {
+async fn a_client_does_not_call_unsupported_methods() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let conn = session.agent().clone();
     let resource = BlobResourceContents::new("QQ==", "file:///a");
@@ -592,7 +592,7 @@ async fn an_agent_is_not_asked_for_what_it_does_not_offer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_asked_for_what_it_offers() {
+async fn a_client_calls_supported_methods() {
     let capabilities = json!({
         "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
         "mcpCapabilities": {"http": true, "sse": true},
@@ -626,7 +626,7 @@ async fn an_agent_is_asked_for_what_it_offers() {
     soon("the turn ends", turn).await.unwrap().unwrap();
 }
 
-/// Asks its client for everything, and says how that went.
+/// An agent that sends its client every kind of request, and reports the results.
 struct AskingAgent;
 
 impl Agent for AskingAgent {
@@ -656,7 +656,7 @@ impl Agent for AskingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_not_asked_for_what_it_does_not_offer() {
+async fn an_agent_does_not_call_unsupported_methods() {
     let (_, mut peer, s) = TestPeer::in_session(AskingAgent).await;
     peer.prompt(1, &s, "go").await;
     let told = peer.notification("session/update").await;
@@ -666,7 +666,7 @@ async fn a_client_is_not_asked_for_what_it_does_not_offer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_not_given_content_that_it_does_not_take() {
+async fn unsupported_prompt_content_is_not_sent() {
     let (_, mut peer) = TestPeer::of_agent(AskingAgent);
     let told = peer.initialize(json!({})).await;
     assert_eq!(
@@ -699,7 +699,7 @@ async fn an_agent_is_not_given_content_that_it_does_not_take() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_side_can_do_is_what_it_says() {
+async fn capabilities_match_the_implemented_methods() {
     let (_, mut peer) = TestPeer::of_agent(idle());
     let told = peer.initialize(json!({})).await;
     assert_eq!(told["authMethods"], json!([]));
@@ -733,7 +733,7 @@ async fn what_a_side_can_do_is_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
+async fn sessions_have_unique_ids_and_absolute_directories() {
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     let mut ids = HashSet::new();
@@ -758,7 +758,7 @@ async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_not_asked_for_in_a_relative_directory() {
+async fn relative_directories_are_rejected() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"additionalDirectories": {}}});
     let (conn, mut peer) = TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, can).await;
     for cwd in ["", ".", "work", "./work", "~/work", "C:work"] {
@@ -772,7 +772,7 @@ async fn a_session_is_not_asked_for_in_a_relative_directory() {
     let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
     assert!(conn.new_session(setup).await.is_err());
     peer.silence().await;
-    // The agent may run on another system.
+    // The agent may run on another operating system.
     for cwd in ["/work", "C:\\work", "c:/work", "\\\\server\\work"] {
         let opening = tokio::spawn({
             let conn = conn.clone();

@@ -1,4 +1,4 @@
-//! What moves a connection: what happens when it is dropped, when a part of it is lost, and where work runs.
+//! The driver: what happens when it is dropped or a part of the connection fails, and where work runs.
 
 use std::io;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tokio::io::AsyncWrite;
 use crate::common::soon;
 
 #[tokio::test]
-async fn what_waits_fails_when_the_driver_is_dropped() {
+async fn pending_requests_fail_when_the_driver_is_dropped() {
     let (transport, mut peer) = ScriptedPeer::pair();
     let (handshake, driver) = connect_with(transport, NoopClient, Options::new());
     let driver = tokio::spawn(driver);
@@ -29,7 +29,7 @@ async fn what_waits_fails_when_the_driver_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_driver_that_was_never_polled_ends_its_connection() {
+async fn dropping_an_unpolled_driver_ends_the_connection() {
     let (transport, _peer) = ScriptedPeer::pair();
     let agent = PromptAgent(async |_: Turn, _| Ok(StopReason::EndTurn));
     let (conn, driver) = acp::agent::start(transport, agent, Options::new());
@@ -47,9 +47,9 @@ fn assert_the_writer_is_gone(error: &Error) {
 }
 
 #[tokio::test]
-async fn a_connection_without_its_writer_ends() {
+async fn a_connection_ends_without_its_writer() {
     let (transport, _peer) = ScriptedPeer::pair();
-    // An executor that takes tasks and drops them.
+    // An executor that drops its tasks.
     let options = Options::new().spawn_work(drop);
     let (handshake, driver) = connect_with(transport, NoopClient, options);
     tokio::spawn(driver);
@@ -75,7 +75,7 @@ impl AsyncWrite for PanickingStream {
 }
 
 #[tokio::test]
-async fn a_connection_whose_writer_panics_ends() {
+async fn a_connection_ends_when_its_writer_panics() {
     let (ours, _theirs) = tokio::io::duplex(1024);
     let (reader, _) = tokio::io::split(ours);
     let transport = Transport::new(reader, PanickingStream);
@@ -84,7 +84,7 @@ async fn a_connection_whose_writer_panics_ends() {
     assert_the_writer_is_gone(&error);
 }
 
-/// A stream that cannot be written to, and keeps whether it was closed.
+/// A stream that cannot be written to, and records whether it was closed.
 struct FailingStream(Arc<AtomicBool>);
 
 impl AsyncWrite for FailingStream {
@@ -103,7 +103,7 @@ impl AsyncWrite for FailingStream {
 }
 
 #[tokio::test]
-async fn a_writer_that_has_failed_is_not_closed() {
+async fn a_failed_writer_is_not_closed() {
     let (ours, _theirs) = tokio::io::duplex(1024);
     let (reader, _) = tokio::io::split(ours);
     let closed = Arc::new(AtomicBool::new(false));
@@ -119,7 +119,7 @@ async fn a_writer_that_has_failed_is_not_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_that_blocks_its_thread_is_cancelled_where_work_is_spawned() {
+async fn spawned_work_can_be_cancelled_while_it_blocks_its_thread() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
     let options = Options::new().spawn_work(move |task| {
@@ -128,7 +128,7 @@ async fn a_turn_that_blocks_its_thread_is_cancelled_where_work_is_spawned() {
     });
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("I compute.").await?;
-        // The writer was woken from this thread, which would be the next to run it.
+        // The writer was woken from this thread, which would run it next.
         tokio::task::yield_now().await;
         while !turn.is_cancelled() {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Agents and clients behind pointers.
+//! Agents and clients as trait objects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{shown, soon};
 
-/// Says a word, and how often it has.
+/// An agent that sends a word, and how often it has sent it.
 struct SayingAgent(&'static str, AtomicUsize);
 
 impl Agent for SayingAgent {
@@ -52,7 +52,7 @@ impl Client for QuietClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_value_serves_several_connections_whatever_its_type() {
+async fn trait_objects_serve_several_connections() {
     let agents: [Arc<dyn DynAgent>; 2] = [
         Arc::new(SayingAgent("hello", AtomicUsize::new(0))),
         Arc::new(FailingAgent),

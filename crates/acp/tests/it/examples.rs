@@ -1,4 +1,4 @@
-//! The examples, run as what they are: programs. `cargo test` builds them before it runs this.
+//! The examples, run as programs. `cargo test` builds them before it runs these tests.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// How long a program may run.
+/// The timeout for a program.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn example(name: &str) -> PathBuf {
-    // Beside the directory that this test is in.
+    // Next to the directory of this test.
     let test = std::env::current_exe().unwrap();
     let built = test.parent().and_then(|deps| deps.parent()).unwrap();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -30,7 +30,7 @@ async fn run(name: &str, args: &[&str]) -> Output {
     ended.expect("it ends").unwrap()
 }
 
-/// What an example prints when all goes well.
+/// Runs an example, which must succeed, and returns its output.
 async fn printed(name: &str, args: &[&str]) -> String {
     let output = run(name, args).await;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -40,20 +40,20 @@ async fn printed(name: &str, args: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn the_client_runs_the_agent_and_ends_with_it() {
+async fn the_client_runs_the_agent_and_exits_with_it() {
     let agent = example("agent");
     let printed = printed("client", &["Hello", agent.to_str().unwrap()]).await;
     assert_eq!(printed, "You said: Hello\n(end_turn)\n");
 }
 
 #[tokio::test]
-async fn the_client_says_what_is_wrong() {
+async fn the_client_reports_errors() {
     let output = run("client", &["Hello"]).await;
     assert!(!output.status.success());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("usage: client"), "{errors}");
 
-    // A program that is no agent: it says nothing and ends.
+    // A program that is not an agent: it prints nothing and exits.
     let no_agent = example("extension");
     let output = run("client", &["Hello", no_agent.to_str().unwrap()]).await;
     assert!(!output.status.success());
@@ -62,27 +62,31 @@ async fn the_client_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn one_agent_speaks_both_versions() {
+async fn one_agent_supports_both_versions() {
     let printed = printed("both_versions", &[]).await;
-    let spoken: Vec<&str> = printed
+    let negotiated: Vec<&str> = printed
         .lines()
         .filter(|line| line.starts_with("the agent"))
         .filter_map(|line| line.rsplit(": ").next())
         .collect();
-    assert_eq!(spoken, ["version 2", "version 1", "version 1"], "{printed}");
-    // What a person sees is the same, whatever was said.
-    let same = "  end_turn, and the thread has 3 items";
+    assert_eq!(
+        negotiated,
+        ["version 2", "version 1", "version 1"],
+        "{printed}"
+    );
+    // The user sees the same in each version.
+    let same = "  end_turn; items in the thread: 3";
     let ends = printed.lines().filter(|line| *line == same);
     assert_eq!(ends.count(), 3, "{printed}");
     assert_eq!(printed.matches("state_update").count(), 2, "{printed}");
 }
 
 #[tokio::test]
-async fn permission_is_given_to_look_but_not_to_change() {
+async fn reading_is_allowed_and_changing_rejected() {
     assert_eq!(
         printed("permission", &[]).await,
-        "May it \"Read notes.txt\"?\n\
-         May it \"Delete notes.txt\"?\n\
+        "Allow \"Read notes.txt\"?\n\
+         Allow \"Delete notes.txt\"?\n\
          Read notes.txt: completed\n\
          Delete notes.txt: failed\n\
          (end_turn)\n"
@@ -96,33 +100,33 @@ async fn a_file_is_read_and_a_command_run_through_the_client() {
     let [file, command, end] = lines[..] else {
         panic!("{printed}")
     };
-    assert_eq!(file, "It begins with \"[package]\\n\".");
+    assert_eq!(file, "The first line is \"[package]\\n\".");
     assert!(command.starts_with("\"cargo "), "{command}");
     assert!(command.ends_with("exit code Some(0)."), "{command}");
     assert_eq!(end, "(end_turn)");
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways() {
+async fn extensions_work_in_both_directions() {
     let printed = printed("extension", &[]).await;
     let lines: Vec<&str> = printed.lines().collect();
     let [hint, sum, unknown, seen] = lines[..] else {
         panic!("{printed}")
     };
-    assert_eq!(hint, "the agent is told: be quick");
+    assert_eq!(hint, "the agent received a hint: be quick");
     assert_eq!(sum, "the sum is 6");
     assert!(
         unknown.contains("Method not found: _example.com/product"),
         "{unknown}"
     );
-    assert!(seen.starts_with("the agent sees"), "{seen}");
+    assert!(seen.starts_with("the selection is"), "{seen}");
     assert!(seen.contains("let answer = 42;"), "{seen}");
 }
 
 #[tokio::test]
-async fn the_person_is_asked_by_a_form() {
+async fn the_user_fills_in_a_form() {
     assert_eq!(
         printed("elicitation", &[]).await,
-        "Who is there?\nHello, Ada!\n"
+        "What is your name?\nHello, Ada!\n"
     );
 }

@@ -1,4 +1,4 @@
-//! Methods of extensions, as raw as they come, both ways.
+//! Extension methods with raw params, in both directions.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::common::{TestPeer, settle, soon};
 
 type ExtensionLog = Arc<Mutex<Vec<String>>>;
 
-/// Knows `_echo` and `_fail`, and notes what it is told.
+/// An agent that handles `_echo` and `_fail`, and records notifications.
 #[derive(Clone, Default)]
 struct ExtensionEchoAgent(ExtensionLog);
 
@@ -91,14 +91,14 @@ impl Client for ExtensionEchoAgent {
     }
 }
 
-/// Params as they come, spaces, doubled keys and long numbers included.
+/// Params with unusual spaces, a duplicate key and a long number.
 const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], "a": null }"#;
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_asked_and_told_as_it_comes() {
+async fn an_agent_handles_extensions_in_order() {
     let agent = ExtensionEchoAgent::default();
     let (_conn, mut peer) = TestPeer::of_agent(agent.clone());
-    // Extensions may be used before the beginning: they may be what negotiates it.
+    // Extensions may be used before `initialize`, because they may take part in the negotiation.
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
         peer.line(format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"_echo","params":{raw}}}"#
@@ -135,7 +135,7 @@ async fn an_agent_is_asked_and_told_as_it_comes() {
         peer.error(3).await,
         (-32601, "Method not found: _unknown".to_owned())
     );
-    // What does not begin with an underscore is none of theirs.
+    // Methods without an underscore are not passed on.
     peer.ask(4, "echo", json!({})).await;
     assert_eq!(peer.error(4).await.0, -32601);
     peer.notify("note", json!({})).await;
@@ -144,7 +144,7 @@ async fn an_agent_is_asked_and_told_as_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_asked_and_told_as_it_comes() {
+async fn a_client_handles_extensions_in_order() {
     let client = ExtensionEchoAgent::default();
     let (_conn, mut peer) = TestPeer::of_client(client.clone()).await;
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
@@ -171,7 +171,7 @@ async fn a_client_is_asked_and_told_as_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn either_side_asks_and_tells() {
+async fn both_sides_send_extensions() {
     let (_conn, mut peer, s) = TestPeer::in_session(ExtensionEchoAgent::default()).await;
     peer.prompt(1, &s, "go").await;
     let (id, params) = peer.request("_ask").await;
@@ -205,10 +205,10 @@ async fn either_side_asks_and_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
+async fn unserializable_params_are_an_error_and_not_sent() {
     let (conn, mut peer) = TestPeer::of_client(ExtensionEchoAgent::default()).await;
     let conn = conn.connection();
-    // Keys of JSON are text.
+    // Keys in JSON are strings.
     let unwritable = std::collections::HashMap::from([(vec![1], 1)]);
     for error in [
         conn.notify_raw("_x", &unwritable).await.unwrap_err(),
@@ -221,7 +221,7 @@ async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
     }
     peer.silence().await;
     peer.alive().await;
-    // Line ends between the tokens do not end the line.
+    // Line breaks between the tokens do not end the line.
     let spread = RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).unwrap();
     conn.notify_raw("_x", &spread).await.unwrap();
     assert_eq!(peer.notification("_x").await, json!({"a": 1}));
@@ -247,7 +247,7 @@ impl Notification for TestHintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// Adds numbers, fails if there are none, and notes hints.
+/// An agent that adds numbers, fails if there are none, and records hints.
 #[derive(Clone, Default)]
 struct AddingClient(ExtensionLog);
 
@@ -276,7 +276,7 @@ impl Client for AddingClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn methods_of_one_s_own_have_types() {
+async fn custom_methods_are_typed() {
     let adder = AddingClient::default();
     let (_conn, mut peer) = TestPeer::of_client(adder.clone()).await;
     peer.ask(1, TestSumRequest::METHOD, json!({"numbers": [1, 2, 3]}))

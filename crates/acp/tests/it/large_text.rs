@@ -1,4 +1,4 @@
-//! A file that is large goes through `fs/read_text_file` piece by piece, and nobody notices but by its speed.
+//! Large files in `fs/read_text_file`, which are transferred piece by piece.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ fn text(bytes: usize) -> String {
 
 const LARGE: usize = 3 * 1024 * 1024;
 
-/// Reads a file in its turn, and keeps what came of it.
+/// An agent that reads a file in its turn, and stores the result.
 #[derive(Default)]
 struct FileReadingAgent(Mutex<Option<Result<String>>>);
 
@@ -53,7 +53,7 @@ impl FileReadingAgent {
     }
 }
 
-/// A client that has one file, which is any.
+/// A client that has the same file at every path.
 struct OneFileClient;
 
 impl Client for OneFileClient {
@@ -71,7 +71,7 @@ impl ReadTextFile<()> for OneFileClient {
 }
 
 #[tokio::test]
-async fn a_large_file_arrives_as_it_was_sent() {
+async fn a_large_file_arrives_unchanged() {
     let agent = FileReadingAgent::new();
     let (client, _agent) = testing::connect(agent, OneFileClient).await;
     let session = client.new_session("/").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_large_file_arrives_as_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
+async fn large_responses_are_separate_messages() {
     let (_session, mut scripted) = Scripted::with_session(OneFileClient).await;
     let (peer, session) = (&mut *scripted, "s");
     let params = json!({"sessionId": session, "path": "/file"});
@@ -104,7 +104,7 @@ async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
     );
 }
 
-/// An agent in a turn in which it has asked for a file: the turn's request, and the agent's.
+/// Starts a turn in which the agent requests a file. Returns the id of the prompt and of the agent's request.
 async fn asking(
     agent: &'static FileReadingAgent,
     limits: Limits,
@@ -122,7 +122,7 @@ async fn asking(
     (conn, peer, session, prompt, call.id)
 }
 
-/// What the agent makes of an answer to its request whose `result` is this text.
+/// Responds to the agent's request with this `result`, and returns what the agent makes of it.
 async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
     let agent = FileReadingAgent::new();
     let limits = limits(|l| l.message = limit);
@@ -135,7 +135,7 @@ async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_may_have_more_than_its_text() {
+async fn a_response_can_have_more_fields_than_its_text() {
     let whole = text(LARGE);
     let content = serde_json::to_string(&whole).unwrap();
     for result in [
@@ -150,7 +150,7 @@ async fn an_answer_may_have_more_than_its_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on() {
+async fn an_invalid_text_fails_only_its_request() {
     let whole = serde_json::to_string(&text(LARGE)).unwrap();
     let content = whole.strip_suffix('"').unwrap();
     for (result, limit) in [
@@ -168,7 +168,7 @@ async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
+async fn the_rest_of_a_cancelled_response_is_discarded() {
     let agent = FileReadingAgent::new();
     let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
     let content = serde_json::to_string(&text(LARGE)).unwrap();
@@ -177,7 +177,7 @@ async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
     let cancel =
         json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
     peer.send(cancel).await;
-    // The answer was on its way.
+    // The response had already been sent.
     peer.send_bytes(beginning).await;
     peer.expect_notification("$/cancel_request").await;
     peer.send_bytes(end).await;

@@ -1,4 +1,4 @@
-//! MCP servers of the client's own are given to the agent with every session.
+//! The client's own MCP servers, which are passed to the agent with every session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
 use serde_json::{Value, json};
 
-/// A client that offers these.
+/// A client with these MCP servers.
 struct McpServersClient(Vec<McpServer>);
 
 impl Client for McpServersClient {
@@ -33,7 +33,7 @@ fn setup(servers: Vec<McpServer>) -> SessionSetup {
     SessionSetup::new("/work").mcp_servers(servers)
 }
 
-/// The servers of a request, as name and command.
+/// Returns the name and command of each server in a request.
 fn servers(params: &Value) -> Vec<(&str, &str)> {
     let servers = params["mcpServers"].as_array().expect("there are servers");
     servers
@@ -48,7 +48,7 @@ fn servers(params: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_join_those_of_the_session_behind_them() {
+async fn client_servers_follow_the_sessions_servers() {
     let own = vec![stdio("editor", "/bin/editor"), stdio("more", "/bin/more")];
     let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
     let (conn, mut peer) =
@@ -96,7 +96,7 @@ async fn they_join_those_of_the_session_behind_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_taken_is_not_given_twice() {
+async fn a_server_with_a_duplicate_name_is_left_out() {
     let own = vec![
         stdio("files", "/bin/own-files"),
         stdio("editor", "/bin/editor"),
@@ -127,7 +127,7 @@ async fn a_client_without_any_adds_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_are_asked_for_with_each_session() {
+async fn mcp_servers_is_called_for_each_session() {
     /// A client whose server has another name each time.
     struct RenamingServerClient(Arc<AtomicUsize>);
     impl Client for RenamingServerClient {
@@ -152,11 +152,11 @@ async fn they_are_asked_for_with_each_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_not_given_a_transport_that_it_does_not_take() {
+async fn servers_with_unsupported_transports_are_left_out() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
     let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
     let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
-    // What the session was to have, it is missed by name; what the client has beside, it can do without.
+    // An unsupported server of the session is an error that names it. An unsupported server of the client is left out.
     let error = conn.new_session(setup(vec![McpServer::Http(web)]));
     let error = error.await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");

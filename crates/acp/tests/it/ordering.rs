@@ -1,4 +1,4 @@
-//! What arrives in order is seen in order, whoever is slow.
+//! Messages are handled in order, whoever is slow.
 
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,7 +19,7 @@ fn noted(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
-/// Notes what it sees, and is done with an update only when it is let.
+/// A client that records updates, and finishes handling one only when the test lets it.
 #[derive(Clone)]
 struct GatedClient {
     log: OrderLog,
@@ -57,7 +57,7 @@ impl Client for GatedClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_they_are() {
+async fn a_prompt_response_is_handled_after_earlier_slow_updates() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -92,7 +92,7 @@ async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
+async fn agent_requests_are_handled_after_earlier_updates() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
@@ -111,7 +111,7 @@ async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_delivered() {
+async fn updates_before_the_response_that_opens_their_session_are_delivered() {
     let client = GatedClient::new();
     client.gate.add_permits(10);
     let (conn, mut peer) = TestPeer::of_client(client.clone()).await;
@@ -130,7 +130,7 @@ async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_deliv
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
+async fn late_updates_do_not_belong_to_the_next_turn() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "first").await;
@@ -141,7 +141,7 @@ async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
         StopReason::EndTurn
     );
     common::until(session.thread(), |t| t.revision() >= 4).await;
-    // Late pieces do not make it look as if a turn ran.
+    // Late chunks do not make it look as if a turn was running.
     assert!(!session.thread().read(acp::Thread::is_running));
     assert_eq!(
         session.thread().read(|t| t.stop_reason().cloned()),
@@ -163,10 +163,10 @@ async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
     assert_eq!(shown(session.thread()), expected);
 }
 
-/// Where a client's handler finds its session, once there is one.
+/// A slot from which a client's handler gets its session, once there is one.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
-/// Modes to be set from inside an update handler.
+/// Opens a session with modes, which an update handler sets.
 async fn with_modes(
     client: impl Client,
     limits: acp::Limits,
@@ -180,7 +180,7 @@ async fn with_modes(
     (conn, session, peer)
 }
 
-/// A client that sets the mode at the text "go" and goes on when that is done.
+/// Returns a client that sets the mode when it gets the text "go", and waits for that.
 fn sets_mode(
     place: &SessionSlot,
     log: &OrderLog,
@@ -207,7 +207,7 @@ fn sets_mode(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read_ahead() {
+async fn an_update_handler_can_await_a_response_behind_many_updates() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| l.read_ahead = 2_000);
     let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
@@ -229,7 +229,7 @@ async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_too() {
+async fn a_handler_that_sends_a_request_late_gets_its_response() {
     let (place, log, gate) = (
         SessionSlot::default(),
         OrderLog::default(),
@@ -240,7 +240,7 @@ async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_
     let (_conn, session, mut peer) = with_modes(client, limits, 500).await;
     place.set(session).unwrap();
     peer.says("s", "go").await;
-    // Nobody asks for anything: reading stops.
+    // No request is pending, so reading stops.
     let behind: Vec<u8> = (0..200)
         .flat_map(|_| format!("{}\n", message("s", "x")).into_bytes())
         .collect();
@@ -256,7 +256,7 @@ async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
+async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
@@ -269,7 +269,7 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
     for n in 0..100 {
         peer.says("s", &n.to_string()).await;
     }
-    // The answer that came too late is for nobody.
+    // The response that arrives too late is ignored.
     peer.answer(&id, json!({})).await;
     peer.alive().await;
     let log = noted(&log);
@@ -286,7 +286,7 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
+async fn a_backlog_of_tiny_messages_is_bounded() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
@@ -296,7 +296,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
     place.set(session).unwrap();
     peer.says("s", "go").await;
     peer.request("session/set_mode").await;
-    // Each costs more to keep than it is long.
+    // Each message needs more memory than its length.
     let tiny = b"x\n".repeat(20_000);
     peer.bytes(&tiny).await;
     peer.alive().await;
@@ -308,7 +308,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
+async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let (conn, session, mut peer) =
         with_modes(sets_mode(&place, &log, None), acp::Limits::default(), PIPE).await;
@@ -318,7 +318,7 @@ async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
     peer.says("s", "after").await;
     peer.stop_writing();
     soon("the connection ends", conn.closed()).await;
-    // What had arrived is delivered still.
+    // What has already arrived is still delivered.
     assert_eq!(
         noted(&log),
         ["connection closed: closed by the peer", "after"]
@@ -326,7 +326,7 @@ async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_ended() {
+async fn a_turn_result_behind_a_waiting_handler_counts_after_the_agent_exits() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -342,7 +342,7 @@ async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_end
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
+async fn a_panicking_handler_loses_only_its_update() {
     let client = UpdateClient(async |_, update: Update| {
         assert_ne!(update.message_text(), Some("bad"), "as it is meant to");
     });
@@ -364,7 +364,7 @@ async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
+async fn a_permission_request_adds_an_unknown_tool_call() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
     let call = json!({"toolCallId": "a/b", "title": "Write", "status": "pending"});
@@ -379,7 +379,7 @@ async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
         shown(session.thread()),
         ["user: hi", "a/b (Write): Pending"]
     );
-    // Agents that do so send updates of it and never announce it.
+    // Agents that do this send updates of the call, and never announce it.
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b", "status": "completed"}),
@@ -393,13 +393,13 @@ async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn odd_tool_calls_lose_nothing() {
+async fn unusual_tool_calls_are_shown() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
-    // An update for a call that was never announced, with a terminal that nobody created.
+    // An update of a call that was never announced, with a terminal that was never created.
     let content = json!([{"type": "terminal", "terminalId": "nobody's"}, {"type": "odd"}, 3]);
     peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": "x", "title": "X", "content": content})).await;
-    // Announced twice while it runs: one call. Again when it has finished: another one.
+    // Announced twice while it is running, it is one call. Announced again after it has finished, it is another.
     peer.update("s", call("r", "First", "in_progress")).await;
     peer.update("s", call("r", "First, again", "in_progress"))
         .await;
@@ -446,7 +446,7 @@ async fn odd_tool_calls_lose_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_nobody_opened_do_not_fill_memory() {
+async fn unopened_sessions_do_not_fill_memory() {
     let seen = OrderLog::default();
     let client = UpdateClient({
         let seen = Arc::clone(&seen);
@@ -469,7 +469,7 @@ async fn sessions_that_nobody_opened_do_not_fill_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
+async fn a_replay_is_marked_and_complete_when_load_returns() {
     let seen = OrderLog::default();
     let client = UpdateClient({
         let seen = Arc::clone(&seen);
@@ -481,7 +481,7 @@ async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
             seen.lock()
                 .unwrap()
                 .push(format!("{kind} {}", cx.is_replay));
-            // Slow, so that the answer could overtake if it were let.
+            // Slow, so that the response could overtake it.
             tokio::task::yield_now()
         }
     });
@@ -505,7 +505,7 @@ async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_that_fails_leaves_the_open_session_as_it_was() {
+async fn a_failed_load_leaves_the_open_session_unchanged() {
     let (session, mut peer) =
         TestPeer::with_session_and(NoopClient, limits(|_| ()), json!({"loadSession": true})).await;
     peer.says("s", "before").await;

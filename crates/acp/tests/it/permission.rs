@@ -1,4 +1,4 @@
-//! What an agent's `Turn::ask` sends, and what it makes of the answer.
+//! What `Turn::ask` sends, and how it interprets the response.
 
 use acp::agent::{PermissionAnswer, Turn};
 use acp::v1::StopReason;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PromptAgent, TestPeer};
 
-/// What the agent is told when the client answers its question with this.
+/// Returns the agent's answer if the client responds with this outcome.
 async fn told(outcome: Value) -> PermissionAnswer {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     let agent = PromptAgent(move |turn: Turn, _| {
@@ -23,7 +23,7 @@ async fn told(outcome: Value) -> PermissionAnswer {
     assert_eq!(call["title"], "Delete notes.txt");
     let (id, params) = peer.request("session/request_permission").await;
     assert_eq!(params["toolCall"]["toolCallId"], call["toolCallId"]);
-    // There are clients that go by the id, and take any but the name of a kind for a no.
+    // Some clients go by the id, and treat any id that is not the name of a kind as a rejection.
     let options = json!([
         {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
         {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"},
@@ -36,7 +36,7 @@ async fn told(outcome: Value) -> PermissionAnswer {
 }
 
 #[tokio::test]
-async fn only_the_option_that_allows_it_does() {
+async fn only_the_allow_option_allows() {
     let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
     assert_eq!(
         told(selected("allow_once")).await,
@@ -46,7 +46,7 @@ async fn only_the_option_that_allows_it_does() {
         told(selected("reject_once")).await,
         PermissionAnswer::Rejected
     );
-    // Neither was offered.
+    // Neither option was offered.
     assert_eq!(told(selected("allow")).await, PermissionAnswer::Rejected);
     assert_eq!(
         told(selected("allow_always")).await,

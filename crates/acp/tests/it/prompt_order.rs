@@ -10,7 +10,7 @@ use acp::{Agent, Client, Options, Result, v2};
 
 use crate::common::soon;
 
-/// Remembers what it was asked.
+/// An agent that records its prompts.
 #[derive(Clone, Default)]
 struct PromptOrderAgent(Arc<Mutex<Vec<String>>>);
 
@@ -63,7 +63,7 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
                 connection.request(&request).await.map(drop)
             }
         });
-        // On its way as soon as it is begun; it may even be answered then.
+        // The prompt is sent at once, and may already have its response here.
         match poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             Poll::Ready(answered) => answered.unwrap(),
             Poll::Pending => answers.push(answer),
@@ -72,17 +72,17 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
     for answer in answers {
         soon("it is answered", answer).await.unwrap();
     }
-    // The last one of version 2 is answered before it is worked on.
+    // In version 2, the response to the last prompt comes before the agent has worked on it.
     let worked = worker.0.lock().unwrap().clone();
     assert_eq!(worked[..PROMPTS - 1], texts[..PROMPTS - 1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn prompts_of_version_1_are_worked_on_in_the_order_they_came() {
+async fn version_1_prompts_run_in_order() {
     are_worked_on_in_order(Options::new).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn prompts_of_version_2_are_worked_on_in_the_order_they_came() {
+async fn version_2_prompts_run_in_order() {
     are_worked_on_in_order(|| Options::new().draft_version_2()).await;
 }

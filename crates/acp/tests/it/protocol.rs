@@ -1,7 +1,7 @@
-//! Both sides take every message of both versions: what `docs/protocol.md` says of them.
+//! Both sides handle every message of both versions, as `docs/protocol.md` says.
 //!
-//! The messages are those that the types are tested with (`acp-wire/tests/data`), so that a row of a
-//! method table that no side works on is noticed here.
+//! The messages are the test data of the types (`acp-wire/tests/data`), so that these tests notice a row of a method
+//! table that neither side handles.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, TestPeer, pipes, settle, soon};
 
-/// The messages of a version, by method: params of what is sent.
+/// Returns the messages of a version: the method and the params of each.
 fn messages(version: u16) -> Vec<(String, Value)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-wire/tests/data");
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ fn messages(version: u16) -> Vec<(String, Value)> {
     found
 }
 
-/// The names of what is sent by this side.
+/// Returns the names of the methods that this side sends.
 fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
     let of_it = methods
         .iter()
@@ -44,7 +44,7 @@ fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'sta
     of_it.map(|m| m.name).collect()
 }
 
-/// Offers everything, and does nothing.
+/// An agent and a client that implement everything, and do nothing.
 struct FullPeer;
 
 impl Agent for FullPeer {
@@ -263,7 +263,7 @@ impl Elicitation<()> for FullPeer {
     }
 }
 
-/// Whether the side works on this: it answers, and not that it knows of no such method.
+/// Returns `true` if the side handles this method, that is, does not respond that the method is unknown.
 async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.ask(id, method, params.clone()).await;
     loop {
@@ -276,7 +276,7 @@ async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_works_on_every_request_of_both_versions() {
+async fn an_agent_handles_every_request_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let mut rows = table(methods, Sender::Client, MethodKind::Request);
         for (n, (method, params)) in messages(version).iter().enumerate() {
@@ -302,7 +302,7 @@ async fn an_agent_works_on_every_request_of_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions() {
+async fn a_client_handles_every_request_and_update_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let (transport, mut peer) = pipes(PIPE);
         let options = Options::new().draft_version_2();

@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable`: where models are called, in both versions.
+//! `providers/list`, `providers/set` and `providers/disable` in both versions.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use acp::{Error, Options, Result};
 
 use crate::common::idle;
 
-/// Calls one provider.
+/// An agent with one provider.
 #[derive(Default)]
 struct ProvidersAgent(Mutex<Option<SetProviderRequest>>);
 
@@ -58,7 +58,7 @@ impl Providers for ProvidersAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_says_where_models_are_called() {
+async fn a_client_configures_model_providers() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (agent, _serving) = connect_with(ProvidersAgent::default(), NoopClient, options).await;
         assert!(agent.capabilities().providers.is_some());
@@ -68,7 +68,7 @@ async fn a_client_says_where_models_are_called() {
         let headers = [("Authorization".to_owned(), "Bearer s3cret".to_owned())];
         let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1")
             .headers(headers);
-        // A key stays out of logs.
+        // A key must not be logged.
         assert!(!format!("{request:?}").contains("s3cret"), "{request:?}");
         agent.set_provider(&request).await.unwrap();
         let expected = ProviderCurrentConfig::new(LlmProtocol::Openai, "http://gateway/v1");
@@ -82,7 +82,7 @@ async fn a_client_says_where_models_are_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_not_sent_to_an_agent_that_does_not_offer_it() {
+async fn keys_are_not_sent_to_agents_without_the_capability() {
     let (agent, _serving) = acp::testing::connect(idle(), NoopClient).await;
     let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1");
     let error = agent.set_provider(&request).await.unwrap_err();

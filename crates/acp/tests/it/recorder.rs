@@ -1,4 +1,4 @@
-//! A recorder: what a client is shown was kept before, in that order, whichever version it speaks.
+//! Recorders: a client is only shown what was recorded before, and in the same order, in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,22 +13,22 @@ use tokio::sync::Semaphore;
 
 use crate::common::{PIPE, TestPeer, pipes};
 
-/// What was recorded, as it would be written.
+/// The recorded updates, serialized.
 type RecordedValues = Arc<Mutex<Vec<Value>>>;
 
-/// Keeps what it is given as soon as it may.
+/// A recorder that stores an update only when the test lets it.
 struct SlowRecorder {
     kept: RecordedValues,
-    /// How many updates may be kept.
+    /// The number of updates that may be stored.
     may: Arc<Semaphore>,
-    /// From how many on nothing can be kept.
+    /// The number of updates after which storing fails.
     full: usize,
 }
 
 impl Recorder for SlowRecorder {
     async fn record(&self, (): &(), _: &Session, update: &Update) -> Result<()> {
         self.may.acquire().await.unwrap().forget();
-        // Another sender may try to be faster now.
+        // Lets another sender try to overtake.
         tokio::task::yield_now().await;
         let mut kept = self.kept.lock().unwrap();
         if kept.len() >= self.full {
@@ -97,7 +97,7 @@ struct RecorderFixture {
     version: u16,
 }
 
-/// A client of this version with a session open. So many updates can be kept.
+/// Opens a session with a client of this version. Storing fails after `full` updates.
 async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> RecorderFixture
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
@@ -141,11 +141,11 @@ impl RecorderFixture {
         self.peer.notification("session/update").await["update"].take()
     }
 
-    /// Begins a turn, and has the prompt kept.
+    /// Starts a turn, and lets its prompt be stored.
     async fn begin(&mut self) {
         let session = self.session.clone();
         self.peer.prompt(1, &session, "go").await;
-        // Nothing begins before the prompt is kept.
+        // Nothing starts before the prompt is recorded.
         self.peer.silence().await;
         assert_eq!(self.kept(), [] as [Value; 0]);
         self.may.add_permits(1);
@@ -159,7 +159,7 @@ impl RecorderFixture {
         }
     }
 
-    /// All that is sent until the turn ends, with how it ended. What v2 says of the state is left out.
+    /// Returns everything that is sent until the turn ends, and how it ended. State updates of version 2 are left out.
     async fn rest(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {
@@ -179,7 +179,7 @@ impl RecorderFixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_before_it_is_kept() {
+async fn updates_are_recorded_before_they_are_sent() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
             turn.message("Hel").await?;
@@ -223,7 +223,7 @@ async fn nothing_is_sent_before_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
+async fn an_update_that_cannot_be_recorded_is_not_sent() {
     for version in [1, 2] {
         let failed = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&failed);
@@ -261,7 +261,7 @@ async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_cannot_be_kept_is_refused() {
+async fn a_prompt_that_cannot_be_recorded_is_rejected() {
     for version in [1, 2] {
         let mut f = start(version, 0, async |_| panic!("it is worked on")).await;
         f.may.add_permits(99);
@@ -274,7 +274,7 @@ async fn a_prompt_that_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_past_is_kept_in_the_same_words_for_both_versions() {
+async fn the_record_is_the_same_for_both_versions() {
     let mut kept = Vec::new();
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
@@ -282,7 +282,7 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
             let step = PlanEntry::new("Do", PlanEntryPriority::High, PlanEntryStatus::Pending);
             turn.plan(vec![step]).await?;
             turn.title("About it").await?;
-            // How the session stands is not its past.
+            // The current state is not part of the history.
             let value =
                 SessionConfigSelect::new("a", vec![SessionConfigSelectOption::new("a", "A")]);
             let option = SessionConfigOption::new("o", "O", value);
@@ -290,7 +290,7 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
             let call = turn.tool_call(ToolCall::new("c", "Run")).await?;
             let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
             call.content(vec![terminal.as_content()]).await?;
-            // Two bytes of a character that has three.
+            // The first two bytes of a character that has three.
             terminal.output(b"a\xe2\x82").await?;
             terminal.output(b"\xac\n").await?;
             terminal.set_exited(TerminalExitStatus::new()).await?;
@@ -331,7 +331,7 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
     let expected: Vec<(bool, &Value)> = expected.iter().map(|(v2, kind)| (*v2, kind)).collect();
     assert_eq!(kinds, expected);
     assert_eq!(kept[0][7]["v2"]["data"], "YeKC");
-    // They differ in their ids, and in how a call is said to be cancelled.
+    // They differ in their ids, and in how they report a cancelled call.
     assert_eq!(kept[0].len(), kept[1].len());
     for (one, two) in kept[0].iter().zip(&kept[1]).take(10) {
         assert_eq!(one.get("v1").is_some(), two.get("v1").is_some());
@@ -345,14 +345,14 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_is_not_kept_again() {
+async fn a_replay_is_not_recorded() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
             turn.message("new").await?;
             Ok(StopReason::EndTurn)
         })
         .await;
-        // If it were kept, nothing would be sent.
+        // If it were recorded, nothing would be sent.
         let params = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
         if version == 1 {
             f.peer.ask(5, "session/load", params).await;
@@ -370,7 +370,7 @@ async fn a_replay_is_not_kept_again() {
         f.peer.result(5).await;
         f.update().await;
         assert_eq!(f.kept(), [] as [Value; 0]);
-        // From here on it is.
+        // From here on, updates are recorded.
         f.may.add_permits(2);
         f.peer.prompt(1, "old", "go").await;
         if version == 2 {
@@ -382,7 +382,7 @@ async fn a_replay_is_not_kept_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
+async fn concurrent_senders_record_and_send_in_the_same_order() {
     for version in [1, 2] {
         let mut f = start(version, 999, async |turn: Turn| {
             let mut senders = Vec::new();
@@ -428,7 +428,7 @@ async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_ends_before_its_session_is_opened_once_more() {
+async fn a_turn_ends_before_its_session_is_reopened() {
     let mut f = start(1, 99, async |turn: Turn| {
         let cancelled = turn.take_cancellation();
         turn.message("working").await?;
@@ -443,7 +443,7 @@ async fn a_turn_ends_before_its_session_is_opened_once_more() {
     assert_eq!(f.update().await["content"]["text"], "working");
     let params = json!({"sessionId": session, "cwd": "/work", "mcpServers": []});
     f.peer.ask(5, "session/load", params).await;
-    // The turn's end and its answer come from two tasks.
+    // The end of the turn and the response come from two tasks.
     let mut said = Vec::new();
     let mut answered = false;
     while said.len() < 3 || !answered {

@@ -1,4 +1,4 @@
-//! Sessions that are opened again while a turn runs in them, in version 2.
+//! Sessions that are opened again while a turn is running, in version 2.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::common::{soon, until};
 
-/// Works until it is told to stop.
+/// An agent that works until it is stopped.
 struct ReopeningAgent {
     stop: Arc<Notify>,
     resumes: bool,
@@ -58,7 +58,7 @@ fn said(thread: &Thread) -> String {
     }
 }
 
-/// Resumes a session in the middle of a turn. What is seen then, and how the turn ends.
+/// Resumes a session during a turn. Returns what the client sees then, and how the turn ends.
 async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
     let worker = ReopeningAgent {
@@ -91,7 +91,7 @@ async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
 }
 
 #[tokio::test]
-async fn what_runs_goes_on_where_an_agent_only_has_what_is_open() {
+async fn a_turn_continues_if_the_agent_cannot_reopen_sessions() {
     let (activity, ended, said) = resumed_in_a_turn(false).await;
     assert_eq!(activity, Activity::Running);
     assert_eq!(
@@ -101,7 +101,7 @@ async fn what_runs_goes_on_where_an_agent_only_has_what_is_open() {
 }
 
 #[tokio::test]
-async fn what_runs_has_ended_when_an_agent_has_opened_the_session_again() {
+async fn a_turn_has_ended_when_its_session_was_reopened() {
     let (activity, ended, said) = resumed_in_a_turn(true).await;
     assert_eq!(activity, Activity::Idle);
     assert_eq!((ended, said.as_str()), (StopReason::Cancelled, "working"));

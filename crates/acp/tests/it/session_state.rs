@@ -1,4 +1,4 @@
-//! What an agent has of a session: handed to every call about it, and dropped with it.
+//! The agent's state of a session, which is passed to every call about it and dropped with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,13 +14,13 @@ use acp::v1::{
 };
 use acp::{Error, Result};
 
-/// Counts what was said in it.
+/// A state that counts the prompts in its session.
 struct CountingState {
     title: Mutex<String>,
     prompts: AtomicUsize,
-    /// How many of them there are.
+    /// The number of existing states.
     all: Arc<AtomicUsize>,
-    /// Which does not keep it alive.
+    /// The session, which this reference does not keep open.
     _session: Session,
 }
 
@@ -45,7 +45,7 @@ impl Drop for CountingState {
 #[derive(Default)]
 struct NotebookAgent {
     notebooks: Arc<AtomicUsize>,
-    /// How many there were when each session was closed.
+    /// The number of states when each session was closed.
     at_close: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
@@ -143,7 +143,7 @@ impl SetSessionTitle<CountingState> for NotebookAgent {
     }
 }
 
-/// What the agent said last.
+/// Returns the last message of the agent.
 async fn said(session: &acp::client::ClientSession) -> String {
     let before = session.thread().read(|thread| thread.items().len());
     session.prompt("Go on").await.unwrap();
@@ -158,7 +158,7 @@ async fn said(session: &acp::client::ClientSession) -> String {
 }
 
 #[tokio::test]
-async fn each_session_has_its_own_in_every_call() {
+async fn every_call_gets_the_state_of_its_session() {
     let writer = NotebookAgent::default();
     let (agent, _) = connect(writer, NoopClient).await;
     let first = agent.new_session("/").await.unwrap();
@@ -170,13 +170,13 @@ async fn each_session_has_its_own_in_every_call() {
     assert_eq!(said(&second).await, "in ink: 2");
     agent.set_session_title(first.id(), "diary").await.unwrap();
     assert_eq!(said(&first).await, "diary: 3");
-    // Opened once more it is another one.
+    // Opened again, it has another state.
     let first = agent.load_session(first.id().clone(), "/").await.unwrap();
     assert_eq!(said(&first).await, "loaded: 1");
 }
 
 #[tokio::test]
-async fn it_goes_with_its_session() {
+async fn state_is_dropped_with_its_session() {
     let writer = NotebookAgent::default();
     let (notebooks, at_close) = (Arc::clone(&writer.notebooks), Arc::clone(&writer.at_close));
     let open = || notebooks.load(Ordering::SeqCst);
@@ -189,7 +189,7 @@ async fn it_goes_with_its_session() {
     assert_eq!(open(), 2);
     agent.delete_session(deleted.id()).await.unwrap();
     assert_eq!(open(), 1);
-    // It was there when the agent freed what it holds.
+    // The state existed when the agent freed its resources.
     let new = "new".to_owned();
     assert_eq!(*at_close.lock().unwrap(), [(new.clone(), 3), (new, 2)]);
     let title = agent.set_session_title(closed.id(), "diary").await.unwrap();

@@ -1,4 +1,4 @@
-//! `session/status`: whether a session is in memory, in both versions.
+//! `session/status` in both versions.
 
 use acp::agent::{Agent, CheckSessionStatus, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::testing::{NoopClient, connect_with};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::common::soon;
 
-/// Knows a session that it has not opened.
+/// An agent with a stored session that it has not opened.
 struct SessionStatusAgent;
 
 impl Agent for SessionStatusAgent {
@@ -37,7 +37,7 @@ impl CheckSessionStatus for SessionStatusAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_open_or_saved_or_there_is_none() {
+async fn a_session_is_open_saved_or_unknown() {
     for (version, options) in [(1, Options::new()), (2, Options::new().draft_version_2())] {
         let (agent, _serving) = connect_with(SessionStatusAgent, NoopClient, options).await;
         let session = agent.new_session("/garden").await.unwrap();

@@ -1,4 +1,4 @@
-//! `_session/steering`: a message for the turn that runs, in both versions.
+//! `_session/steering` in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::common::{TestPeer, idle, soon, until};
 
-/// Repeats what it hears in a turn, until it hears `stop`.
+/// An agent that repeats each message in a turn, until one says `stop`.
 struct SteeredAgent {
     mouth: mpsc::UnboundedSender<String>,
     ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
@@ -57,7 +57,7 @@ impl SteerTurn for SteeredAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_reaches_the_turn_that_runs_and_no_other() {
+async fn steering_reaches_only_the_running_turn() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (agent, _serving) = connect_with(SteeredAgent::new(), NoopClient, options).await;
         assert!(agent.supports_steering());
@@ -94,14 +94,14 @@ async fn a_message_reaches_the_turn_that_runs_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_asked_for() {
+async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) = connect(idle(), NoopClient).await;
     assert!(!agent.supports_steering());
     let session = agent.new_session("/garden").await.unwrap();
     let error = session.steer("left").await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 
-    // To an agent that does not offer it, it is an extension that it does not know.
+    // For an agent without steering, this is an unknown extension method.
     let (_conn, mut peer, session) = TestPeer::in_session(idle()).await;
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "left"}]});
     peer.ask(1, "_session/steering", params).await;
@@ -109,7 +109,7 @@ async fn what_is_not_offered_is_not_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_without_content_is_refused() {
+async fn an_empty_message_is_rejected() {
     let (_conn, mut peer, session) = TestPeer::in_session(SteeredAgent::new()).await;
     let params = json!({"sessionId": session, "prompt": []});
     peer.ask(1, "_session/steering", params).await;
@@ -119,7 +119,7 @@ async fn a_message_without_content_is_refused() {
     assert_eq!(peer.error(2).await.0, -32602);
 }
 
-/// Takes its time to end a turn that was cancelled.
+/// An agent that takes time to end a cancelled turn.
 struct SlowCancelAgent(Arc<Notify>);
 
 impl Agent for SlowCancelAgent {
@@ -150,7 +150,7 @@ impl SteerTurn for SlowCancelAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_cancelled_takes_no_message() {
+async fn a_cancelled_turn_accepts_no_steering() {
     let ended = Arc::new(Notify::new());
     let (agent, _serving) = connect(SlowCancelAgent(Arc::clone(&ended)), NoopClient).await;
     let session = agent.new_session("/garden").await.unwrap();

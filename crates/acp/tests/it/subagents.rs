@@ -1,4 +1,4 @@
-//! Subagents: sessions that an agent makes for parts of its work, shown and asked about in the session they are for.
+//! Subagents: sessions that an agent starts for part of its work, and whose questions are asked in the root session.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, pipes, settle, shown, soon, until};
 
-/// A client that shows no more of a form than the session in which it is asked.
+/// A client that records the session of each form.
 #[derive(Clone, Default)]
 struct FormClient(Arc<Mutex<Vec<String>>>);
 
@@ -47,16 +47,16 @@ impl Client for FormClient {
     }
 }
 
-/// A client that says yes, and remembers in which sessions it was asked and which have been closed.
+/// A client that allows everything, and records the sessions of questions and the closed sessions.
 #[derive(Clone, Default)]
 struct SubagentClient {
     asked: Arc<Mutex<Vec<String>>>,
     closed: Arc<Mutex<Vec<String>>>,
-    /// It does not answer.
+    /// Whether it never responds.
     waits: bool,
 }
 
-/// A session of it.
+/// The state of a session of this client.
 struct SubagentSession {
     id: SessionId,
     closed: Arc<Mutex<Vec<String>>>,
@@ -97,7 +97,7 @@ impl Client for SubagentClient {
     }
 }
 
-/// This client with a session, `s`, of a scripted agent that speaks this version.
+/// Connects this client to a scripted agent of this version, with the session `s`.
 async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
@@ -109,7 +109,7 @@ async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSes
                    "capabilities": {"session": {}}})
         }
         _ => {
-            // What it shows it says in the words of version 1; in version 2 every client does.
+            // In version 1, a client declares what it supports. In version 2, every client supports subagents.
             assert_eq!(params["clientCapabilities"]["subagents"], json!({}));
             json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}}})
         }
@@ -135,7 +135,7 @@ fn says(id: &str, text: &str) -> Value {
            "content": {"type": "text", "text": text}})
 }
 
-/// A question of this session's, as this version asks it.
+/// Returns a permission request for this session, in the form of this version.
 fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
@@ -148,7 +148,7 @@ fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
     }
 }
 
-/// What a subagent of this session shows.
+/// Returns what a subagent's thread shows.
 fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
     shown(&thread)
@@ -157,7 +157,7 @@ fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
 const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
 
 #[tokio::test(start_paused = true)]
-async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_asked() {
+async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
     for version in BOTH {
         let client = SubagentClient::default();
         let (session, mut peer) = in_session(client.clone(), version).await;
@@ -178,7 +178,7 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
         );
         let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "read", "status": "completed"});
         peer.update("c", done).await;
-        // One of its own.
+        // A session of its own.
         peer.update("c", subagent("d", json!({"title": "Look closer"})))
             .await;
         peer.update("d", says("m", "I see.")).await;
@@ -210,7 +210,7 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
+async fn a_subagents_form_is_shown_in_its_root_session() {
     let client = FormClient::default();
     let (_session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
     peer.update("s", subagent("c", json!({}))).await;
@@ -222,7 +222,7 @@ async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
+async fn a_subagents_change_wakes_readers_of_the_parent() {
     let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("d", json!({}))).await;
@@ -236,7 +236,7 @@ async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_turn_answers_what_its_subagents_ask() {
+async fn a_cancelled_turn_resolves_its_subagents_questions() {
     for version in BOTH {
         let client = SubagentClient {
             waits: true,
@@ -267,9 +267,9 @@ async fn a_cancelled_turn_answers_what_its_subagents_ask() {
     }
 }
 
-/// A subagent may work on while its parent waits for the person, also after a turn was cancelled.
+/// A subagent can continue while its parent waits for the user, and after a turn was cancelled.
 #[tokio::test(start_paused = true)]
-async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
+async fn a_subagent_that_continues_after_a_cancelled_turn_gets_responses() {
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client, ProtocolVersion::V1).await;
     let (id, turn) = peer.prompted(&session, "go").await;
@@ -285,11 +285,11 @@ async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end() {
+async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     let version = ProtocolVersion::V2;
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
-    // Of a session that nobody has opened.
+    // In a session that the client has not opened.
     peer.update("nobody", subagent("x", json!({}))).await;
     peer.ask(
         "x",
@@ -298,12 +298,12 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
     )
     .await;
     peer.error("x").await;
-    // Above itself.
+    // A session that is its own ancestor.
     peer.update("s", subagent("s", json!({}))).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("s", json!({}))).await;
     peer.update("c", says("m", "still here")).await;
-    // More than there may be.
+    // More subagents than the limit.
     for n in 0..100 {
         peer.update("s", subagent(&format!("c{n}"), json!({})))
             .await;
@@ -327,9 +327,9 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
-/// Whatever an agent has said of a session before: whoever opens it is asked in it.
+/// A session that the user opens gets its own questions, whatever the agent has said about it before.
 #[tokio::test(start_paused = true)]
-async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
+async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
@@ -348,7 +348,7 @@ async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
+async fn a_subagent_with_the_capability_can_be_cancelled() {
     let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("a", json!({}))).await;
     peer.update("s", subagent("b", json!({"capabilities": {"cancel": {}}})))
@@ -413,7 +413,7 @@ async fn messages_between_sessions_are_shown() {
     });
 }
 
-/// An agent on this library that has a part of its work done by a subagent.
+/// Returns an agent that starts a subagent for part of its work.
 fn leads() -> impl Agent {
     PromptAgent(async |turn: Turn, _: Prompt| {
         let scout = turn.subagent("scout", "Look around").await?;
@@ -431,7 +431,7 @@ fn leads() -> impl Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_on_this_library_has_subagents_in_both_versions() {
+async fn agents_can_start_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
         let _conn = acp::testing::start_agent(theirs, leads(), options.clone());
@@ -460,7 +460,7 @@ async fn an_agent_on_this_library_has_subagents_in_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_version_1_that_knows_no_subagents_is_told_of_none() {
+async fn subagents_are_not_reported_to_clients_without_support() {
     let agent = PromptAgent(async |turn: Turn, _: Prompt| {
         let refused = turn.subagent("scout", "Look around").await;
         assert!(matches!(refused, Err(Error::Unsupported { .. })));

@@ -1,4 +1,4 @@
-//! `systemPrompt` in session setup: a client's own instructions for the model, in both versions.
+//! `systemPrompt` in session setup, in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{TestPeer, idle};
 
-/// Notes the instructions that it gets.
+/// An agent that records the instructions that it gets.
 #[derive(Default, Clone)]
 struct SystemPromptAgent {
     instructions: Arc<Mutex<Vec<String>>>,
@@ -88,7 +88,7 @@ fn says(mode: SystemPromptMode, text: &str) -> SessionSetup {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_way_to_open_a_session_hands_the_instructions_on() {
+async fn every_opening_method_passes_the_instructions_on() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let student = SystemPromptAgent::default();
         let (agent, _serving) = connect_with(student.clone(), NoopClient, options).await;
@@ -113,7 +113,7 @@ async fn every_way_to_open_a_session_hands_the_instructions_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_does_not_send_instructions_that_are_not_taken() {
+async fn a_client_does_not_send_unsupported_instructions() {
     let (agent, _serving) = connect(idle(), NoopClient).await;
     let error = agent
         .new_session(says(SystemPromptMode::Append, "hi"))
@@ -141,7 +141,7 @@ async fn a_client_does_not_send_instructions_that_are_not_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_opens_no_session_with_instructions_that_it_cannot_apply() {
+async fn an_agent_rejects_unsupported_instructions() {
     let text = || json!([{"type": "text", "text": "hi"}]);
     let image = json!([{"type": "image", "data": "aGk=", "mimeType": "image/png"}]);
     let cases: [(Value, &str); 6] = [
@@ -169,7 +169,7 @@ async fn an_agent_opens_no_session_with_instructions_that_it_cannot_apply() {
         assert_eq!(code, -32602, "{prompt}: {message}");
         assert!(message.contains(why), "{prompt}: {message}");
     }
-    // `null` says nothing.
+    // `null` counts as absent.
     let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": null});
     peer.ask("last", "session/new", params).await;
     peer.result("last").await;

@@ -1,4 +1,4 @@
-//! The scripted peer and the connection in memory, as those who test with them see them.
+//! The scripted peer and the in-memory connection, as the users of the `testing` module see them.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use acp::v1::{ProtocolVersion, StopReason};
 use acp::{Agent, Client, CloseReason, Options, Result, jsonrpc};
 use serde_json::{Value, json};
 
-/// Says what it is told.
+/// An agent that repeats the prompt.
 struct EchoingAgent;
 
 impl Agent for EchoingAgent {
@@ -41,10 +41,10 @@ fn said(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// What is panicked with, by what must panic.
+/// Returns the message with which `work` panics.
 async fn panic_of(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
-    // The message is looked at, not the test's output.
+    // Checks the message, not the output of the test.
     let panicked = std::future::poll_fn(|cx| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
             Ok(polled) => polled.map(|()| None),
@@ -56,7 +56,7 @@ async fn panic_of(work: impl Future<Output = ()>) -> String {
 }
 
 #[tokio::test]
-async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
+async fn an_agent_and_a_client_connect_in_memory_in_both_versions() {
     for (options, version) in [
         (Options::new(), ProtocolVersion::V1),
         (Options::new().draft_version_2(), ProtocolVersion::V2),
@@ -72,7 +72,7 @@ async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_is_seen_through_the_thread() {
+async fn a_cancelled_turn_is_visible_in_the_thread() {
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("begun").await?;
         std::future::pending().await
@@ -87,7 +87,7 @@ async fn a_cancelled_turn_is_seen_through_the_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_thread_never_shows_is_told_with_what_it_shows() {
+async fn wait_for_thread_reports_the_actual_state() {
     let (agent, _) = connect(EchoingAgent, NoopClient).await;
     let session = agent.new_session("/").await.unwrap();
     session.prompt("hi there").await.unwrap();
@@ -126,7 +126,7 @@ async fn a_scripted_client_tests_an_agent() {
     peer.expect_end().await;
 }
 
-/// Allows what it is asked for, and keeps what it is told.
+/// A client that allows everything, and records updates.
 #[derive(Clone, Default)]
 struct AllowingClient(std::sync::Arc<std::sync::Mutex<String>>);
 
@@ -184,7 +184,7 @@ async fn a_scripted_agent_tests_a_client() {
 }
 
 #[tokio::test]
-async fn a_scripted_agent_may_speak_version_2() {
+async fn a_scripted_agent_can_use_version_2() {
     let answer = json!({
         "protocolVersion": 2,
         "info": {"name": "scripted", "version": "1"},
@@ -211,7 +211,7 @@ async fn a_scripted_agent_may_speak_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_instead_is_told_with_what_came_before() {
+async fn unexpected_messages_are_reported_with_earlier_ones() {
     let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;
@@ -227,7 +227,7 @@ async fn what_comes_instead_is_told_with_what_came_before() {
         "{message}"
     );
     assert!(instead.contains("\"surprise\""), "{message}");
-    // What was sent, and what had come.
+    // What was sent, and what was received.
     let lines: Vec<&str> = before.lines().skip(1).collect();
     let ways: Vec<&str> = lines.iter().map(|line| &line[2..4]).collect();
     assert_eq!(ways, ["->", "<-", "->", "<-", "->"], "{message}");
@@ -235,7 +235,7 @@ async fn what_comes_instead_is_told_with_what_came_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_come_is_told_when_patience_is_over() {
+async fn missing_messages_are_reported_after_the_timeout() {
     let (_conn, mut peer) =
         ScriptedPeer::connect_agent(PromptAgent(async |_, _| std::future::pending().await));
     peer.initialize().await;
@@ -256,7 +256,7 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_and_a_full_pipe_are_told_too() {
+async fn closed_and_full_pipes_are_reported() {
     let (transport, mut peer) = ScriptedPeer::pair_with(16);
     let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
     assert!(
@@ -281,7 +281,7 @@ async fn an_end_and_a_full_pipe_are_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_exchange_is_told_by_its_end() {
+async fn only_the_most_recent_messages_are_reported() {
     let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;

@@ -1,4 +1,4 @@
-//! What a thread is, whatever its updates are like.
+//! Properties of a thread for any sequence of updates.
 
 use acp::Thread;
 use acp::thread::ItemKind;
@@ -8,7 +8,7 @@ use acp::v1::{
 };
 use proptest::prelude::*;
 
-/// Who says something.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelSpeaker {
     User,
@@ -25,7 +25,7 @@ fn chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
     }
 }
 
-/// The messages of a thread.
+/// Returns the messages in a thread.
 fn messages(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
     let items = thread.items().iter();
     items
@@ -46,7 +46,7 @@ fn speaker() -> impl Strategy<Value = ModelSpeaker> {
     ]
 }
 
-/// Something done to a tool call.
+/// An operation on a tool call.
 #[derive(Debug, Clone)]
 enum ThreadStep {
     Announce(u8),
@@ -104,7 +104,7 @@ fn take(thread: &mut Thread, step: &ThreadStep) {
 
 proptest! {
     #[test]
-    fn however_a_text_is_split_it_reads_the_same(
+    fn splitting_a_text_into_chunks_does_not_change_it(
         said in proptest::collection::vec((speaker(), ".{0,40}", proptest::collection::vec(0..40_usize, 0..6)), 0..8),
     ) {
         let (mut whole, mut pieces) = (Thread::new(), Thread::new());
@@ -120,7 +120,7 @@ proptest! {
             }
         }
         prop_assert_eq!(messages(&pieces), messages(&whole));
-        // As it was said: one after the other, those of the same speaker put together.
+        // The messages in order, with consecutive ones of the same speaker merged.
         let mut expected: Vec<(ModelSpeaker, String)> = Vec::new();
         for (speaker, text, _) in said {
             match expected.last_mut() {
@@ -129,7 +129,7 @@ proptest! {
             }
         }
         prop_assert_eq!(messages(&whole), expected);
-        // Pieces do not stay pieces.
+        // Chunks are merged.
         for item in pieces.items() {
             if let ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) = &item.kind {
                 prop_assert_eq!(m.content.len(), 1);
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_disappears_and_every_change_shows(steps in proptest::collection::vec(step(), 0..60)) {
+    fn items_stay_and_every_change_is_visible(steps in proptest::collection::vec(step(), 0..60)) {
         let mut thread = Thread::new();
         for step in &steps {
             let (revision, items) = (thread.revision(), thread.items().len());
@@ -148,7 +148,7 @@ proptest! {
             take(&mut thread, step);
             prop_assert!(thread.revision() > revision, "{:?} does not show", step);
             prop_assert!(thread.items().len() >= items);
-            // An id used again is another call, or the same one if that was still under way.
+            // A reused id is another call, or the same one if that was still running.
             if let ThreadStep::Announce(n) = step {
                 let last = thread.items().last();
                 let call = thread.tool_call(&id(*n)).unwrap();
@@ -167,7 +167,7 @@ proptest! {
                     }
                 }
             }
-            // What has changed bears the newest revision, and nothing a later one.
+            // What has changed has the newest revision, and nothing has a newer one.
             let newest = thread.items().iter().map(|i| i.revision).max().unwrap_or(0);
             prop_assert!(newest <= thread.revision());
             if !matches!(step, ThreadStep::End | ThreadStep::Cancel) {

@@ -1,4 +1,4 @@
-//! Turns between an agent and a client of this library, in memory.
+//! Turns between an agent and a client that both use this library, in memory.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use acp::v1::{
 };
 use acp::{Agent, Options, Result};
 
-/// Says what it is told, and asks before it does so when told to.
+/// An agent that repeats the prompt, and requests permission first if the prompt says so.
 struct EchoAgent;
 
 impl Agent for EchoAgent {
@@ -53,7 +53,7 @@ impl Agent for EchoAgent {
     }
 }
 
-/// Keeps what it is told, and says yes.
+/// A client that records updates and allows everything.
 #[derive(Clone, Default)]
 struct TextClient {
     text: Arc<Mutex<String>>,
@@ -91,7 +91,7 @@ async fn start(client: TextClient) -> acp::client::AgentConnection {
 }
 
 #[tokio::test]
-async fn a_turn_streams_and_ends_with_everything_seen() {
+async fn a_turn_delivers_all_updates_before_it_ends() {
     let client = TextClient::default();
     let agent = start(client.clone()).await;
     let session = agent.new_session("/tmp").await.unwrap();
@@ -99,7 +99,7 @@ async fn a_turn_streams_and_ends_with_everything_seen() {
         session.prompt("one two three").await.unwrap(),
         StopReason::EndTurn
     );
-    // All of it was delivered before the answer was.
+    // All updates were delivered before the response.
     assert_eq!(*client.text.lock().unwrap(), "one two three");
     session.thread().read(|thread| {
         let [user, said] = thread.items() else {
@@ -112,7 +112,7 @@ async fn a_turn_streams_and_ends_with_everything_seen() {
 }
 
 #[tokio::test]
-async fn a_permission_is_asked_and_granted() {
+async fn a_permission_is_requested_and_granted() {
     let agent = start(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     assert_eq!(
@@ -134,7 +134,7 @@ async fn a_permission_is_asked_and_granted() {
 }
 
 #[tokio::test]
-async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
+async fn cancel_ends_a_hanging_turn_and_the_next_one_works() {
     let agent = start(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     let turn = tokio::spawn({
@@ -153,7 +153,7 @@ async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
 }
 
 #[tokio::test]
-async fn cancel_ends_an_open_permission_request() {
+async fn cancel_ends_a_pending_permission_request() {
     let agent = start(TextClient {
         hang_permission: true,
         ..TextClient::default()
@@ -191,7 +191,7 @@ async fn dropping_a_prompt_cancels_it() {
 }
 
 #[tokio::test]
-async fn several_sessions_run_at_the_same_time_without_mixing() {
+async fn concurrent_sessions_do_not_mix() {
     let agent = start(TextClient::default()).await;
     let mut turns = Vec::new();
     for n in 0..50 {
@@ -211,7 +211,7 @@ async fn several_sessions_run_at_the_same_time_without_mixing() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
+async fn a_turn_fails_with_a_clear_error_when_the_agent_exits() {
     let (ours, theirs) = acp::transport::memory();
     let serving = acp::testing::start_agent(theirs, EchoAgent, acp::Limits::default());
     let agent = acp::testing::start_client(ours, TextClient::default(), acp::Options::new())
@@ -231,7 +231,7 @@ async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
 }
 
 #[tokio::test]
-async fn custom_data_of_a_prompt_reaches_the_agent_in_either_version() {
+async fn custom_data_in_prompts_reaches_the_agent_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
             turn.message(format!("{:?}", prompt.meta)).await?;

@@ -1,4 +1,4 @@
-//! What a client is told of the end of turns and of sessions, whoever waits for it.
+//! How a client is notified when turns and sessions end, whoever waits for them.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use acp::testing::connect_with;
 use acp::v1::{SessionId, StopReason};
 use acp::{Agent, Connection, Error, Options, Result, ThreadHandle};
 
-/// Ends its turn as it is told to.
+/// An agent that ends its turn as the prompt says.
 struct TurnEndAgent;
 
 impl Agent for TurnEndAgent {
@@ -44,7 +44,7 @@ impl CloseSession for TurnEndAgent {
     }
 }
 
-/// Keeps what it is told.
+/// A client that records its notifications.
 #[derive(Clone, Default)]
 struct TurnEndClient {
     said: Arc<Mutex<Vec<String>>>,
@@ -57,7 +57,7 @@ impl TurnEndClient {
         self.more.notify_one();
     }
 
-    /// The next that it is told.
+    /// Returns the next notification.
     async fn next(&self) -> String {
         loop {
             {
@@ -71,7 +71,7 @@ impl TurnEndClient {
     }
 }
 
-/// A session, which tells how its turns end and that it is closed.
+/// The state of a session, which records how its turns end and when it is closed.
 struct TurnEndSession(TurnEndClient);
 
 impl ClientState<TurnEndClient> for TurnEndSession {
@@ -106,7 +106,7 @@ async fn start(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_s_end_is_told_with_its_reason() {
+async fn turn_ended_gets_the_stop_reason() {
     for version in [1, 2] {
         let (told, agent, _theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();
@@ -122,7 +122,7 @@ async fn a_turn_s_end_is_told_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_turn_that_nobody_waits_for_is_told() {
+async fn turn_ended_is_called_for_dropped_prompts() {
     for version in [1, 2] {
         let (told, agent, _theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();
@@ -144,7 +144,7 @@ async fn the_end_of_a_turn_that_nobody_waits_for_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_whose_connection_ends_has_failed() {
+async fn turn_ended_is_called_when_the_connection_ends() {
     for version in [1, 2] {
         let (told, agent, theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();

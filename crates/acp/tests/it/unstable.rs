@@ -1,5 +1,5 @@
-//! What version 1 has beside its stable schema: forks, models, several plans; and what agents in use do
-//! that no page prepares one for.
+//! What version 1 has in addition to its stable schema (forks, models, several plans), and undocumented behavior of
+//! agents in use.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};
@@ -21,7 +21,7 @@ fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// Copies sessions, and has a model.
+/// An agent that forks sessions and has a model.
 struct ForkingAgent;
 
 fn model(current: &str) -> Vec<SessionConfigOption> {
@@ -73,7 +73,7 @@ impl ForkSession for ForkingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_copies_sessions_if_it_says_so() {
+async fn an_agent_with_the_capability_forks_sessions() {
     let (_conn, mut peer) = TestPeer::of_agent(ForkingAgent);
     let said = peer.initialize(json!({})).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn an_agent_copies_sessions_if_it_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_copies_a_session_of_an_agent_that_can() {
+async fn a_client_forks_a_session() {
     let can = json!({"sessionCapabilities": {"fork": {}}});
     let (conn, mut peer) = TestPeer::of_client_with(NoopClient, Limits::default(), PIPE, can).await;
     let forking = tokio::spawn(async move { conn.fork_session("old", "/work").await });
@@ -122,7 +122,7 @@ async fn a_client_copies_a_session_of_an_agent_that_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
+async fn models_without_an_option_are_shown_as_an_option() {
     let models = json!({"currentModelId": "a", "availableModels": [
         {"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B", "description": "Better"}]});
     let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
@@ -150,7 +150,7 @@ async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
     soon("it is set", setting).await.unwrap().unwrap();
     assert_eq!(current(), "b");
 
-    // An option of category model counts instead.
+    // An option of the category model is used instead.
     let option = json!([{"id": "m", "name": "M", "category": "model", "type": "select",
         "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]);
     let both = json!({"sessionId": "t", "models": models, "configOptions": option});
@@ -165,7 +165,7 @@ async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_knows_models_only_sets_the_option_for_them() {
+async fn set_model_sets_the_model_option() {
     let (_conn, mut peer, s) = TestPeer::in_session(ForkingAgent).await;
     peer.ask(
         1,
@@ -187,7 +187,7 @@ async fn a_client_that_knows_models_only_sets_the_option_for_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_plans_of_version_1_are_told_apart() {
+async fn several_version_1_plans_are_distinguished() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let entries = json!([{"content": "x", "priority": "low", "status": "pending"}]);
     peer.update("s", json!({"sessionUpdate": "plan", "entries": entries}))
@@ -208,13 +208,13 @@ async fn several_plans_of_version_1_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
+async fn an_echoed_user_message_is_shown_once() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.update("s", chunk("user_message_chunk", "hel")).await;
     peer.update("s", chunk("user_message_chunk", "lo")).await;
     peer.update("s", chunk("agent_message_chunk", "hi")).await;
-    // This one the person said meanwhile, somewhere else.
+    // The user has sent this message in the meantime from somewhere else.
     peer.update("s", chunk("user_message_chunk", "more")).await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     soon("the turn ends", turn).await.unwrap().unwrap();
@@ -222,13 +222,13 @@ async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
         shown(session.thread()),
         ["user: hello", "agent: hi", "user: more"]
     );
-    // Nor is what comes between turns taken for an echo.
+    // A message between turns is not taken for an echo either.
     peer.update("s", chunk("user_message_chunk", "again")).await;
     until(session.thread(), |t| t.items().len() == 3).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
+async fn late_updates_do_not_reopen_a_finished_call() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let update = |status: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b:1", "status": status, "title": status});
     for status in ["in_progress", "completed", "in_progress", "pending"] {
@@ -238,7 +238,7 @@ async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
     until(session.thread(), |thread| thread.items().len() == 2).await;
     session.thread().read(|thread| {
         let call = thread.tool_call(&"a/b:1".into()).unwrap();
-        // What else is new of it counts.
+        // Other fields of the update still apply.
         assert_eq!(
             (&call.status, &call.title[..]),
             (&ToolCallStatus::Completed, "pending")
@@ -246,7 +246,7 @@ async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
     });
 }
 
-/// Says no to every question, and keeps what is told.
+/// A client that rejects everything and records updates.
 struct RejectingClient(Arc<Mutex<Vec<String>>>);
 
 impl Client for RejectingClient {
@@ -289,7 +289,7 @@ impl Elicitation<()> for RejectingClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
+async fn elicitation_works_in_sessions_and_during_requests() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let (_session, mut peer) = TestPeer::with_session(RejectingClient(Arc::clone(&told))).await;
     let schema = json!({"type": "object", "properties": {}});

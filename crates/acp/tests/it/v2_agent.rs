@@ -1,4 +1,4 @@
-//! An agent with a client that speaks version 2, scripted.
+//! An agent of this library with a scripted version 2 client.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, idle, pipes, settle};
 
-/// A client of this agent, which has asked for this version.
+/// Connects a client to this agent, which requests this version.
 async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, TestPeer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
@@ -33,7 +33,7 @@ async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, T
     (conn, peer, answer)
 }
 
-/// A client of version 2 with a session open.
+/// Connects a version 2 client to this agent, and opens a session.
 async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
         "elicitation": {"form": {}}}});
@@ -43,7 +43,7 @@ async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     (conn, peer, s)
 }
 
-/// The next update, without what every update has, and without the ids the library makes.
+/// Returns the next update, without the fields of every update and without generated ids.
 async fn update(peer: &mut TestPeer) -> Value {
     let mut params = peer.notification("session/update").await;
     let mut update = params["update"].take();
@@ -60,7 +60,7 @@ async fn expect(peer: &mut TestPeer, expected: Value) {
     assert_eq!(got, expected);
 }
 
-/// What comes ahead of a turn's work: the answer, the message, the state. Gives the message's id.
+/// Expects the start of a turn: the response, the message and the state. Returns the id of the message.
 async fn begins(peer: &mut TestPeer, id: i64, text: &str) -> String {
     let answer = peer.result(id).await;
     let message = update(peer).await;
@@ -80,7 +80,7 @@ fn is_idle(reason: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
+async fn the_requested_version_is_negotiated_if_supported() {
     for (asked_for, answered) in [(0, 1), (1, 1), (2, 2), (3, 2), (900, 2)] {
         let (_conn, _peer, answer) = asked(idle(), asked_for, json!({})).await;
         assert_eq!(answer["protocolVersion"], answered, "{asked_for}");
@@ -88,7 +88,7 @@ async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
         assert_eq!(answer.get("capabilities").is_some(), answered == 2);
         assert_eq!(answer.get("info").is_some(), answered == 2);
     }
-    // Without the switch it is version 1.
+    // Without the option, it is version 1.
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.ask("init", "initialize", json!({"protocolVersion": 2}))
         .await;
@@ -96,7 +96,7 @@ async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_told_by_updates_between_running_and_idle() {
+async fn a_turn_is_reported_between_running_and_idle() {
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.thought("Hm").await?;
         turn.message("Hel").await?;
@@ -148,7 +148,7 @@ async fn a_turn_is_told_by_updates_between_running_and_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_that_wait() {
+async fn prompts_are_queued_and_cancelled_together() {
     let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         if prompt.text() == "wait" {
             turn.cancelled().await;
@@ -160,11 +160,11 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
         peer.prompt(id, &s, text).await;
     }
     begins(&mut peer, 1, "wait").await;
-    // One may be taken back alone.
+    // A single prompt can be cancelled.
     peer.notify("$/cancel_request", json!({"requestId": 2}))
         .await;
     assert_eq!(peer.error(2).await.0, -32800);
-    // What has been taken cannot.
+    // A prompt that was accepted cannot.
     peer.notify("$/cancel_request", json!({"requestId": 1}))
         .await;
     peer.silence().await;
@@ -191,7 +191,7 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
+async fn invalid_prompts_are_rejected_and_later_failures_reported() {
     struct AcceptingAgent;
     impl Agent for AcceptingAgent {
         type State = ();
@@ -241,7 +241,7 @@ async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled() {
+async fn questions_are_reported_and_end_with_a_cancelled_turn() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let call = turn.tool_call(ToolCall::new("c", "Write a")).await?;
         let options = vec![PermissionOption::new(
@@ -314,14 +314,14 @@ async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled
         json!({"requestId": id})
     );
     expect(&mut peer, is_idle("cancelled")).await;
-    // An answer that comes all the same is nobody's.
+    // A response that comes nevertheless is ignored.
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await;
     peer.alive().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
+async fn updates_are_sent_in_the_form_of_version_2() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let entry =
             |text: &str| PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending);
@@ -396,9 +396,9 @@ async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
     expect(&mut peer, is_idle("end_turn")).await;
 }
 
-/// What the same agent is to clients of version 1.
+/// The same agent with version 1 clients.
 #[tokio::test(start_paused = true)]
-async fn clients_of_version_1_are_shown_what_they_understand() {
+async fn updates_are_sent_in_the_form_of_version_1() {
     let agent = || {
         PromptAgent(async |turn: Turn, _| {
             let entry = |text: &str| {
@@ -463,7 +463,7 @@ async fn clients_of_version_1_are_shown_what_they_understand() {
     assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
 }
 
-/// Replays, and has a mode.
+/// An agent that replays sessions and has a mode.
 struct ReplayingAgent {
     seen: Arc<Mutex<Vec<String>>>,
 }
@@ -517,7 +517,7 @@ impl LoadSession for ReplayingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told() {
+async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
     let (_conn, mut peer, _) = asked(
         ReplayingAgent {
             seen: Arc::default(),
@@ -550,7 +550,7 @@ async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told()
         json!({"configOptions": option("code")})
     );
 
-    // Without a replay: opened all the same, and nothing of it is sent.
+    // Without a replay, it is opened and nothing is sent.
     peer.ask(
         2,
         "session/resume",
@@ -563,7 +563,7 @@ async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told()
         json!({"configOptions": option("code")})
     );
 
-    // The mode is an option, and is set as one.
+    // The mode is an option, and is set like one.
     let params = json!({"sessionId": "old", "configId": "how", "type": "id", "value": "ask"});
     peer.ask(3, "session/set_config_option", params).await;
     assert_eq!(
@@ -580,7 +580,7 @@ async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told()
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
+async fn every_agent_can_list_resume_and_close() {
     let (_conn, mut peer, _) = asked(idle(), 2, json!({})).await;
     let s = peer.new_session().await;
     peer.ask(1, "session/list", json!({"cwd": "/elsewhere"}))
@@ -633,7 +633,7 @@ async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mcp_servers_are_taken_as_they_were_offered() {
+async fn unsupported_mcp_servers_are_rejected() {
     struct NoStdioAgent;
     impl Agent for NoStdioAgent {
         type State = ();
@@ -684,7 +684,7 @@ async fn mcp_servers_are_taken_as_they_were_offered() {
     assert_eq!(peer.error(1).await.0, -32602);
 }
 
-/// Asks for a key while one logs in.
+/// An agent that asks for a key during login.
 struct LoginAgent(Mutex<bool>);
 
 impl Agent for LoginAgent {
@@ -729,7 +729,7 @@ impl Authentication for LoginAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_logs_in_and_may_be_asked_meanwhile() {
+async fn login_can_request_input() {
     for (version, login, logout) in [
         (2, "auth/login", "auth/logout"),
         (1, "authenticate", "logout"),
@@ -740,7 +740,7 @@ async fn one_logs_in_and_may_be_asked_meanwhile() {
         });
         let (_conn, mut peer, answer) = asked(LoginAgent(Mutex::new(true)), version, params).await;
         let methods = answer["authMethods"].as_array().unwrap();
-        // Nothing was said of a terminal.
+        // There was no terminal.
         assert_eq!(methods.len(), 1, "{answer}");
         assert_eq!(methods[0].get("methodId").is_some(), version == 2);
         peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
@@ -768,14 +768,14 @@ async fn one_logs_in_and_may_be_asked_meanwhile() {
         if version == 2 {
             assert_eq!(peer.result(4).await, json!({}));
         } else {
-            // It did not say that it can.
+            // It did not declare the capability.
             assert_eq!(peer.error(4).await.0, -32601);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
+async fn running_and_queued_turns_end_when_the_client_exits() {
     let dropped = Arc::new(());
     let agent = PromptAgent({
         let dropped = Arc::clone(&dropped);
@@ -802,7 +802,7 @@ async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
+async fn version_2_statuses_are_sent_to_version_2_clients() {
     let agent = || {
         PromptAgent(async |turn: Turn, _| {
             let call = turn.tool_call(ToolCall::new("c", "Work")).await?;
@@ -821,7 +821,7 @@ async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
     assert_eq!(update(&mut peer).await["status"], "cancelled");
 }
 
-/// Has one tool call that can be cancelled.
+/// An agent with one tool call that can be cancelled.
 struct ToolCallCancelAgent(Mutex<Vec<String>>);
 
 impl Agent for ToolCallCancelAgent {
@@ -861,7 +861,7 @@ impl CancelWork for ToolCallCancelAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_cancels_one_piece_of_work_if_it_can() {
+async fn an_agent_can_cancel_single_tool_calls_and_terminals() {
     let (_conn, mut peer, s) = in_session(ToolCallCancelAgent(Mutex::default())).await;
     let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
     peer.ask(1, "tool_call/cancel", call("c")).await;
@@ -894,7 +894,7 @@ async fn an_agent_cancels_one_piece_of_work_if_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_panics_leaves_nobody_waiting() {
+async fn a_panicking_agent_leaves_no_request_pending() {
     let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         turn.message("begun").await?;
         assert_ne!(prompt.text(), "panic", "as asked");

@@ -1,4 +1,4 @@
-//! A client with an agent that speaks version 2, scripted.
+//! A client of this library with a scripted version 2 agent.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::common::{NoopClient, PIPE, TestPeer, pipes, settle, shown, soon, until};
 
-/// Connects this client to an agent that answers `initialize` like this.
+/// Connects this client to an agent with this response to `initialize`.
 async fn connected(
     client: impl Client,
     answer: Value,
@@ -36,7 +36,7 @@ fn agent() -> Value {
     })
 }
 
-/// This client with a session, `s`.
+/// Connects this client to an agent, with the session `s`.
 async fn in_session(client: impl Client) -> (ClientSession, TestPeer) {
     let (conn, mut peer, _) = connected(client, agent()).await;
     let session = peer.opens(&conn.unwrap(), json!({"sessionId": "s"})).await;
@@ -70,7 +70,7 @@ async fn ends(turn: TurnHandle) -> Result<StopReason> {
     soon("the turn ends", turn).await.unwrap()
 }
 
-/// The agent works: its answer to the prompt, and what it tells first.
+/// Starts a turn: sends a prompt, the agent's response to it, and its first updates.
 async fn begun(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
     let (id, turn) = peer.prompted(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -81,7 +81,7 @@ async fn begun(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_asks_in_the_words_of_both_versions_and_reads_what_the_agent_can_do() {
+async fn initialize_works_with_agents_of_both_versions() {
     let answer = json!({
         "protocolVersion": 2,
         "info": {"name": "scripted", "version": "1", "title": "Scripted"},
@@ -126,7 +126,7 @@ async fn it_asks_in_the_words_of_both_versions_and_reads_what_the_agent_can_do()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
+async fn the_form_of_the_response_determines_the_version() {
     let v1 = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
     let (conn, mut peer, _) = connected(NoopClient, v1).await;
     let conn = conn.unwrap();
@@ -136,7 +136,7 @@ async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
 
-    // Some agents of version 1 say any number they are asked for.
+    // Some version 1 agents repeat any version number that is requested.
     let echo = json!({"protocolVersion": 2, "agentCapabilities": {}, "authMethods": []});
     let (conn, _peer, _) = connected(NoopClient, echo).await;
     assert_eq!(conn.unwrap().version(), ProtocolVersion::V1);
@@ -152,7 +152,7 @@ async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fails() {
+async fn a_version_error_differs_from_other_errors() {
     for (data, expected) in [
         (
             json!({"requested": 1, "supported": [2, 3]}),
@@ -178,7 +178,7 @@ async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fa
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
+async fn version_2_is_used_only_if_enabled() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
@@ -194,7 +194,7 @@ async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_over_when_the_agent_is_idle_again_and_everything_is_seen() {
+async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
     let (session, mut peer) = in_session(NoopClient).await;
     let turn = begun(&session, &mut peer).await;
     let s = "s";
@@ -254,10 +254,10 @@ async fn a_turn_is_over_when_the_agent_is_idle_again_and_everything_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_from_before_is_not_the_end() {
+async fn an_earlier_idle_state_does_not_end_the_turn() {
     let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
-    // Work of the agent's own ends, the prompt waits for it.
+    // Work of the agent's own ends, and the prompt still waits.
     peer.update("s", idle("end_turn")).await;
     peer.update("s", state("idle")).await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -266,7 +266,7 @@ async fn an_idle_from_before_is_not_the_end() {
     assert!(!turn.is_finished());
     peer.update("s", state("running")).await;
     peer.update("s", state("requires_action")).await;
-    // A state that nobody knows is not idle.
+    // An unknown state is not idle.
     peer.update("s", state("_dreaming")).await;
     settle().await;
     assert_eq!(
@@ -279,7 +279,7 @@ async fn an_idle_from_before_is_not_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_may_be_done_before_it_answers_and_may_not_say_that_it_works() {
+async fn a_turn_can_end_before_the_response() {
     let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.update("s", state("running")).await;
@@ -298,7 +298,7 @@ async fn an_agent_may_be_done_before_it_answers_and_may_not_say_that_it_works() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
+async fn the_users_message_is_shown_once() {
     let told: [fn(&str) -> Vec<Value>; 3] = [
         |id| vec![whole("user_message", id, json!([text("hello")]))],
         |id| {
@@ -323,7 +323,7 @@ async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
                 peer.answer(&id, json!({"messageId": "u1"})).await;
             }
             peer.update("s", state("running")).await;
-            // Somebody else says something in the same session.
+            // Another client sends a message in the same session.
             peer.update("s", whole("user_message", "u2", json!([text("other")])))
                 .await;
             peer.update("s", idle("end_turn")).await;
@@ -334,7 +334,7 @@ async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_may_fail_before_and_after_it_was_taken() {
+async fn a_turn_can_fail_before_and_after_it_is_accepted() {
     let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.refuse(&id, -32602).await;
@@ -351,7 +351,7 @@ async fn a_turn_may_fail_before_and_after_it_was_taken() {
     assert!(error.to_string().contains("the model is gone"), "{error}");
     assert!(!session.thread().read(acp::Thread::is_running));
 
-    // Another turn can follow, and the connection's end ends it.
+    // Another turn can follow, which ends with the connection.
     let turn = begun(&session, &mut peer).await;
     drop(peer);
     let error = ends(turn).await.unwrap_err();
@@ -359,7 +359,7 @@ async fn a_turn_may_fail_before_and_after_it_was_taken() {
     until(session.thread(), |thread| !thread.is_running()).await;
 }
 
-/// Never answers a question.
+/// A client that never responds to a question.
 struct SilentClient;
 
 impl Client for SilentClient {
@@ -375,7 +375,7 @@ impl Client for SilentClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
+async fn a_cancel_resolves_questions_and_the_agent_ends_the_turn() {
     let (session, mut peer) = in_session(SilentClient).await;
     let turn = begun(&session, &mut peer).await;
     let call = json!({"toolCallId": "c", "title": "Write"});
@@ -396,7 +396,7 @@ async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
         peer.result(7).await,
         json!({"outcome": {"outcome": "cancelled"}})
     );
-    // What is on its way still is of this turn, and does not end it.
+    // Late updates belong to this turn, and do not end it.
     peer.update("s", chunk("agent_message_chunk", "m", "late"))
         .await;
     settle().await;
@@ -404,7 +404,7 @@ async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
     peer.update("s", idle("cancelled")).await;
     assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
 
-    // A prompt that waits in the agent's line is refused with an error, and that is no failure.
+    // A cancelled prompt in the agent's queue gets an error response, which is not a failure.
     let (id, turn) = peer.prompted(&session, "hello").await;
     session.cancel().await.unwrap();
     peer.notification("session/cancel").await;
@@ -416,7 +416,7 @@ async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_session_is_replayed_or_not_as_one_asks() {
+async fn an_existing_session_is_replayed_on_request() {
     let seen: Arc<Mutex<Vec<bool>>> = Arc::default();
     let client = common::UpdateClient({
         let seen = Arc::clone(&seen);
@@ -474,7 +474,7 @@ async fn an_old_session_is_replayed_or_not_as_one_asks() {
     soon("it is resumed", resuming).await.unwrap().unwrap();
 }
 
-/// Says yes, and keeps what it was asked.
+/// A client that allows everything and records the requests.
 struct AllowAllClient(Arc<Mutex<Vec<PermissionRequest>>>);
 
 impl Client for AllowAllClient {
@@ -492,7 +492,7 @@ impl Client for AllowAllClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else() {
+async fn permission_requests_of_every_subject_are_handled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
     let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
@@ -536,12 +536,12 @@ async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else()
     assert_eq!(command.tool_call.title, "Write a.txt");
     assert_eq!(other_command.kind(), &acp::v1::ToolKind::Execute);
     assert!(unknown.command.is_none() && none.command.is_none());
-    // The title of the question is not the tool call's, and what is asked of nothing is in no thread.
+    // The title of the question is not that of the tool call, and a question without a subject is in no thread.
     assert_eq!(shown(session.thread()), ["c (Write a.txt): Pending"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn terminals_are_the_agent_s_and_their_bytes_may_be_cut_anywhere() {
+async fn display_terminal_output_can_be_split_anywhere() {
     use base64::Engine as _;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let (session, mut peer) = in_session(NoopClient).await;
@@ -595,12 +595,12 @@ async fn terminals_are_the_agent_s_and_their_bytes_may_be_cut_anywhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_have_ids_and_kinds_that_nobody_knows_are_kept() {
+async fn plans_have_ids_and_unknown_types_are_preserved() {
     let (session, mut peer) = in_session(NoopClient).await;
     let plans = [
         json!({"type": "items", "planId": "a", "entries": [
             {"content": "x", "priority": "high", "status": "cancelled"}]}),
-        // One page of the draft says `id`.
+        // One page of the draft calls this field `id`.
         json!({"type": "items", "id": "b", "entries": []}),
         json!({"type": "_tree", "planId": "c", "root": {"n": 12_345_678_901_234_567_890_u64}}),
         json!({"type": "markdown", "planId": "d", "content": "# Plan"}),
@@ -632,7 +632,7 @@ async fn plans_have_ids_and_kinds_that_nobody_knows_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bad_item_loses_nothing_else_and_null_is_not_absent() {
+async fn an_invalid_item_is_skipped_and_null_clears() {
     let (session, mut peer) = in_session(NoopClient).await;
     let call = |fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
@@ -677,7 +677,7 @@ async fn a_bad_item_loses_nothing_else_and_null_is_not_absent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_version_2_has_not_is_refused_on_both_ways() {
+async fn version_1_methods_are_rejected_in_version_2() {
     let (conn, mut peer, _) = connected(NoopClient, agent()).await;
     let conn = conn.unwrap();
     for method in ["fs/read_text_file", "terminal/create"] {
@@ -707,7 +707,7 @@ async fn what_version_2_has_not_is_refused_on_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authentication_and_options_go_by_their_names_in_version_2() {
+async fn authentication_and_options_use_version_2_names() {
     let answer = json!({
         "protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {"session": {}},
         "authMethods": [{"type": "agent", "methodId": "key", "name": "Key"},
@@ -775,7 +775,7 @@ async fn authentication_and_options_go_by_their_names_in_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn state_usage_and_background_are_what_was_said_last() {
+async fn the_latest_state_usage_and_background_count() {
     let (session, mut peer) = in_session(NoopClient).await;
     peer.update("s", json!({"sessionUpdate": "usage_update", "used": 1, "size": 10, "cost": {"amount": 0.5, "currency": "EUR"}})).await;
     peer.update(
@@ -800,7 +800,7 @@ async fn state_usage_and_background_are_what_was_said_last() {
         let usage = thread.usage().unwrap();
         assert_eq!((usage.used, usage.cost.as_ref().unwrap().amount), (2, 0.5));
         assert_eq!(thread.background().unwrap().len(), 2);
-        // Not a turn of this client's, but it works.
+        // No turn of this client is running, but the agent is working.
         assert!(thread.is_running());
         assert_eq!((thread.title(), thread.updated_at()), (Some("T"), None));
     });
@@ -822,7 +822,7 @@ async fn state_usage_and_background_are_what_was_said_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
+async fn single_tool_calls_and_terminals_can_be_cancelled() {
     let (session, mut peer) = in_session(NoopClient).await;
     let can = json!({"cancel": {}});
     for (id, capabilities) in [("a", Value::Null), ("b", can.clone())] {
@@ -854,9 +854,9 @@ async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
 
-/// Work that the agent began by itself is cancelled as a turn is, and what it asks is asked.
+/// Work that the agent has started by itself is cancelled like a turn, and its questions are asked.
 #[tokio::test(start_paused = true)]
-async fn work_of_the_agent_s_own_is_asked_about_and_cancelled_too() {
+async fn the_agents_own_work_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
     let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
     let turn = begun(&session, &mut peer).await;

@@ -1,4 +1,4 @@
-//! What a client of version 2 is told while the agent waits for the person, and once it does not any more.
+//! What a version 2 client is told while the agent waits for the user, and afterwards.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, pipes};
 
-/// A client of version 2 whose prompt the agent is working on.
+/// Returns a version 2 client whose prompt the agent is working on.
 async fn in_turn(agent: impl Agent) -> (Connection, TestPeer, String) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
@@ -30,7 +30,7 @@ async fn update(peer: &mut TestPeer) -> Value {
     peer.notification("session/update").await["update"].take()
 }
 
-/// The next message tells this state.
+/// Expects a state update with this state.
 async fn state(peer: &mut TestPeer, expected: &str) -> Value {
     let told = update(peer).await;
     assert_eq!(told["sessionUpdate"], "state_update", "{told}");
@@ -38,12 +38,12 @@ async fn state(peer: &mut TestPeer, expected: &str) -> Value {
     told
 }
 
-/// The next message asks for permission.
+/// Expects a permission request.
 async fn question(peer: &mut TestPeer) -> Value {
     peer.request("session/request_permission").await.0
 }
 
-/// The turn ends with this.
+/// Expects the end of the turn with this stop reason.
 async fn ends(peer: &mut TestPeer, reason: &str) {
     assert_eq!(state(peer, "idle").await["stopReason"], reason);
 }
@@ -63,7 +63,7 @@ fn yes() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_error_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let refused = ask(&turn, "a").await;
         turn.message(&refused.unwrap_err().to_string()).await?;
@@ -82,7 +82,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_invalid_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         turn.message("on").await?;
@@ -91,7 +91,7 @@ async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
     let (_conn, mut peer, _) = in_turn(agent).await;
     state(&mut peer, "requires_action").await;
     let id = question(&mut peer).await;
-    // An array in the place of the object, its one value in its place.
+    // An array in place of the object, with its only value.
     peer.answer(&id, json!([{"outcome": "selected", "optionId": "y"}]))
         .await;
     state(&mut peer, "running").await;
@@ -103,7 +103,7 @@ async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
+async fn the_agent_continues_after_the_client_cancels_a_request() {
     let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         let outcome = ask(&turn, "b").await?;
@@ -115,7 +115,7 @@ async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
     let id = question(&mut peer).await;
     peer.refuse(&id, -32800).await;
     state(&mut peer, "running").await;
-    // Cancelled by its outcome.
+    // Cancelled by the outcome.
     state(&mut peer, "requires_action").await;
     let id = question(&mut peer).await;
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
@@ -125,7 +125,7 @@ async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_the_agent_drops_lets_it_run_on() {
+async fn the_agent_continues_after_dropping_a_question() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let waited = tokio::time::timeout(second, ask(&turn, "a")).await;
@@ -147,7 +147,7 @@ async fn a_question_that_the_agent_drops_lets_it_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
+async fn the_agent_continues_after_the_last_of_several_answers() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let (refused, dropped, answered) = tokio::join!(
@@ -164,7 +164,7 @@ async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
     let second = question(&mut peer).await;
     let third = question(&mut peer).await;
     peer.refuse(&first, -32603).await;
-    // The next that comes is about the second one, a second later, and is no state.
+    // The next message is about the second question, a second later, and is not a state.
     let withdrawn = peer.notification("$/cancel_request").await;
     assert_eq!(withdrawn, json!({"requestId": second}));
     peer.silence().await;
@@ -174,7 +174,7 @@ async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_cancelled_does_not_run_on() {
+async fn a_cancelled_turn_does_not_continue() {
     let agent = PromptAgent(async |turn: Turn, _| {
         ask(&turn, "a").await?;
         Ok(StopReason::EndTurn)

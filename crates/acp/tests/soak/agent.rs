@@ -1,4 +1,4 @@
-//! The agent: it says as much as it is asked to.
+//! The agent, which sends as many updates as the prompt says.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,7 +31,7 @@ impl Agent for SoakAgent {
         format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed)).into()
     }
 
-    /// So many updates as the prompt says, of all sorts that a thread grows by.
+    /// Sends as many updates as the prompt says, of all types that make a thread grow.
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let updates: usize = prompt.text().parse().unwrap();
         for n in 1..updates {

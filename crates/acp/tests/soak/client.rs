@@ -1,4 +1,4 @@
-//! The client: some of its readers are fast, some slow, some do not read at all.
+//! The client: some of its readers are fast, some are slow, and some do not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use super::memory::{PROGRAM, check, peak};
 use super::{SESSIONS, UPDATES, again, agent, limits};
 
-/// What a client's handler is like, by the number of the session.
+/// A client whose handler depends on the number of the session.
 #[derive(Default)]
 struct SoakClient {
     seen: Arc<AtomicUsize>,
-    /// Of the session whose handler stalls.
+    /// The updates of the session whose handler stalls.
     of_one: AtomicUsize,
 }
 
@@ -31,11 +31,11 @@ impl Client for SoakClient {
     async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         match number(&cx.session_id) {
-            // Stalled for once: nothing of the connection moves meanwhile.
+            // Blocks once. Nothing of the connection moves in the meantime.
             500 if self.of_one.fetch_add(1, Ordering::Relaxed) == UPDATES / 2 => {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            // Slow.
+            // A slow handler.
             n if n % 100 == 1 && seen.is_multiple_of(50) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -44,7 +44,7 @@ impl Client for SoakClient {
     }
 }
 
-/// Looks at a thread: at each change, now and then, or never.
+/// Reads a thread at each change, now and then, or never.
 async fn watch(number: usize, thread: ThreadHandle) {
     let mut revision = 0;
     loop {
@@ -60,7 +60,7 @@ async fn watch(number: usize, thread: ThreadHandle) {
     }
 }
 
-/// A million updates in a thousand sessions.
+/// Runs a million updates in a thousand sessions.
 pub(crate) async fn soak() {
     let begun = Instant::now();
     let mut child = again(agent::ROLE).spawn().unwrap();
@@ -91,7 +91,7 @@ pub(crate) async fn soak() {
     assert_eq!(seen.load(Ordering::Relaxed), SESSIONS * UPDATES);
     for session in &sessions {
         session.thread().read(|thread| {
-            // What did not fit was dropped from the beginning, and it is said.
+            // What did not fit was dropped from the start, and counted.
             assert!(thread.truncation().items > 0, "{:?}", thread.truncation());
             let Some(ItemKind::Agent(last)) = thread.items().last().map(|item| &item.kind) else {
                 panic!("{}: no message is last", session.id());

@@ -1,6 +1,6 @@
-//! Peaks of memory.
+//! The peak memory of a process.
 
-/// The most memory that a process has had, in bytes; `None` where the system does not tell.
+/// Returns the peak memory of a process in bytes, or `None` if the system does not report it.
 pub(crate) fn peak(process: &str) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
@@ -10,10 +10,10 @@ pub(crate) fn peak(process: &str) -> Option<usize> {
     Some(kib * 1024)
 }
 
-/// What a program takes that has done nothing yet: itself, its runtime, what the allocator holds.
+/// The memory of a program that has done nothing yet: its code, its runtime, and what the allocator holds.
 pub(crate) const PROGRAM: usize = 24 * 1024 * 1024;
 
-/// Says what was taken, which must be within the bound.
+/// Prints the peak, and checks that it is within the bound.
 pub(crate) fn check(what: &str, peak: usize, bound: usize) {
     const MIB: usize = 1024 * 1024;
     println!(

@@ -1,4 +1,4 @@
-//! Peers that stall their pipe, or send without end.
+//! Peers that stall their pipe, or send forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use super::{again, agent, limits};
 
 pub(crate) const CLIENT: &str = "--as-the-client";
 
-/// How much is sent to a process that must not take it all in.
+/// How many bytes are sent to a process that must not read all of them.
 const FLOOD: usize = 64 * 1024 * 1024;
 
-/// Writes until it is not taken any more; gives how much of the last line was.
+/// Writes until the other side no longer reads. Returns how much of the last line was written.
 async fn flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
     let mut sent = 0;
     loop {
@@ -31,14 +31,14 @@ async fn flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
     }
 }
 
-/// The next message.
+/// Returns the next message.
 async fn message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
     let mut line = String::new();
     input.read_line(&mut line).await.unwrap();
     serde_json::from_str(&line).unwrap()
 }
 
-/// An agent with many turns under way, whose client asks on and on and reads nothing.
+/// Runs an agent with many turns, whose client keeps sending requests and reads nothing.
 pub(crate) async fn agent_of_a_client_that_does_not_read() {
     let mut child = again(agent::ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
@@ -66,7 +66,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
         );
         output.write_all(prompt.as_bytes()).await.unwrap();
     }
-    // Each is refused with more bytes than it has.
+    // The error response is longer than each request.
     let line = "{\"id\":-1,\"method\":\"x\"}\n";
     let sent = flood(&mut output, line).await;
     check(
@@ -75,7 +75,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
         PROGRAM + limits().max_agent_memory(100),
     );
 
-    // Read again, everything is there: each update, each answer, each refusal.
+    // Once the client reads again, all updates, responses and errors arrive.
     let rest = line.len() - sent % line.len();
     let refusals = (sent + rest) / line.len();
     let rest = &line.as_bytes()[line.len() - rest..];
@@ -102,8 +102,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// A client whose handler takes no update while the agent sends on and on, and which waits for an answer
-/// meanwhile that never comes.
+/// Runs a client whose handler blocks while the agent keeps sending, and which waits for a response that never comes.
 pub(crate) async fn client_of_an_agent_that_does_not_stop() {
     let mut child = again(CLIENT).spawn().unwrap();
     let process = child.id().unwrap().to_string();
@@ -129,7 +128,7 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
         PROGRAM + limits().max_client_memory(1),
     );
 
-    // It is told how much there was, when it reads on.
+    // Once it reads again, it learns how much there was.
     output
         .write_all(&line.as_bytes()[sent % line.len()..])
         .await
@@ -149,7 +148,7 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// Takes no update for three seconds, and then all of them.
+/// A client that handles no update for three seconds, and then all of them.
 struct StallingClient {
     seen: Arc<AtomicUsize>,
     end: Arc<tokio::sync::Notify>,
@@ -180,7 +179,7 @@ pub(crate) async fn client() {
         .unwrap();
     let session = agent.new_session("/").await.unwrap();
     let connection = agent.connection().clone();
-    // Waited for, so that as much is read ahead as is ever read ahead.
+    // Waits, so that as much as possible is read ahead.
     let asking =
         tokio::spawn(async move { connection.request_raw("_stalls", &()).await.map(drop) });
     end.notified().await;

@@ -1,4 +1,4 @@
-//! An agent that repeats what it hears, on the executor `smol`.
+//! An agent that repeats the prompt, on the executor `smol`.
 
 use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::StopReason;

@@ -1,4 +1,4 @@
-//! Starts an agent, says hello, and prints what it answers: `client AGENT [ARGUMENT...]`, on the executor `smol`.
+//! Starts an agent, says hello, and prints its response, on the executor `smol`: `client AGENT [ARGUMENT...]`
 
 use std::error::Error;
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .stdout(Stdio::piped())
         .spawn()?;
     let (stdout, stdin) = (agent.stdout.take(), agent.stdin.take());
-    let (stdout, stdin) = stdout.zip(stdin).ok_or("the agent has no pipes")?;
+    let (stdout, stdin) = stdout.zip(stdin).ok_or("the stdin and stdout of the agent are not piped")?;
     let (handshake, driver) = connect(acp::Transport::from_futures(stdout, stdin), SmolClient);
     smol::block_on(driver.run(async {
         let session = handshake.await?.new_session("/").await?;

@@ -1,4 +1,4 @@
-//! What the fuzzers know, once more: the bytes in `fuzz/corpus/` and `fuzz/regressions/`.
+//! Runs the checks on the corpus: the bytes in `fuzz/corpus/` and `fuzz/regressions/`.
 //!
 //! How the fuzzers themselves are run: `fuzz/README.md`.
 
@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Something has panicked, if only in a task, where nobody would notice.
+/// Whether something has panicked, even in a task, where nobody would notice.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// The files of a target.
+/// Returns the files of a fuzz target.
 fn files(target: &str) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
@@ -42,7 +42,7 @@ fn replay(target: &str, check: fn(&[u8])) {
     println!("{target}: {} files", files.len());
 }
 
-/// One test, so that no other panics meanwhile.
+/// A single test, so that no other test panics at the same time.
 #[test]
 fn what_the_fuzzers_know_holds() {
     let say = std::panic::take_hook();

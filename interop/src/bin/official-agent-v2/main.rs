@@ -263,7 +263,7 @@ async fn log_in(
     }
 }
 
-/// One session a page, so that the client has to turn pages.
+/// Returns one session per page, so that the client has to request several pages.
 fn list_page(
     sessions: &OfficialV2Sessions,
     request: &ListSessionsRequest,

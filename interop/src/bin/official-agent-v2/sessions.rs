@@ -1,4 +1,4 @@
-//! The sessions: those that are open, and those that were stored.
+//! Open sessions and stored ones.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use tokio::sync::watch;
 
 #[derive(Parser)]
 pub(crate) struct OfficialAgentV2Args {
-    /// Opens sessions only after `auth/login`.
+    /// Open sessions only after `auth/login`.
     #[arg(long)]
     pub(crate) auth: bool,
-    /// Keeps the sessions in this file.
+    /// Store sessions in this file.
     #[arg(long)]
     pub(crate) store: Option<PathBuf>,
 }
@@ -29,11 +29,11 @@ pub(crate) struct OfficialV2Session {
     pub(crate) settings: OfficialV2Settings,
     pub(crate) history: Vec<SessionUpdate>,
     pub(crate) title: Option<String>,
-    /// How many messages and terminals there have been.
+    /// The number of message and terminal ids so far.
     pub(crate) id_count: usize,
-    /// Grows with every cancel: each is for the turns that run or wait then.
+    /// The number of cancels so far. Each one cancels all turns that are running or waiting.
     pub(crate) cancel_count: watch::Sender<u64>,
-    /// Turns run one after the other.
+    /// Locked while a turn runs, so that turns run one after the other.
     pub(crate) turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct OfficialV2Settings {
 }
 
 impl OfficialV2Settings {
-    /// All config options, as they are.
+    /// Returns all config options with their current values.
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let value = |id: &str| SessionConfigSelectOption::new(id, id);
         let modes = vec![value("ask"), value("code")];
@@ -62,7 +62,7 @@ impl OfficialV2Settings {
     }
 }
 
-/// What is kept of a session.
+/// A session as it is stored.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct OfficialV2Stored {
     pub(crate) cwd: PathBuf,
@@ -93,7 +93,7 @@ impl OfficialV2Sessions {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at an open session, or changes it.
+    /// Calls a function with an open session.
     pub(crate) fn with<T>(
         &self,
         id: &SessionId,
@@ -137,14 +137,14 @@ impl OfficialV2Sessions {
         options
     }
 
-    /// Ends what runs and waits in a session.
+    /// Cancels all running and waiting turns of a session.
     pub(crate) fn cancel(&self, id: &SessionId) {
         self.with(id, |session| {
             session.cancel_count.send_modify(|count| *count += 1)
         });
     }
 
-    /// Closes a session at once; its turn has ended when the future is done.
+    /// Closes a session immediately. The future resolves when its turn has ended.
     pub(crate) fn close(&self, id: &SessionId) -> impl Future<Output = ()> + Send + 'static {
         let closed = self.lock().remove(id);
         async move {
@@ -182,7 +182,7 @@ impl OfficialV2Sessions {
         set.flatten().ok_or_else(Error::invalid_params)
     }
 
-    /// The sessions that were stored, by id.
+    /// Returns all stored sessions by id.
     pub(crate) fn stored(&self) -> Result<HashMap<SessionId, OfficialV2Stored>> {
         let Some(file) = &self.args.store else {
             return Ok(HashMap::new());
@@ -207,7 +207,7 @@ impl OfficialV2Sessions {
         std::fs::write(file, json).map_err(Error::into_internal_error)
     }
 
-    /// Keeps a session as it is now.
+    /// Stores the current state of a session.
     pub(crate) fn store(&self, id: &SessionId) -> Result<()> {
         let stored = self.with(id, |session| OfficialV2Stored {
             cwd: session.cwd.clone(),

@@ -1,4 +1,4 @@
-//! A turn of a session: from the prompt to the state `idle`.
+//! A turn of a session, from the prompt to the state `idle`.
 //!
 //! The first word of the prompt says what happens:
 //!
@@ -42,22 +42,21 @@ pub(crate) struct OfficialV2Turn {
     pub(crate) peer: ConnectionTo<Client>,
     pub(crate) id: SessionId,
     pub(crate) cwd: PathBuf,
-    /// The message that is being said.
+    /// The id of the current message.
     pub(crate) message: MessageId,
     cancel_count: watch::Receiver<u64>,
-    /// No other turn of the session runs meanwhile.
+    /// Prevents other turns of the session while this one runs.
     turn_guard: OwnedMutexGuard<()>,
 }
 
-/// The form that asks for a number.
+/// Returns the form that asks for a number.
 pub(crate) fn loudness() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     ElicitationSchema::new().property("loudness", number, true)
 }
 
 impl OfficialV2Turn {
-    /// Waits until it is this turn's time; `None` if it is cancelled before. There is no turn in a session
-    /// that is not open.
+    /// Waits until this turn can run. Returns `None` if it is cancelled before, or if the session is not open.
     pub(crate) fn wait(
         sessions: &Arc<OfficialV2Sessions>,
         id: &SessionId,
@@ -88,7 +87,7 @@ impl OfficialV2Turn {
         })
     }
 
-    /// An id that the session does not have yet.
+    /// Returns an id that is new in the session.
     pub(crate) fn new_id(&self, kind: &str) -> String {
         let number = self.session(|session| {
             session.id_count += 1;
@@ -101,7 +100,7 @@ impl OfficialV2Turn {
         self.sessions.with(&self.id, f)
     }
 
-    /// Reports, and keeps what a person would see again when the session is resumed.
+    /// Sends an update, and stores it if a replay must include it.
     pub(crate) fn update(&self, update: SessionUpdate) -> Result<()> {
         self.session(|session| {
             if let SessionUpdate::SessionInfoUpdate(info) = &update {
@@ -128,14 +127,14 @@ impl OfficialV2Turn {
         self.update(SessionUpdate::ToolCallUpdate(call))
     }
 
-    /// Begins another message, with all of its text.
+    /// Sends a new message with all of its text.
     pub(crate) fn say_whole(&mut self, text: &str) -> Result<()> {
         self.message = self.new_id("message").into();
         let whole = AgentMessage::new(self.message.clone()).content(vec![ContentBlock::from(text)]);
         self.update(SessionUpdate::AgentMessage(whole))
     }
 
-    /// All config options, as they are.
+    /// Reports all config options with their current values.
     pub(crate) fn settings(&self) -> Result<()> {
         let options = self.session(|session| session.settings.options());
         let update = ConfigOptionUpdate::new(options.unwrap_or_default());
@@ -179,7 +178,7 @@ impl OfficialV2Turn {
         self.peer.send_request(request).block_task().await
     }
 
-    /// Asks the person; nothing else goes on meanwhile.
+    /// Sends a request to the user. Nothing else happens until the response.
     async fn ask_user<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
     where
         R::Response: Send,
@@ -303,7 +302,7 @@ impl OfficialV2Turn {
         Ok(StopReason::EndTurn)
     }
 
-    /// Waits for an answer that a client must give when it cancels: `cancelled`.
+    /// Waits for the response `cancelled`, which a client must send when it cancels the turn.
     async fn wait_permission(&self) -> Result<StopReason> {
         let call = ToolCallUpdate::new("ask").title("Ask").kind(ToolKind::Edit);
         self.change(call.status(ToolCallStatus::Pending))?;

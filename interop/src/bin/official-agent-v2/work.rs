@@ -1,4 +1,4 @@
-//! The prompt `work`: one of everything.
+//! The prompt `work`: uses every feature once.
 
 use std::process::Stdio;
 
@@ -99,7 +99,7 @@ impl OfficialV2Turn {
         Ok(StopReason::EndTurn)
     }
 
-    /// Runs a command, and shows it and what it prints in a tool call; ends it when told to.
+    /// Runs a command, and shows it with its output in a tool call. Ends it if the turn is cancelled.
     pub(crate) async fn run_command(
         &self,
         call: &'static str,
@@ -161,8 +161,7 @@ impl OfficialV2Turn {
         Ok(exit)
     }
 
-    /// Shows what a command prints: byte by byte, so that no character arrives in one piece unless it is
-    /// one byte long.
+    /// Shows the output of a command byte by byte, so that characters are split between chunks.
     async fn send_output(
         &self,
         terminal: &TerminalId,
@@ -183,7 +182,7 @@ impl OfficialV2Turn {
         }
     }
 
-    /// The note becomes another text, line by line: as the draft says, with absolute paths.
+    /// Returns the diff of a changed note, line by line, with absolute paths as the draft requires.
     fn diff(&self, old: &str, new: &str) -> ToolCallContent {
         let path = self.cwd.join("note.txt");
         let lines = |sign: char, text: &str| -> String {

@@ -1,5 +1,4 @@
-//! The twin of `official-agent` and `official-agent-v2` on our own library: the same prompts, the same
-//! things done.
+//! The counterpart of `official-agent` and `official-agent-v2` on our library. It does the same for the same prompts.
 //!
 //! `--auth` opens sessions only after `authenticate`. Every session id that begins with `old-` can be
 //! loaded, and has a past; two of them are listed. With `--protocol 2` it speaks the draft of version 2,
@@ -31,10 +30,10 @@ use serde_json::value::RawValue;
 
 #[derive(clap::Parser)]
 struct OurAgentArgs {
-    /// Opens sessions only after `authenticate`.
+    /// Open sessions only after `authenticate`.
     #[arg(long)]
     auth: bool,
-    /// The latest version that is spoken.
+    /// The latest protocol version to speak.
     #[arg(long, default_value_t = 1)]
     protocol: u16,
 }
@@ -393,7 +392,7 @@ impl Authentication for OurAgent {
     }
 }
 
-/// Only these sessions have a past.
+/// Returns an error unless this is one of the sessions that have a history.
 fn require_old(session: &SessionId) -> Result<()> {
     match session.as_str().starts_with("old-") {
         true => Ok(()),
@@ -419,7 +418,7 @@ fn speaks_v2(turn: &Turn) -> bool {
     turn.client().version() == ProtocolVersion::V2
 }
 
-/// The form that asks for a number.
+/// Returns the form that asks for a number.
 fn loudness_form() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     let number = ElicitationPropertySchema::Integer(number);
@@ -434,7 +433,7 @@ async fn send_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// All config options, with the mode in a value of its own: version 1 knows it as such.
+/// Returns all config options. The mode is one of them, since version 1 has it in a field of its own as well.
 fn config_options(mode: &str) -> Vec<SessionConfigOption> {
     let value = |id: &str, name: &str| SessionConfigSelectOption::new(id, name);
     let modes = vec![value("ask", "Ask"), value("code", "Code")];
@@ -458,7 +457,7 @@ fn config_options(mode: &str) -> Vec<SessionConfigOption> {
     ]
 }
 
-/// What an option is set to.
+/// Returns the current value of an option.
 fn current_value(option: &SessionConfigOption) -> String {
     match &option.kind {
         SessionConfigKind::Select(select) => select.current_value.to_string(),

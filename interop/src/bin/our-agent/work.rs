@@ -1,4 +1,4 @@
-//! The prompt `work` with a client of version 1, which lends its files and terminals.
+//! The prompt `work` for version 1 clients, whose files and terminals the agent uses.
 
 use acp::Result;
 use acp::agent::{TerminalCommand, Turn};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{ask_permission, config_options};
 
-/// One of everything.
+/// Uses every feature once.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
     turn.thought("First I look.").await?;
@@ -97,7 +97,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// A command that ends by itself, not well.
+/// Runs a command that fails on its own.
 async fn run_command(turn: &Turn) -> Result<()> {
     let call = turn
         .tool_call(ToolCall::new("run", "Count").kind(ToolKind::Execute))
@@ -131,7 +131,7 @@ async fn run_command(turn: &Turn) -> Result<()> {
     .await
 }
 
-/// A command that does not.
+/// Runs a command that does not exit, and kills it.
 async fn kill_command(turn: &Turn) -> Result<()> {
     let call = turn
         .tool_call(ToolCall::new("kill", "Wait").kind(ToolKind::Execute))

@@ -1,5 +1,5 @@
-//! The prompts `work` and `wait-command` with a client of version 2, which lends nothing: the agent reads
-//! and writes files and runs commands itself, and shows them.
+//! The prompts `work` and `wait-command` for version 2 clients. The agent reads and writes files and runs commands
+//! itself.
 
 use std::process::Stdio;
 
@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::{config_options, permission_options};
 
-/// One of everything.
+/// Uses every feature once.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
     turn.thought("First I look.").await?;
@@ -88,14 +88,14 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// Cancelling drops this, and with it the command.
+/// Runs a command until the turn is cancelled. Dropping the future ends the command.
 pub(crate) async fn wait_command(turn: &Turn) -> Result<StopReason> {
     let script = "echo $$ > pid; echo started; exec sleep 600";
     run_command(turn, "run", "Wait", script, false).await?;
     Ok(StopReason::EndTurn)
 }
 
-/// Runs a command, and shows it and what it prints in a tool call; ends it at once if told to.
+/// Runs a command, and shows it with its output in a tool call.
 async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: bool) -> Result<()> {
     let failed = |e: std::io::Error| Error::internal(e.to_string());
     let mut terminal = turn.display_terminal(id, script, Some(turn.cwd())).await?;

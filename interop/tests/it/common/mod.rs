@@ -1,4 +1,4 @@
-//! Running peers, and telling what happened in a few words.
+//! Runs peers, and describes what happened in a few words.
 
 mod person;
 pub(crate) mod typescript;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 pub(crate) use person::{InteropClient, cancel_when, code, current, item, last, prompt, until};
 
-/// The prompt `work`, as an official client sees it done by our agent.
+/// What an official client reports for the prompt `work` with our agent.
 pub(crate) const WORK: [&str; 37] = [
     "thought \"First I look.\"",
     "message \"Reading \"",
@@ -56,7 +56,7 @@ pub(crate) const WORK: [&str; 37] = [
     "ended end_turn",
 ];
 
-/// What an agent sends in [`WORK`]: all but what the client does and says itself.
+/// Returns the entries of [`WORK`] that are updates from the agent.
 pub(crate) fn updates_of_work() -> Vec<&'static str> {
     let of_clients = [
         "read ",
@@ -74,16 +74,16 @@ pub(crate) fn updates_of_work() -> Vec<&'static str> {
         .collect()
 }
 
-/// How long something that must happen may take.
+/// The time limit for anything that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for what must happen.
+/// Waits for something that must happen.
 #[track_caller]
 pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
     within(PATIENCE, what, work)
 }
 
-/// As [`soon`], with a patience of its own.
+/// Like [`soon`], with the given time limit.
 #[track_caller]
 fn within<T>(
     patience: Duration,
@@ -99,7 +99,7 @@ fn within<T>(
     }
 }
 
-/// A directory to work in, with a note.
+/// A temporary project with one file.
 pub(crate) struct InteropProject(tempfile::TempDir);
 
 impl InteropProject {
@@ -117,7 +117,8 @@ impl InteropProject {
         self.path().join(name)
     }
 
-    /// Where programs keep what is not of the project, instead of where whoever runs the test has that.
+    /// Returns the directory in which programs store state, so that they do not use that of the user who runs the
+    /// tests.
     pub(crate) fn state(&self) -> PathBuf {
         self.file(".state")
     }
@@ -130,8 +131,7 @@ impl InteropProject {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// The command that wrote its process id to the file `pid` does not run any more. It has been told to
-    /// end: whoever told it may be gone before it is.
+    /// Requires that the command whose process id is in the file `pid` exits. It may take a moment to do so.
     #[track_caller]
     pub(crate) fn command_has_ended(&self) {
         let pid = self.read("pid").trim().parse().unwrap();
@@ -139,7 +139,7 @@ impl InteropProject {
         assert!(has_ended(pid), "process {pid:?} is still there");
     }
 
-    /// Runs a program here until it ends.
+    /// Runs a program in the project until it exits.
     pub(crate) async fn run<A: AsRef<OsStr>>(
         &self,
         program: impl AsRef<OsStr>,
@@ -148,7 +148,7 @@ impl InteropProject {
         self.run_within(PATIENCE, program, args).await
     }
 
-    /// As [`run`](Self::run), with a patience of its own.
+    /// Like [`run`](Self::run), with the given time limit.
     pub(crate) async fn run_within<A: AsRef<OsStr>>(
         &self,
         patience: Duration,
@@ -166,13 +166,13 @@ impl InteropProject {
         ProgramResult::of(output.unwrap())
     }
 
-    /// Has the official Rust client run a turn here.
+    /// Makes the official Rust client run a turn in the project.
     pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         self.client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
             .await
     }
 
-    /// Has a client run a turn here.
+    /// Makes a client run a turn in the project.
     pub(crate) async fn client(
         &self,
         client: &[&str],
@@ -184,8 +184,8 @@ impl InteropProject {
         ClientOutput(self.run(program, args).await.code(0).lines())
     }
 
-    /// Has `acp run` run a turn of an agent here, and presses Ctrl-C when a message of this method has
-    /// come. The last message it printed, and its exit code.
+    /// Makes `acp run` run a turn in the project, and presses Ctrl-C when a message with this method has been received.
+    /// Returns the last message that it printed, and its exit code.
     pub(crate) async fn interrupted_run(
         &self,
         turn: &str,
@@ -223,8 +223,7 @@ impl InteropProject {
     }
 }
 
-/// Waits for the end of a process that is not ours; also of one that has ended and is still listed, since
-/// nobody has asked for its exit code.
+/// Waits for the end of a process that is not a child of ours. A zombie counts as ended.
 #[cfg(target_os = "linux")]
 fn has_ended(pid: rustix::process::Pid) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -243,7 +242,7 @@ fn has_ended(pid: rustix::process::Pid) -> bool {
     rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
-/// How a program ended.
+/// The exit status and the output of a program.
 #[derive(Debug)]
 pub(crate) struct ProgramResult {
     pub(crate) code: Option<i32>,
@@ -266,7 +265,7 @@ impl ProgramResult {
         self
     }
 
-    /// That these appear on stderr.
+    /// Requires these texts on stderr.
     #[track_caller]
     pub(crate) fn says(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -275,7 +274,7 @@ impl ProgramResult {
         self
     }
 
-    /// That these appear on stdout, in this order.
+    /// Requires these texts on stdout, in this order.
     #[track_caller]
     pub(crate) fn shows(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
@@ -288,8 +287,7 @@ impl ProgramResult {
         self
     }
 
-    /// That these appear on stdout, in any order: where a terminal is shown that still runs is a matter of
-    /// time.
+    /// Requires these texts on stdout, in any order. The position of a running terminal depends on timing.
     #[track_caller]
     pub(crate) fn shows_somewhere(&self, parts: &[&str]) {
         for part in parts {
@@ -297,7 +295,7 @@ impl ProgramResult {
         }
     }
 
-    /// Its stdout as JSON, one value a line.
+    /// Parses stdout as JSON, one value per line.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.stdout
             .lines()
@@ -306,16 +304,16 @@ impl ProgramResult {
     }
 }
 
-/// What the official client told, in its order. Each is an object with one field, which says what it is.
+/// What the official client printed, in order. Each value is an object with one field, whose name says what happened.
 pub(crate) struct ClientOutput(pub(crate) Vec<Value>);
 
 impl ClientOutput {
-    /// All messages of a kind.
+    /// Returns all messages of a kind.
     pub(crate) fn all(&self, what: &str) -> Vec<&Value> {
         self.0.iter().filter_map(|told| told.get(what)).collect()
     }
 
-    /// The only message of a kind.
+    /// Returns the only message of a kind.
     #[track_caller]
     pub(crate) fn one(&self, what: &str) -> &Value {
         match self.all(what)[..] {
@@ -324,7 +322,7 @@ impl ClientOutput {
         }
     }
 
-    /// The last update of a tool call that has a field.
+    /// Returns the last update of a tool call that has a field.
     #[track_caller]
     pub(crate) fn of_call(&self, call: &str, field: &str) -> &Value {
         let updates = self.all("update").into_iter().rev();
@@ -336,9 +334,8 @@ impl ClientOutput {
             .unwrap_or_else(|| panic!("no {field} of {call}: {:#?}", self.0))
     }
 
-    /// What happened, one thing after the other, in a few words. Left out is what has no place of its
-    /// own: the official SDK resumes who waits for an answer when it likes, and commands may be announced
-    /// at any time.
+    /// Describes what happened, in order, in a few words each. Omits what may happen at any time: the official SDK
+    /// reports responses whenever it likes, and commands may be announced at any time.
     pub(crate) fn outline(&self) -> Vec<String> {
         self.0.iter().filter_map(outline).collect()
     }
@@ -392,7 +389,7 @@ fn outline(told: &Value) -> Option<String> {
     })
 }
 
-/// An update in a few words.
+/// Describes an update in a few words.
 pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
     let text = || update["content"]["text"].as_str().unwrap();
     Some(match update["sessionUpdate"].as_str().unwrap() {
@@ -441,7 +438,7 @@ pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
     })
 }
 
-/// That these are there, in this order.
+/// Requires these entries in the outline, in this order.
 #[track_caller]
 pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
     let mut lines = outline.iter();
@@ -453,19 +450,19 @@ pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
     }
 }
 
-/// Our command.
+/// Returns the path of the `acp` command.
 pub(crate) fn acp() -> &'static str {
     static ACP: OnceLock<String> = OnceLock::new();
     ACP.get_or_init(|| program("acp", ["--package", "acp-cli", "--bin", "acp"]))
 }
 
-/// An example of our library.
+/// Returns the path of an example of our library.
 pub(crate) fn example(name: &str) -> String {
     let path = format!("examples/{name}");
     program(&path, ["--package", "acp-sdk", "--example", name])
 }
 
-/// A program of ours: built when it is not there, or older than what it was built from.
+/// Returns the path of one of our programs. Builds it if it does not exist or is older than its sources.
 fn program(path: &str, target: [&str; 4]) -> String {
     // Programs of one build are in one directory, named after the profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
@@ -478,8 +475,8 @@ fn program(path: &str, target: [&str; 4]) -> String {
     program.into_os_string().into_string().unwrap()
 }
 
-/// Cargo writes beside a program what it was built from. Most often the program has just been built for
-/// its own tests.
+/// Returns `true` if a program is newer than its sources, which Cargo lists in a file next to it. Usually it has just
+/// been built for its own tests.
 fn is_up_to_date(program: &Path) -> bool {
     let changed = |file: &Path| std::fs::metadata(file).and_then(|file| file.modified());
     let (Ok(built), Ok(rule)) = (

@@ -23,24 +23,24 @@ use tokio::sync::mpsc;
 
 use super::{InteropProject, outline_of_update, soon};
 
-/// A client on our library that lends what `acp-host` has.
+/// A client on our library that uses `acp-host`.
 #[derive(Clone)]
 pub(crate) struct InteropClient {
     host: Arc<Host<InteropPrompter>>,
     pub(crate) says_no: bool,
     pub(crate) never_answers: bool,
-    /// Speaks the draft of version 2 with agents that do.
+    /// Whether to offer the draft of version 2.
     pub(crate) draft: bool,
-    /// Every permission request.
+    /// All permission requests so far.
     pub(crate) asked: Arc<Mutex<Vec<PermissionRequest>>>,
-    /// Every form and page that was shown.
+    /// All elicitations so far.
     pub(crate) elicited: Arc<Mutex<Vec<CreateElicitationRequest>>>,
-    /// Every update, and whether it was a replay.
+    /// All updates so far, each with `true` if it was part of a replay.
     pub(crate) seen: Arc<Mutex<Vec<(Value, bool)>>>,
     told: Option<mpsc::UnboundedSender<String>>,
 }
 
-/// Nobody is there to be asked.
+/// A prompter without a user.
 struct InteropPrompter;
 
 impl Prompter for InteropPrompter {
@@ -64,7 +64,7 @@ impl InteropClient {
         }
     }
 
-    /// One that says yes to everything, and speaks the draft of version 2 with agents that do.
+    /// Creates a client that allows everything, and offers the draft of version 2.
     pub(crate) fn of_version_2(project: &InteropProject) -> Self {
         Self {
             draft: true,
@@ -72,14 +72,14 @@ impl InteropClient {
         }
     }
 
-    /// Passes on what it is told by `_interop/told`, and which pages are done.
+    /// Returns a channel for the notifications `_interop/told` and for completed web pages.
     pub(crate) fn hear(&mut self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.told = Some(sender);
         receiver
     }
 
-    /// Starts an agent and connects to it. The agent ends when the process is dropped.
+    /// Starts an agent and connects to it. The agent exits when the process is dropped.
     pub(crate) async fn start(
         &self,
         project: &InteropProject,
@@ -208,7 +208,7 @@ impl Elicitation<HostSession> for InteropClient {
             .url(ElicitationUrlCapabilities::new())
     }
 
-    /// Fills in every number it is asked for: as much as is allowed. Looks at every page.
+    /// Fills in every number of a form with the maximum, and accepts every web page.
     async fn create(
         &self,
         _: Option<&HostSession>,
@@ -245,7 +245,7 @@ pub(crate) async fn prompt(session: &ClientSession, text: &str) -> Result<StopRe
     soon("the turn ends", session.prompt(text)).await
 }
 
-/// Waits until a thread shows what is looked for.
+/// Waits until a thread matches a condition.
 pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
@@ -253,7 +253,7 @@ pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool
     }
 }
 
-/// Runs a turn and cancels it when its thread shows what is looked for; it must end as cancelled.
+/// Runs a turn and cancels it when its thread matches a condition. Its stop reason must be `cancelled`.
 pub(crate) async fn cancel_when(
     session: &ClientSession,
     text: &'static str,
@@ -275,7 +275,7 @@ pub(crate) async fn cancel_when(
     );
 }
 
-/// An item of a thread in a few words.
+/// Describes an item of a thread in a few words.
 pub(crate) fn item(item: &acp::thread::Item) -> String {
     match &item.kind {
         ItemKind::User(message) => format!("user {}", message.text()),
@@ -290,7 +290,7 @@ pub(crate) fn last(thread: &Thread) -> String {
     thread.items().last().map(item).unwrap_or_default()
 }
 
-/// What the option of a category is set to.
+/// Returns the current value of the option with this category.
 pub(crate) fn current(thread: &Thread, category: &SessionConfigOptionCategory) -> String {
     let mut options = thread.config_options().iter();
     let option = options

@@ -1,4 +1,4 @@
-//! The programs on the official TypeScript SDK, and how they are installed.
+//! The programs on the official TypeScript SDK, and their installation.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// With this set, a test that would be skipped fails instead.
+/// If this variable is set, tests fail instead of being skipped.
 const REQUIRED: &str = "ACP_INTEROP_REQUIRE_NODE";
 
-/// The oldest node the SDK runs on.
+/// The oldest major version of Node.js that the SDK supports.
 const NODE: u32 = 20;
 
-/// Where the programs are, with the packages they need.
+/// The directory with the programs and their packages.
 #[derive(Debug)]
 pub(crate) struct TypeScriptPrograms(PathBuf);
 
 impl TypeScriptPrograms {
-    /// The programs, installed; `None`, and a word about it, where that cannot be done.
+    /// Returns the installed programs. If they cannot be installed, prints why and returns `None`.
     pub(crate) fn installed() -> Option<&'static Self> {
         static INSTALLED: OnceLock<Result<TypeScriptPrograms, String>> = OnceLock::new();
         match INSTALLED.get_or_init(install) {
@@ -32,14 +32,14 @@ impl TypeScriptPrograms {
         }
     }
 
-    /// A program, to be given to `node`.
+    /// Returns the path of a program, as an argument for `node`.
     pub(crate) fn program(&self, file: &str) -> String {
         self.0.join(file).into_os_string().into_string().unwrap()
     }
 }
 
-/// Copies the sources out of the source tree, where nothing is to be installed, and installs what they
-/// need. Other test programs may do the same at the same time: one does it, the others wait.
+/// Copies the sources out of the source tree and installs their packages there. If several test programs do so at the
+/// same time, one installs and the others wait.
 fn install() -> Result<TypeScriptPrograms, String> {
     let node = run(Command::new("node").arg("--version"))?;
     let version = String::from_utf8_lossy(&node.stdout).trim().to_owned();
@@ -95,7 +95,7 @@ fn run(command: &mut Command) -> Result<Output, String> {
     output.map_err(|e| format!("{} cannot be run: {e}", command.get_program().display()))
 }
 
-/// A program that runs already may be reading the copy: it is replaced only by another text, and whole.
+/// Copies a file if its content differs. Replaces it as a whole, since a running program may be reading it.
 fn copy(from: &Path, to: &Path) {
     let text = fs::read(from).unwrap();
     if fs::read(to).is_ok_and(|there| there == text) {
@@ -106,8 +106,8 @@ fn copy(from: &Path, to: &Path) {
     fs::rename(new, to).unwrap();
 }
 
-/// The code with which npm says that it has nobody to talk to, or that the registry is out of order.
-/// Everything else is a mistake of ours.
+/// Returns the error code if npm could not reach the registry, or if the registry failed. Any other error is a mistake
+/// of ours.
 fn unreachable(said: &str) -> Option<&str> {
     let network = [
         "EAI_AGAIN",

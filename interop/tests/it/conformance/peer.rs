@@ -1,4 +1,4 @@
-//! A peer, and what the suite and the rules for traces have to say of it.
+//! A peer, and the expected results of the conformance suite and of `acp trace lint` for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,13 @@ use serde_json::Value;
 
 use crate::common::{InteropProject, acp};
 
-/// How long the whole suite may take with a peer: some have nothing to do for seconds in every turn.
+/// The time limit for the whole suite. Some peers wait for seconds in every turn.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How many checks of a peer may pass in one run and be skipped in the next: what comes after a turn is not seen of a
-/// client that ends with it.
+/// How many checks of a client may pass in one run and be skipped in another, because the client exits after its turn.
 const AFFECTED_BY_TIME: u64 = 5;
 
-/// A program that is checked.
+/// A program to check.
 pub(crate) struct ConformancePeer {
     name: &'static str,
     side: &'static str,
@@ -55,25 +54,25 @@ impl ConformancePeer {
         }
     }
 
-    /// It is version 2 that the recorded run speaks. The suite finds out by itself what a peer speaks.
+    /// Records the run in version 2. The suite detects the versions that a peer speaks by itself.
     pub(crate) fn version_2(mut self) -> Self {
         self.protocol = "2";
         self
     }
 
-    /// How many checks are carried out at once.
+    /// Sets the number of checks to run in parallel.
     pub(crate) fn at_once(mut self, jobs: u32) -> Self {
         self.jobs = jobs;
         self
     }
 
-    /// Further options of `acp check`.
+    /// Adds options for `acp check`.
     pub(crate) fn told(mut self, options: &[&str]) -> Self {
         self.options.extend(options.iter().map(|o| (*o).to_owned()));
         self
     }
 
-    /// The suite finds what is expected, and nothing else; the document says how much.
+    /// Requires that the suite finds exactly what is expected, and that the page has the right counts.
     pub(crate) async fn checked(&self) {
         let project = InteropProject::new();
         let expected = list_of(self.name);
@@ -132,7 +131,7 @@ impl ConformancePeer {
         );
     }
 
-    /// Our client runs a turn of this agent; in what was recorded, these rules are broken and no others.
+    /// Records a turn of this agent with our client, and requires that exactly these rules are broken in the trace.
     pub(crate) async fn linted(&self, turn: &str, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
@@ -151,7 +150,8 @@ impl ConformancePeer {
         lint(self.name, &trace, broken).await;
     }
 
-    /// This client runs a turn of the bundled agent; likewise.
+    /// Records a turn of the bundled agent with this client, and requires that exactly these rules are broken in the
+    /// trace.
     pub(crate) async fn linted_with_our_agent(&self, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
@@ -174,7 +174,7 @@ impl ConformancePeer {
     }
 }
 
-/// What `acp trace lint` says of a trace.
+/// Requires that `acp trace lint` finds exactly these rules broken.
 async fn lint(peer: &str, trace: &Path, broken: &[&str]) {
     let project = InteropProject::new();
     let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
@@ -199,7 +199,7 @@ fn told(check: &Value) -> String {
     )
 }
 
-/// The last that was said in a check.
+/// Returns the last messages of a check.
 fn evidence(check: &Value) -> String {
     let lines = check["evidence"].as_array().map_or(&[][..], Vec::as_slice);
     let lines = lines
@@ -222,12 +222,12 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the findings of a peer are that are expected.
+/// Returns the path of the file with a peer's expected findings.
 fn list_of(peer: &str) -> PathBuf {
     root().join("conformance").join(format!("{peer}.txt"))
 }
 
-/// The ids in such a file, a line each; `#` begins a comment.
+/// Reads the ids in such a file: one per line, with comments that start with `#`.
 fn read(list: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
     let ids = text
@@ -236,7 +236,7 @@ fn read(list: &Path) -> Vec<String> {
     ids.filter(|id| !id.is_empty()).map(str::to_owned).collect()
 }
 
-/// What is expected of each peer.
+/// Returns the expected findings of every peer.
 pub(crate) fn all_expected() -> BTreeMap<String, Vec<String>> {
     let lists = std::fs::read_dir(root().join("conformance")).unwrap();
     let lists = lists.map(|entry| entry.unwrap().path());
@@ -253,7 +253,7 @@ pub(crate) fn document() -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// What the document says of a peer: how many checks passed, failed, warned, and were skipped.
+/// Returns the counts on the page for a peer: passed, failed, warned, skipped.
 fn documented(peer: &str) -> [u64; 4] {
     let document = document();
     let start = format!("| `{peer}` |");

@@ -1,4 +1,4 @@
-//! The official SDK's own examples, unchanged.
+//! The examples of the official SDK, unchanged.
 
 use acp::Thread;
 use acp::thread::Activity;
@@ -70,7 +70,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
 }
 
-/// It says no to whatever it is asked.
+/// The example rejects everything.
 #[tokio::test]
 async fn the_example_client_completes_a_turn_with_agents_of_ours() {
     let project = InteropProject::new();
@@ -98,7 +98,7 @@ async fn the_example_client_completes_a_turn_with_agents_of_ours() {
     assert_eq!(project.read("note.txt"), "one\ntwo\n");
 }
 
-/// It opens an old session twice at once and once more, with its past.
+/// The example opens an existing session twice concurrently, and a third time with a replay.
 #[tokio::test]
 async fn the_example_of_coordination_opens_sessions_of_our_agent() {
     let project = InteropProject::new();

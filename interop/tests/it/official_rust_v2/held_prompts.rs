@@ -1,4 +1,4 @@
-//! Prompts that are sent while a turn runs: an agent holds them until it has ended.
+//! Prompts that are sent while a turn runs. An agent queues them until the turn has ended.
 
 use std::future::poll_fn;
 use std::task::Poll;

@@ -1,4 +1,4 @@
-//! The official Rust SDK and we, as each other's peer, in the draft of version 2.
+//! The official Rust SDK and our library as each other's peers, in the draft of version 2.
 //!
 //! `official-client-v2` and `official-agent-v2` are built on the official SDK, `our-agent` on our library;
 //! `acp` is our command. Three more are the official SDK's own examples.
@@ -17,7 +17,7 @@ const OFFICIAL_AGENT: &str = env!("CARGO_BIN_EXE_official-agent-v2");
 const OFFICIAL_CLIENT: &str = env!("CARGO_BIN_EXE_official-client-v2");
 const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
 
-/// A test of our client with their agent.
+/// Defines a test of our client with the official agent.
 macro_rules! our_client_and_their_agent {
     ($($test:ident),* $(,)?) => {
         mod our_client_and_their_agent {
@@ -31,7 +31,7 @@ macro_rules! our_client_and_their_agent {
     };
 }
 
-/// A test of their client with an agent of ours.
+/// Defines a test of the official client with one of our agents.
 macro_rules! their_client {
     ($($test:ident),* $(,)?) => {
         mod their_client {

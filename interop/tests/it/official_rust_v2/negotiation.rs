@@ -1,4 +1,4 @@
-//! Which version is spoken, when the two sides do not speak the same ones.
+//! Negotiation between sides that support different versions.
 
 use acp::v1::{ProtocolVersion, StopReason};
 use acp::{Error, Thread, jsonrpc};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{InteropClient, InteropProject, WORK, acp, in_order, last, prompt};
 use crate::official_rust_v2::{OFFICIAL_AGENT, OFFICIAL_CLIENT, OUR_AGENT};
 
-/// Of version 1 alone.
+/// An agent that supports only version 1.
 const AGENT_OF_VERSION_1: &str = env!("CARGO_BIN_EXE_official-agent");
 const EXAMPLE_OF_VERSION_1: &str = env!("CARGO_BIN_EXE_official-yolo");
 
@@ -76,7 +76,8 @@ async fn an_agent_of_version_1_alone_tells_a_client_of_version_2_so() {
     );
 }
 
-/// Answers every `initialize` with the version it asks for, and with this; speaks version 1 alone.
+/// Returns the command of an agent that responds to `initialize` with any requested version and these fields, but
+/// speaks only version 1.
 fn echo(initialized: &str) -> String {
     let script = r#"
         while read -r line; do

@@ -1,4 +1,4 @@
-//! Our library's client and their agent.
+//! Our library's client with the official agent.
 
 use acp::thread::{PLAN, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{

@@ -1,4 +1,4 @@
-//! Their client, our library's agent and the bundled one.
+//! The official client with our library's agent and with the bundled agent.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! The official SDK's own examples, unchanged, as they came with an older release: newer ones leave them
-//! out.
+//! The examples of the official SDK, unchanged, from an older release: newer ones do not include them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -42,8 +41,8 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     );
 }
 
-/// The example client starts its agent by `npx`, and asks its person on stdin. Its prompt cannot be
-/// chosen, so the bundled agent plays a script.
+/// The example client starts its agent by `npx` and asks on stdin. Its prompt is fixed, so the bundled agent plays a
+/// script.
 #[tokio::test]
 async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {

@@ -1,4 +1,4 @@
-//! The official TypeScript SDK and we, as each other's peer, in processes of their own.
+//! The official TypeScript SDK and our library as each other's peers, in separate processes.
 //!
 //! The programs on the official SDK are in `interop/typescript`, and are installed when a test first
 //! needs them. Without node the tests are skipped, and say so.
@@ -24,7 +24,7 @@ struct TypeScriptFixture {
 }
 
 impl TypeScriptFixture {
-    /// `None` where they cannot be run.
+    /// Creates the project. Returns `None` if the programs cannot be run.
     fn new() -> Option<Self> {
         let programs = TypeScriptPrograms::installed()?;
         Some(Self {
@@ -34,13 +34,13 @@ impl TypeScriptFixture {
         })
     }
 
-    /// Has the official client run a turn.
+    /// Makes the official client run a turn.
     async fn client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         let client = ["node", &self.client];
         self.project.client(&client, args, agent).await
     }
 
-    /// The official agent, as a command.
+    /// Returns the command of the official agent.
     fn agent<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
         [&["node", &*self.agent], args].concat()
     }

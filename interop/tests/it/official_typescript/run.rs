@@ -1,4 +1,4 @@
-//! `acp run` and their agent.
+//! `acp run` with the official agent.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::common::{ProgramResult, WORK, acp, outline_of_update};
 use crate::official_typescript::TypeScriptFixture;
 
 impl TypeScriptFixture {
-    /// Has `acp run` run a turn of the official agent.
+    /// Makes `acp run` run a turn of the official agent.
     async fn run(&self, args: &[&str], agent_args: &[&str]) -> ProgramResult {
         let agent = self.agent(agent_args);
         let args = [&["run"], args, &["--"], &agent].concat();

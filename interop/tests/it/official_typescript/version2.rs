@@ -1,4 +1,4 @@
-//! The draft of version 2, with their client and their agent.
+//! The draft of version 2 with the official client and agent.
 
 use serde_json::json;
 
@@ -8,13 +8,13 @@ use crate::common::version2::client::OfficialClient;
 use crate::common::{acp, in_order, prompt};
 use crate::official_typescript::{OUR_AGENT, TypeScriptFixture};
 
-/// Their client or their agent, as a command; `None` where it cannot be run.
+/// Returns the command of the official client or agent, or `None` if it cannot be run.
 fn program(file: &str) -> Option<[String; 2]> {
     let programs = TypeScriptPrograms::installed()?;
     Some(["node".to_owned(), programs.program(file)])
 }
 
-/// A test of our client with their agent.
+/// Defines a test of our client with the official agent.
 macro_rules! our_client_and_their_agent {
     ($($test:ident),* $(,)?) => {
         mod our_client_and_their_agent {
@@ -31,7 +31,7 @@ macro_rules! our_client_and_their_agent {
     };
 }
 
-/// A test of their client with an agent of ours.
+/// Defines a test of the official client with one of our agents.
 macro_rules! their_client {
     ($($test:ident),* $(,)?) => {
         mod their_client {

@@ -1,4 +1,4 @@
-//! The user's own commands: files `.acp/commands/NAME.md` in the session's directories.
+//! Commands defined by the user, in files named `.acp/commands/NAME.md` in the session's directories.
 //!
 //! A file contains a prompt. It may start with lines between `---` that set its `description` and `argument-hint`.
 
@@ -10,25 +10,25 @@ use crate::context::commands::reserved::{COMPACT, HELP};
 use crate::context::files;
 use crate::text::one_line;
 
-/// The directory of the command files.
+/// The path of the directory with command files.
 const DIRECTORY: &str = ".acp/commands";
 
 /// The maximum number of commands in a session.
-const MOST: usize = 100;
+const MAX_COMMANDS: usize = 100;
 
-/// The maximum number of entries to read from each directory.
-const MOST_ENTRIES: usize = 1000;
+/// The maximum number of directory entries to read.
+const MAX_ENTRIES: usize = 1000;
 
-/// The maximum size of a file, in bytes.
-const MAX_FILE: usize = 32 * 1024;
+/// The maximum size of a command file, in bytes.
+const MAX_FILE_SIZE: usize = 32 * 1024;
 
-/// The maximum length of an expanded prompt, in bytes.
+/// The maximum size of an expanded prompt, in bytes.
 const MAX_PROMPT: usize = 1024 * 1024;
 
 /// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// A command that the user defined.
+/// A command defined by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CustomCommand {
     pub(super) name: String,
@@ -41,12 +41,12 @@ pub(crate) struct CustomCommand {
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
-    /// Files that are not valid commands, and why. Shown to the user.
+    /// Errors in command files, to show to the user.
     pub(super) problems: Vec<String>,
 }
 
 impl CustomCommands {
-    /// Finds the commands. If several have the same name, the one in the first directory wins. May block.
+    /// Finds the commands. If several have the same name, the one in the first directory takes precedence. May block.
     pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
@@ -66,7 +66,7 @@ impl CustomCommands {
             Ok(entries) => entries,
             Err(e) => return self.problems.push(format!("{}: {e}", directory.display())),
         };
-        let names = entries.take(MOST_ENTRIES).filter_map(Result::ok);
+        let names = entries.take(MAX_ENTRIES).filter_map(Result::ok);
         let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
         names.sort();
         for file in names {
@@ -74,9 +74,9 @@ impl CustomCommands {
             let Some(name) = file.strip_suffix(".md") else {
                 continue;
             };
-            if self.commands.len() + self.problems.len() >= MOST {
+            if self.commands.len() + self.problems.len() >= MAX_COMMANDS {
                 let most = format!(
-                    "{}: too many commands (limit: {MOST}); the rest are ignored",
+                    "{}: too many commands (limit: {MAX_COMMANDS}); the rest are ignored",
                     directory.display()
                 );
                 return self.problems.push(most);
@@ -91,7 +91,7 @@ impl CustomCommands {
     }
 }
 
-/// Returns `true` if this is a valid command name. Clients send it as one word after a slash.
+/// Returns `true` if this is a valid command name. Clients send the name as one word after a slash.
 pub(super) fn is_name(name: &str) -> bool {
     let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
@@ -100,7 +100,7 @@ pub(super) fn is_name(name: &str) -> bool {
 fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand, String> {
     if !is_name(name) {
         return Err(format!(
-            "command names consist of at most {MAX_NAME} letters, digits, `-` and `_`"
+            "command names must consist of at most {MAX_NAME} letters, digits, `-` and `_`"
         ));
     }
     if [HELP, COMPACT].contains(&name) {
@@ -108,15 +108,15 @@ fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand,
             "`/{name}` is a built-in command and cannot be replaced"
         ));
     }
-    let file = files::read(roots, path, MAX_FILE)?.ok_or("file not found")?;
+    let file = files::read(roots, path, MAX_FILE_SIZE)?.ok_or("file not found")?;
     if file.is_truncated {
-        return Err(format!("file larger than {MAX_FILE} bytes"));
+        return Err(format!("file larger than {MAX_FILE_SIZE} bytes"));
     }
     parse_command(name, &file.text)
 }
 
-/// Parses a command file. The front matter is not parsed as YAML: `argument-hint: [FILE]` would be a list there, but
-/// users mean the text.
+/// Parses a command file. The front matter is not parsed as YAML, because `argument-hint: [FILE]` would be a list in
+/// YAML, but users mean a string.
 fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -164,8 +164,8 @@ fn unquote(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, one word for `$1` to `$9`. A prompt
-/// with no placeholder gets them appended. Returns `None` if the result is too long.
+/// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, and a single word for `$1` to `$9`. If
+/// the prompt has no placeholder, appends the arguments. Returns `None` if the result is too long.
 pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
     // Split like a shell. If a quote is not closed, quotes are ordinary characters.
     let words = shell_words::split(arguments)
@@ -202,11 +202,11 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
 
 enum Placeholder {
     All,
-    /// The word's number, counted from 1.
+    /// The number of a word, counted from 1.
     Word(usize),
 }
 
-/// Parses the text after a `$` as a placeholder. Returns the placeholder and the rest of the text.
+/// Parses the text after a `$` as a placeholder. Returns the placeholder and the remaining text.
 fn parse_placeholder(text: &str) -> Option<(Placeholder, &str)> {
     if let Some(rest) = text.strip_prefix("ARGUMENTS") {
         return Some((Placeholder::All, rest));

@@ -1,6 +1,6 @@
-//! Slash commands for a model that follows instructions: the specification's page "Slash Commands". Most commands
-//! expand to a prompt: the client shows what the user typed, and the model gets the expansion too. The agent handles
-//! `/help` and `/compact` itself.
+//! Slash commands for models that follow instructions: "Slash Commands" in the specification. Most commands expand to a
+//! prompt: the client shows what the user typed, and the model also gets the expansion. The agent itself handles
+//! `/help` and `/compact`.
 
 pub(crate) mod custom;
 mod reserved;
@@ -99,15 +99,15 @@ pub(crate) struct SlashCommands {
     reported_problems: HashSet<String>,
 }
 
-/// The parsed text of a prompt.
+/// The result of parsing the text of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
-    /// `/compact`, with what the summary should keep.
+    /// `/compact`, with a description of what the summary should keep.
     Compact(String),
     /// A command that expands to this prompt.
     Prompt(String),
-    /// Not a command.
+    /// Text that is not a command.
     Text,
 }
 
@@ -117,16 +117,16 @@ impl SlashCommands {
         (self.custom, self.problems) = (found.commands, found.problems);
     }
 
-    /// Returns the problems with command files that were not shown to the user before.
+    /// Returns the problems with command files that the user has not seen yet.
     pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
         let Self {
             problems: wrong,
-            reported_problems: told,
+            reported_problems: reported,
             ..
         } = self;
         // This also bounds the set by the number of files read.
-        told.retain(|told| wrong.contains(told));
-        let new = wrong.iter().filter(|&wrong| told.insert(wrong.clone()));
+        reported.retain(|reported| wrong.contains(reported));
+        let new = wrong.iter().filter(|&wrong| reported.insert(wrong.clone()));
         new.cloned().collect()
     }
 
@@ -153,7 +153,7 @@ impl SlashCommands {
         own.chain(custom).collect()
     }
 
-    /// Formats the commands as Markdown.
+    /// Formats a list of the commands as Markdown.
     pub(crate) fn help(&self) -> String {
         let mut text = String::from("Type what you want done, or one of these commands:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {
@@ -203,7 +203,7 @@ impl SlashCommands {
     }
 }
 
-/// Splits a text into the name of a command and its arguments.
+/// Splits text into the name of a command and its arguments.
 fn split_command(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! `/test` and `/plan`: the commands that take several steps and report a plan of them.
+//! `/test` and `/plan`: commands that take several steps and report them as a plan.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl TurnProgress<'_> {
                 &format!(
                     "No test command found: {} contains none of {}. Use `/run COMMAND` to run another command.",
                     "the working directory",
-                    project::LOOKED_FOR
+                    project::TEST_FILES
                 ),
             );
         };
@@ -50,14 +50,14 @@ impl TurnProgress<'_> {
             return self.with_plan(&steps("completed", "in_progress", "pending"), vec![run]);
         };
         if !allowed {
-            let said = format!("{} The tests were not run.", result.text);
-            return self.end_with(&steps("completed", "pending", "pending"), &said);
+            let answer_text = format!("{} The tests were not run.", result.text);
+            return self.end_with(&steps("completed", "pending", "pending"), &answer_text);
         }
         let reporting = steps("completed", "completed", "in_progress");
         if !self.has_answered && !self.plan_is(&reporting) {
             return vec![self.step_for_call("plan", plan_arguments(&reporting))];
         }
-        let said = match exit_code(result) {
+        let answer_text = match exit_code(result) {
             Some(0) => format!("The tests passed: `{command}` exited with code 0."),
             Some(code) => {
                 format!("The tests failed: `{command}` exited with code {code}.")
@@ -67,7 +67,7 @@ impl TurnProgress<'_> {
                 result.text
             ),
         };
-        self.end_with(&steps("completed", "completed", "completed"), &said)
+        self.end_with(&steps("completed", "completed", "completed"), &answer_text)
     }
 
     /// Returns the next steps of `/plan GOAL`.
@@ -116,20 +116,20 @@ impl TurnProgress<'_> {
             let search = self.nth_call_step(1, "search", json!({ "pattern": pattern }));
             return self.with_plan(&plan, vec![search]);
         }
-        let mut said = format!(
+        let mut answer_text = format!(
             "Plan for: {short}\n\nThis plan was made without a language model: the first steps are done, the others are typical for such work.  "
         );
         match &finding {
             Ok(ProjectHint::Command { command, because }) => {
-                said.push_str(&format!("Test command: `{command}` ({because}). "));
+                answer_text.push_str(&format!("Test command: `{command}` ({because}). "));
             }
-            _ => said.push_str("No test command found. "),
+            _ => answer_text.push_str("No test command found. "),
         }
         match searched {
             Some((_, result))
                 if result.data["matches"] != 0 && result.status == ToolStatus::Done =>
             {
-                said.push_str(&format!(
+                answer_text.push_str(&format!(
                     "{} in {} mention {}:\n\n{}",
                     count_text(&result.data, "matches", "line"),
                     count_text(&result.data, "files", "file"),
@@ -137,14 +137,14 @@ impl TurnProgress<'_> {
                     fenced(&first_lines(&result.text, 12))
                 ));
             }
-            Some(_) => said.push_str(&format!("No file mentions {}.", quoted(&words))),
+            Some(_) => answer_text.push_str(&format!("No file mentions {}.", quoted(&words))),
             None => {}
         }
-        self.end_with(&plan, said.trim_end())
+        self.end_with(&plan, answer_text.trim_end())
     }
 
-    /// Returns how to test the project, or the next calls that find out more. `ahead` is the number of calls that the
-    /// same round makes before them.
+    /// Returns the project's test command, or the next calls that are needed to find it. `ahead` is the number of calls
+    /// that precede these in the same round.
     fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
         // The call of the plan comes first in the round.
         let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];
@@ -191,7 +191,7 @@ impl TurnProgress<'_> {
         }
     }
 
-    /// Returns `steps`, preceded by a call for the plan if it has changed.
+    /// Returns `steps`. If the plan has changed, they start with a call that reports it.
     fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
         let mut all = Vec::new();
         if !self.plan_is(plan) {
@@ -201,11 +201,11 @@ impl TurnProgress<'_> {
         all
     }
 
-    /// Returns the final text, followed by a call for the plan if it has changed.
-    fn end_with(&self, plan: &[(&str, &str, &str)], said: &str) -> Vec<Step> {
+    /// Returns the final text. If the plan has changed, a call that reports it follows.
+    fn end_with(&self, plan: &[(&str, &str, &str)], answer_text: &str) -> Vec<Step> {
         let mut steps = Vec::new();
         if !self.has_answered {
-            steps.push(Step::Text(said.to_owned()));
+            steps.push(Step::Text(answer_text.to_owned()));
         }
         self.with_plan(plan, Vec::new())
             .into_iter()
@@ -219,7 +219,7 @@ impl TurnProgress<'_> {
     }
 }
 
-/// Returns the arguments of the tool `plan`. Each entry has content, priority and status.
+/// Returns the arguments of the tool `plan`. Each entry consists of content, priority and status.
 fn plan_arguments(plan: &[(&str, &str, &str)]) -> Value {
     let entries: Vec<Value> = plan
         .iter()

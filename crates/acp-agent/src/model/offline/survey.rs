@@ -1,4 +1,4 @@
-//! A survey of a workspace that needs no language model.
+//! A survey of a workspace, made without a language model.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::one_line;
 use crate::tools::read::without_line_numbers;
 
-/// How many words of a goal are searched for.
-const WORDS: usize = 4;
+/// The maximum number of words of a goal that are searched for.
+const MAX_WORDS: usize = 4;
 
-/// Returns the words of a goal that are worth searching for: long ones and identifiers.
+/// Returns the words of a goal that are worth searching for: long words and identifiers.
 pub(super) fn words(goal: &str) -> Vec<String> {
-    const COMMON: [&str; 16] = [
+    const COMMON_WORDS: [&str; 16] = [
         "about", "after", "before", "change", "create", "delete", "every", "should", "their",
         "there", "these", "those", "where", "which", "while", "would",
     ];
@@ -19,11 +19,11 @@ pub(super) fn words(goal: &str) -> Vec<String> {
     for word in goal.split(|c: char| !c.is_alphanumeric() && c != '_') {
         let word = word.to_lowercase();
         let long = word.chars().count() >= 5 || word.contains('_');
-        if long && !COMMON.contains(&word.as_str()) && !words.contains(&word) {
+        if long && !COMMON_WORDS.contains(&word.as_str()) && !words.contains(&word) {
             words.push(word);
         }
     }
-    words.truncate(WORDS);
+    words.truncate(MAX_WORDS);
     words
 }
 
@@ -50,7 +50,7 @@ pub(super) fn manifest(names: &[String]) -> Option<&str> {
     .find(|manifest| names.iter().any(|name| name == manifest))
 }
 
-/// Returns a Markdown list of what listing and reading have found.
+/// Formats the results of listing and reading as a Markdown list.
 pub(super) fn survey(
     listing: &ToolResult,
     names: &[String],
@@ -62,7 +62,13 @@ pub(super) fn survey(
     let directories = names.iter().filter(|name| name.ends_with('/')).count();
     let files = names.len() - directories;
     let mut text = format!(
-        "- {directories} directories and {files} files at the top level{}\n",
+        "- {directories} {} and {files} {} at the top level{}\n",
+        if directories == 1 {
+            "directory"
+        } else {
+            "directories"
+        },
+        if files == 1 { "file" } else { "files" },
         if names.is_empty() { "." } else { ":" }
     );
     if !names.is_empty() {

@@ -16,29 +16,29 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// The default limit on the tokens of a response, which this API requires. It is not the model's own maximum, because
-/// the provider counts the limit as used in advance: near the end of the context window, it would reject requests
-/// that fit.
-const MOST_OUTPUT: u32 = 32_000;
+/// The default limit on the tokens of a response, which this API requires. It is lower than the model's own maximum,
+/// because the provider counts the whole limit as used in advance. Near the end of the context window, it would reject
+/// requests that fit.
+const DEFAULT_MAX_TOKENS: u32 = 32_000;
 
-/// The smallest thinking budget that the API accepts, in tokens.
-const LEAST_THOUGHT: u32 = 1024;
+/// The minimum thinking budget that the API accepts, in tokens.
+const MIN_THINKING_BUDGET: u32 = 1024;
 
 /// Returns the body of a request.
-pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
-    let most = asked.max_output.unwrap_or(MOST_OUTPUT);
-    let mut messages: Vec<Value> = asked.turns.iter().map(to_message).collect();
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+    let most = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
+    let mut messages: Vec<Value> = request.turns.iter().map(to_message).collect();
     add_cache_control(messages.last_mut());
     let mut body = json!({
-        "model": asked.model,
+        "model": request.model,
         "max_tokens": most,
         "stream": true,
         "messages": messages,
     });
-    if !asked.instructions.trim().is_empty() {
-        body["system"] = json!(asked.instructions);
+    if !request.instructions.trim().is_empty() {
+        body["system"] = json!(request.instructions);
     }
-    let mut tools: Vec<Value> = asked
+    let mut tools: Vec<Value> = request
         .tools
         .iter()
         .map(|tool| {
@@ -54,10 +54,10 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         body["tools"] = Value::Array(tools);
     }
     // With thinking on, the API rejects calls without the thoughts that led to them.
-    if let Some(level) = asked.thought.filter(|_| !asked.lacks_thoughts) {
+    if let Some(level) = request.thought.filter(|_| !request.lacks_thoughts) {
         set_thinking(
             &mut body,
-            ClaudeGeneration::from_model_name(asked.model),
+            ClaudeGeneration::from_model_name(request.model),
             level,
             most,
         );
@@ -65,12 +65,13 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Returns the mark that has everything before it cached. Reading the cache costs a tenth of the usual price.
+/// Returns the marker that makes the provider cache everything before it. Reading from the cache costs a tenth of the
+/// usual price.
 fn cache_control() -> Value {
     json!({"type": "ephemeral"})
 }
 
-/// Marks the conversation up to this message for the cache.
+/// Marks the conversation up to this message to be cached.
 fn add_cache_control(message: Option<&mut Value>) {
     let Some(content) = message.and_then(|message| message.get_mut("content")) else {
         return;
@@ -115,7 +116,7 @@ fn to_result(result: &CallResult<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text})
 }
 
-/// Returns the content of one round of the model. Its thinking blocks come first, unchanged.
+/// Returns the content of one round of the model. Its thinking blocks come first and are not changed.
 fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
     let text = said.text.map(|text| json!({"type": "text", "text": text}));
     let calls = said.calls.iter().map(|call| {
@@ -129,18 +130,19 @@ fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
         .collect()
 }
 
-/// The generation of a Claude model, read from its name: `claude-FAMILY-MAJOR-MINOR`, perhaps with a date.
+/// The generation of a Claude model, taken from its name: `claude-FAMILY-MAJOR-MINOR`, optionally followed by a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClaudeGeneration(u32, u32);
 
 impl ClaudeGeneration {
-    /// The first generation that decides itself how much to think and is given an effort.
+    /// The first generation that decides by itself how much to think, and accepts an effort instead of a budget.
     const ADAPTIVE: Self = Self(4, 6);
 
-    /// The first generation that thinks unless thinking is disabled.
-    const THINKS: Self = Self(5, 0);
+    /// The first generation that thinks by default.
+    const THINKS_BY_DEFAULT: Self = Self(5, 0);
 
-    /// Returns `None` for a name without a generation: older models, and those of other makers.
+    /// Returns the generation in a model's name. Returns `None` for older models and those of other makers, whose names
+    /// contain none.
     fn from_model_name(name: &str) -> Option<Self> {
         let (_, rest) = name.split_once("claude-")?;
         let mut words = rest.split('-');
@@ -155,7 +157,7 @@ impl ClaudeGeneration {
     }
 }
 
-/// Sets how much to think.
+/// Sets how much the model should think.
 fn set_thinking(
     body: &mut Value,
     generation: Option<ClaudeGeneration>,
@@ -163,7 +165,7 @@ fn set_thinking(
     most: u32,
 ) {
     if level == ThoughtLevel::Off {
-        if generation >= Some(ClaudeGeneration::THINKS) {
+        if generation >= Some(ClaudeGeneration::THINKS_BY_DEFAULT) {
             body["thinking"] = json!({"type": "disabled"});
         }
         return;
@@ -181,21 +183,21 @@ fn set_thinking(
         return;
     }
     let budget: u32 = match level {
-        ThoughtLevel::Off | ThoughtLevel::Low => LEAST_THOUGHT,
+        ThoughtLevel::Off | ThoughtLevel::Low => MIN_THINKING_BUDGET,
         ThoughtLevel::Medium => 8000,
         ThoughtLevel::High | ThoughtLevel::Max => 24_000,
     };
     // Thoughts count toward the limit, so leave at least one token for the response.
-    let budget = budget.min(most.saturating_sub(1)).max(LEAST_THOUGHT);
+    let budget = budget.min(most.saturating_sub(1)).max(MIN_THINKING_BUDGET);
     body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
-    /// The current block. Blocks do not overlap.
+    /// The current block. Blocks never overlap.
     block: AnthropicBlock,
-    /// The thinking blocks, in the form in which they are sent back.
+    /// The thinking blocks, as they must be sent back in later rounds.
     sealed: Vec<Value>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -315,7 +317,7 @@ impl AnthropicDecoder {
         })
     }
 
-    /// Ends a block. Thoughts without a signature are not stored, because the API would reject them.
+    /// Ends a block. Discards thoughts without a signature, because the API would reject them.
     fn stop_block(&mut self) {
         if let AnthropicBlock::Thinking { thought, signature } =
             std::mem::replace(&mut self.block, AnthropicBlock::Other)
@@ -329,7 +331,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Adds token usage. It comes in two parts, and the second is not always complete.
+    /// Records token usage. It arrives in two parts, and the second is not always complete.
     fn add_usage(&mut self, usage: Option<Value>) {
         let Some(usage) = usage.filter(Value::is_object) else {
             return;
@@ -387,8 +389,8 @@ impl EventDecoder for AnthropicDecoder {
             }
             "content_block_start" => {
                 let block = read.content_block;
-                let heard = block.and_then(|block| self.start_block(block));
-                return heard.ok_or_else(|| missing("a part of `content_block`"));
+                let decoded = block.and_then(|block| self.start_block(block));
+                return decoded.ok_or_else(|| missing("a part of `content_block`"));
             }
             "content_block_delta" => {
                 let delta = read.delta.ok_or_else(|| missing("`delta`"))?;
@@ -420,7 +422,7 @@ mod tests {
         let delta =
             |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
         let stop = || json!({"type": "content_block_stop", "index": 0});
-        let heard = read(
+        let decoded = read(
             &mut AnthropicDecoder::new(0),
             &[
                 json!({"type": "message_start", "message": {"usage":
@@ -447,10 +449,10 @@ mod tests {
                 json!({"type": "message_stop"}),
             ],
         );
-        let steps: Vec<DecodedPart> = heard
+        let steps: Vec<DecodedPart> = decoded
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
+            .filter(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)))
             .collect();
         let usage = TokenUsage {
             input: 14,

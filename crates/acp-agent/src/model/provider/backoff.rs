@@ -1,22 +1,21 @@
-//! How long to wait before a failed request to a model is retried.
+//! Retries of failed requests to a model, and how long to wait before each.
 
 use std::time::Duration;
 
-/// How often to retry when a model is busy, and how long to wait before each retry.
+/// How often to retry a request, and how long to wait before each retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How many attempts to make in all; at least one is made.
+    /// The maximum number of attempts, including the first one. There is always at least one.
     pub tries: u32,
-    /// The longest wait before the second attempt. It doubles with each further attempt. At least half of the time is
-    /// waited, and a random part of the other half. A time that the provider asks for takes precedence.
+    /// The maximum wait before the second attempt. It doubles with each further attempt. The actual wait is random, but
+    /// at least half of the maximum. If the provider asks for a certain wait, that is used instead.
     pub first: Duration,
-    /// The limit on a single wait. If the provider asks for more, there is no retry.
+    /// The maximum length of a wait. If the provider asks for a longer one, there is no retry.
     pub longest: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four attempts, with waits of at most 1, 2 and 4 seconds and at least half of that. A wait takes at most a
-    /// minute.
+    /// Four attempts, with waits of up to 1, 2 and 4 seconds. A wait that the provider asks for may be up to a minute.
     fn default() -> Self {
         Self {
             tries: 4,
@@ -26,23 +25,23 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The attempts of one round, and the wait before the next one.
+/// The attempts of one round, and the wait before the next attempt.
 pub(super) struct Backoff {
     retries: RetryPolicy,
-    /// How many attempts were made.
+    /// The number of attempts so far.
     tries: u32,
-    /// Returns a random number from 0 to below 1.
+    /// Returns a random number that is at least 0 and less than 1.
     chance: fn() -> f64,
 }
 
-/// What to do after a failure that may be temporary.
+/// The decision whether to retry after a failure that may be temporary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Retry after this time.
     After(Duration),
-    /// The provider asks to wait for this time, which is too long.
+    /// Give up, because the provider asks to wait for this time, which is too long.
     TooLong(Duration),
-    /// All attempts were made.
+    /// Give up, because all attempts were made.
     GiveUp,
 }
 
@@ -55,17 +54,17 @@ impl Backoff {
         }
     }
 
-    /// Counts an attempt.
+    /// Records that another attempt starts.
     pub(super) fn begin_attempt(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }
 
-    /// Returns the number of the next attempt, and how many there are in all.
+    /// Returns the number of the next attempt, and the maximum number of attempts.
     pub(super) fn next(&self) -> (u32, u32) {
         (self.tries.saturating_add(1), self.retries.tries)
     }
 
-    /// Decides what to do after a failure. `asked_for` is the time that the provider asks to wait, if any.
+    /// Decides what to do after a failure. `asked_for` is the wait that the provider asks for, if any.
     pub(super) fn wait(&self, asked_for: Option<Duration>) -> RetryDecision {
         if self.tries >= self.retries.tries {
             return RetryDecision::GiveUp;
@@ -77,8 +76,8 @@ impl Backoff {
         }
     }
 
-    /// Returns half of the current limit plus a random part of the other half, so that sessions that failed together
-    /// do not retry together.
+    /// Returns a random wait, which is at least half of the current maximum. The wait is random so that sessions that
+    /// failed together do not retry together.
     fn default_delay(&self) -> Duration {
         let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
         let longest = self.retries.first.saturating_mul(doubled);

@@ -1,4 +1,4 @@
-//! Tool calls, assembled from the pieces of a stream.
+//! Assembles tool calls from the pieces in a stream.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use super::decode::DecodedPart;
 use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
-/// The calls of a round so far.
+/// Assembles the tool calls of a round from the pieces that arrive.
 pub(super) struct CallAssembler {
-    /// How many calls there were in earlier rounds.
+    /// The number of calls in earlier rounds.
     finished_count: usize,
     partial_calls: Vec<PartialCall>,
 }
@@ -16,9 +16,9 @@ pub(super) struct CallAssembler {
 struct PartialCall {
     id: String,
     tool: String,
-    /// The text of the arguments so far.
+    /// The JSON text of the arguments that has arrived.
     arguments_text: String,
-    /// The arguments, if they arrived as one JSON value.
+    /// The arguments, if they arrived as a single JSON value.
     complete_arguments: Option<Value>,
 }
 
@@ -30,12 +30,12 @@ impl CallAssembler {
         }
     }
 
-    /// Returns how many calls there are in this round.
+    /// Returns the number of calls in this round.
     pub(super) fn len(&self) -> usize {
         self.partial_calls.len()
     }
 
-    /// Returns an id for the next call, for formats that have none.
+    /// Returns an id for the next call, for wire formats in which calls have no ids.
     pub(super) fn unnamed(&self, tool: &str) -> String {
         format!(
             "call#{tool}#{}",
@@ -43,7 +43,7 @@ impl CallAssembler {
         )
     }
 
-    /// Starts a call.
+    /// Starts a call, whose arguments follow in pieces.
     pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let names = DecodedPart::BufferedBytes(id.len());
@@ -56,17 +56,17 @@ impl CallAssembler {
         vec![Step::CallStarted { call, tool }.into(), names]
     }
 
-    /// Adds a call that arrived in one piece.
+    /// Adds a call that arrived as a whole.
     pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
-        let mut heard = self.begin(id, tool);
+        let mut parts = self.begin(id, tool);
         match arguments {
             // The text of the arguments, not yet parsed.
-            Value::String(written) => heard.extend(self.write(call, &written)),
+            Value::String(written) => parts.extend(self.write(call, &written)),
             whole => {
                 if !whole.is_null() {
                     let arguments = whole.to_string();
-                    heard.push(Step::CallDelta { call, arguments }.into());
+                    parts.push(Step::CallDelta { call, arguments }.into());
                 }
                 if let Some(open) = self.partial_calls.last_mut() {
                     // The value is stored here, so do not store its text as well.
@@ -74,10 +74,10 @@ impl CallAssembler {
                 }
             }
         }
-        heard
+        parts
     }
 
-    /// Appends to the arguments of a call, counted from 0.
+    /// Appends text to the arguments of a call. Calls are counted from 0.
     pub(super) fn write(&mut self, call: usize, more: &str) -> Option<DecodedPart> {
         let open = self
             .partial_calls
@@ -88,15 +88,15 @@ impl CallAssembler {
         Some(Step::CallDelta { call, arguments }.into())
     }
 
-    /// Returns `true` if no part of a call's arguments has arrived.
+    /// Returns `true` if no part of a call's arguments has arrived yet.
     pub(super) fn is_blank(&self, call: usize) -> bool {
         let open = self.partial_calls.get(call);
         open.is_some_and(|open| open.arguments_text.is_empty() && open.complete_arguments.is_none())
     }
 
-    /// Returns the call that a piece with this id continues. OpenAI gives a call's id and tool only in its first
-    /// piece; for later pieces, `id` is `call_` and the call's number. Some compatible servers repeat the id in every
-    /// piece, and some give all calls the same number.
+    /// Returns the call to which a piece with this id belongs. OpenAI sends the id and tool of a call only in its first
+    /// piece; for later pieces, `id` is `call_` followed by the call's number. Some compatible servers repeat the id in
+    /// every piece, and some use the same number for all calls.
     pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.partial_calls.iter().position(|call| call.id == id);
         match named {
@@ -120,7 +120,7 @@ impl CallAssembler {
         }
     }
 
-    /// Returns the calls after all of them have arrived. The model's ids are used where they are unique.
+    /// Returns all calls, after the response is complete. Keeps the model's ids if they are unique.
     pub(super) fn finish(&mut self) -> Vec<ToolRequest> {
         let open = std::mem::take(&mut self.partial_calls);
         let mut calls: Vec<ToolRequest> = Vec::with_capacity(open.len());
@@ -142,7 +142,8 @@ impl PartialCall {
         serde_json::from_str::<Value>(&self.arguments_text).is_ok_and(|written| written.is_object())
     }
 
-    /// Returns the arguments as an object, or as a string with what the model wrote if that is not an object.
+    /// Returns the arguments as an object. If the model wrote anything else, returns a string that contains what it
+    /// wrote.
     fn arguments(&self) -> Value {
         match &self.complete_arguments {
             Some(Value::Null) => return json!({}),

@@ -1,19 +1,19 @@
-//! A catalogue of well-known models. Other models work too, with less known about them.
+//! A catalogue of well-known models. Other models can be used too, but less is known about them.
 //!
-//! Prices and context windows are from price lists of 2026: the providers' own for Anthropic's newest models, and
-//! quotations of them for the others, for requests at the usual speed. They give users an estimate of what a session
-//! costs; they are not a bill.
+//! The prices and context windows are those of 2026, for requests at the usual speed. They come from the provider's own
+//! price list for Anthropic's newest models, and from other sources that quote the price lists for the rest. They give
+//! users an estimate of what a session costs, not a bill.
 
 use super::name::Provider;
 use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 
-/// What is known of a model.
+/// An entry of the catalogue: a well-known model with its context window and price.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CatalogueEntry {
-    /// The model's name as the provider has it, without a date.
+    /// The provider's name for the model, without a date.
     name: &'static str,
-    /// How many tokens a conversation and the response may have together.
+    /// The maximum number of tokens in a conversation and its response together.
     pub(super) window: u64,
     pub(super) takes_images: bool,
     pub(super) price: Option<Price>,
@@ -23,16 +23,16 @@ pub(super) struct CatalogueEntry {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Price {
-    /// US dollars for a million input tokens.
+    /// US dollars per million input tokens.
     pub input: f64,
-    /// US dollars for a million tokens that are read from the provider's cache.
+    /// US dollars per million tokens read from the provider's cache.
     pub cache_read: f64,
-    /// US dollars for a million tokens that are written to the provider's cache.
+    /// US dollars per million tokens written to the provider's cache.
     pub cache_write: f64,
-    /// US dollars for a million output tokens.
+    /// US dollars per million output tokens.
     pub output: f64,
-    /// The surcharge for long conversations: the number of input tokens above which it applies, the factor for input,
-    /// and the factor for output.
+    /// The surcharge for long conversations: the number of input tokens above which it applies, and the factors for the
+    /// prices of input and output.
     pub long: Option<(u64, f64, f64)>,
 }
 
@@ -47,8 +47,8 @@ impl Price {
         }
     }
 
-    /// A price of Anthropic's: a cache write (for five minutes) costs a quarter more than other input, and a cache
-    /// read costs a tenth.
+    /// Creates a price of Anthropic's. Writing to the cache (for five minutes) costs a quarter more than other input,
+    /// and reading from it costs a tenth.
     const fn anthropic(input: f64, output: f64) -> Self {
         let mut price = Self::new(input, input / 10.0, output);
         price.cache_write = input * 1.25;
@@ -60,7 +60,7 @@ impl Price {
         self
     }
 
-    /// Returns the cost of `usage` in billionths of a US dollar: whole numbers, so that large sums are exact.
+    /// Returns the cost of `usage` in billionths of a US dollar, as an integer so that large sums are exact.
     #[must_use]
     pub fn of(&self, usage: &TokenUsage) -> u64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
@@ -79,7 +79,7 @@ impl Price {
     }
 }
 
-/// A million tokens as Google and OpenAI count them: 2^20.
+/// The number of tokens that Google and OpenAI call a million: 2^20.
 const MEGA: u64 = 1_048_576;
 
 const fn entry(name: &'static str, window: u64, price: Option<Price>) -> CatalogueEntry {
@@ -192,8 +192,8 @@ const GEMINI: &[CatalogueEntry] = &[
     ),
 ];
 
-/// Returns the names of the provider's models that are offered to anyone with a key for it. The first is the default:
-/// a good one that is not the most expensive.
+/// Returns the names of the models that are offered to every user with a key for the provider. The first one is the
+/// default: a good model that is not the most expensive.
 pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &[
@@ -220,21 +220,23 @@ pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
     }
 }
 
-/// The thought levels of most models that can think.
-pub(super) const USUAL: [ThoughtLevel; 4] = [
+/// The thought levels that most thinking models support.
+pub(super) const COMMON_THOUGHT_LEVELS: [ThoughtLevel; 4] = [
     ThoughtLevel::Off,
     ThoughtLevel::Low,
     ThoughtLevel::Medium,
     ThoughtLevel::High,
 ];
 
-/// Returns the thought levels of the model with this name. An unknown model has none, because many servers reject
-/// requests with a level.
+/// Returns the thought levels of the model with this name. For an unknown model, there are none, because many servers
+/// reject requests with a level.
 pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [ThoughtLevel] {
     let Some(known) = find(provider, name) else {
         return &[];
     };
-    let never_off = USUAL.split_first().map_or(&[][..], |(_, rest)| rest);
+    let never_off = COMMON_THOUGHT_LEVELS
+        .split_first()
+        .map_or(&[][..], |(_, rest)| rest);
     match (provider, known.name) {
         (
             Provider::Anthropic,
@@ -247,12 +249,14 @@ pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [Though
         (Provider::OpenAi, name) if name.starts_with("gpt-4") => &[],
         (Provider::Anthropic, _)
         | (Provider::OpenAi, "gpt-5.1")
-        | (Provider::Gemini, "gemini-2.5-flash" | "gemini-2.5-flash-lite") => &USUAL,
+        | (Provider::Gemini, "gemini-2.5-flash" | "gemini-2.5-flash-lite") => {
+            &COMMON_THOUGHT_LEVELS
+        }
         (Provider::OpenAi | Provider::Gemini, _) => never_off,
     }
 }
 
-/// Finds the entry of the model with this name.
+/// Returns the catalogue entry of the model with this name.
 pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     let models = match provider {
         Provider::Anthropic => ANTHROPIC,
@@ -263,8 +267,8 @@ pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     models.iter().find(same).copied()
 }
 
-/// Returns `true` if `rest`, which follows a model's name, marks a release of that model: nothing, a date, `-latest`
-/// or `-preview`. A further number or word makes it another model.
+/// Returns `true` if `rest`, the part of a name after a known model's name, marks a release of that model: nothing, a
+/// date, `-latest` or `-preview`. Any other number or word means that it is a different model.
 fn is_release(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix('-') else {
         return rest.is_empty();

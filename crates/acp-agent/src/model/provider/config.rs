@@ -1,4 +1,4 @@
-//! The settings of a model: which one it is, where it is served, and its limits.
+//! The settings of a model: its name, where it is served, and its limits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,13 +15,13 @@ use crate::keys::Account;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::thought::ThoughtLevel;
 
-/// The default limit on one response, in bytes of text, thoughts and arguments. No model's longest response comes
-/// near it.
-const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
+/// The default limit on a response, in bytes of text, thoughts and arguments. No model's longest response comes near
+/// it.
+const DEFAULT_MAX_RESPONSE: usize = 8 * 1024 * 1024;
 
-/// How long a model may send nothing, by default. A large local model may read a long prompt for minutes before its
-/// first word, and some providers send nothing while a model thinks.
-const SILENCE: Duration = Duration::from_secs(300);
+/// The default time that a model may send nothing. A large local model may take minutes to read a long prompt before
+/// its first word, and some providers send nothing while a model thinks.
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A language model: its provider, its name, its URL and its settings.
 ///
@@ -36,33 +36,33 @@ const SILENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderModel {
-    /// The provider, or the one whose wire format the server at `base_url` uses.
+    /// The provider, or the provider whose wire format the server at `base_url` uses.
     pub provider: Provider,
-    /// The wire format, if it is not the default for the provider or for compatible servers.
+    /// The wire format, if it is not the provider's default or that of compatible servers.
     pub(crate) format: Option<WireFormat>,
-    /// The model's name as the provider has it.
+    /// The provider's name for the model.
     pub name: String,
-    /// The URL of the API, if it is not the provider's own. It ends with the API's version, such as `/v1`; a URL
-    /// without a path gets the provider's usual one.
+    /// The base URL of the API, if it is not the provider's own. It ends with the API's version, such as `/v1`. If the
+    /// URL has no path, the provider's usual path is added.
     pub base_url: Option<String>,
     /// The API key. Providers require one; most local models do not.
     pub key: Option<Secret>,
-    /// The environment variable for the model's key, if it is not the provider's. It is not read here, only named to
-    /// the user. A model with such a variable requires a key.
+    /// The environment variable for the model's key, if it is not the provider's. The variable is not read here, only
+    /// shown to the user. A model that has one requires a key.
     pub key_variable: Option<String>,
-    /// Why the key file could not be read, if it could not: the model's key may be in it.
+    /// Why the key file, which may contain the model's key, could not be read. `None` if it was read.
     pub(crate) keys_unread: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
-    /// How many tokens a conversation and the response may have together, if the catalogue's number does not apply.
+    /// The maximum number of tokens in a conversation and its response together, if it differs from the catalogue.
     pub context_window: Option<u64>,
-    /// The limit on a response, in tokens.
+    /// The maximum length of a response, in tokens.
     pub max_output: Option<u32>,
-    /// Whether the model accepts images, if the catalogue's value does not apply.
+    /// Whether the model accepts images, if that differs from the catalogue.
     pub images: Option<bool>,
-    /// How long the model may send nothing, before a response and in the middle of one.
+    /// How long the model may send nothing, before and during a response.
     pub idle_timeout: Duration,
-    /// The limit on a response, in bytes.
+    /// The maximum size of a response, in bytes.
     pub max_response_bytes: usize,
     /// When to retry a failed request.
     pub retries: RetryPolicy,
@@ -83,14 +83,14 @@ impl ProviderModel {
             context_window: None,
             max_output: None,
             images: None,
-            idle_timeout: SILENCE,
-            max_response_bytes: LONGEST_ANSWER,
+            idle_timeout: DEFAULT_IDLE_TIMEOUT,
+            max_response_bytes: DEFAULT_MAX_RESPONSE,
             retries: RetryPolicy::default(),
         }
     }
 
-    /// Creates a model of the provider with the name that users enter: `anthropic`, `openai`, `gemini`, or, for one
-    /// of OpenAI's two wire formats, `openai-chat` or `openai-responses`.
+    /// Creates a model from the name of a provider as users enter it: `anthropic`, `openai`, `gemini`, or, for one of
+    /// OpenAI's two wire formats, `openai-chat` or `openai-responses`.
     ///
     /// # Errors
     /// There is no such provider.
@@ -103,7 +103,7 @@ impl ProviderModel {
         }
     }
 
-    /// Sets the wire format, and with it the provider.
+    /// Sets the wire format, and the provider that defines it.
     #[must_use]
     pub fn with_wire_format(mut self, format: WireFormat) -> Self {
         self.provider = format.provider();
@@ -111,8 +111,8 @@ impl ProviderModel {
         self
     }
 
-    /// Returns the wire format. The default for OpenAI itself is Responses. For servers compatible with OpenAI it is
-    /// Chat Completions, which all of them support.
+    /// Returns the wire format. The default is Responses for OpenAI itself, and Chat Completions for compatible
+    /// servers, because all of them support it.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         match (self.format, self.provider, &self.base_url) {
@@ -122,7 +122,7 @@ impl ProviderModel {
         }
     }
 
-    /// Sets the URL of the API.
+    /// Sets the base URL of the API.
     #[must_use]
     pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
         self.base_url = Some(base_url.into());
@@ -143,7 +143,7 @@ impl ProviderModel {
         self
     }
 
-    /// Returns the environment variable for the model's key.
+    /// Returns the name of the environment variable for the model's key.
     #[must_use]
     pub fn key_variable(&self) -> &str {
         let variable = self.key_variable.as_deref();
@@ -155,7 +155,7 @@ impl ProviderModel {
         self.key.is_none() && (self.base_url.is_none() || self.key_variable.is_some())
     }
 
-    /// Returns the account that the model's key is for.
+    /// Returns the account that the model's key belongs to.
     #[must_use]
     pub fn account(&self) -> Account {
         match (&self.base_url, self.address()) {
@@ -165,7 +165,7 @@ impl ProviderModel {
         }
     }
 
-    /// Checks the settings, without a request to the model.
+    /// Checks the settings without sending a request to the model.
     ///
     /// # Errors
     /// The name, the URL or the key is not valid.
@@ -173,7 +173,7 @@ impl ProviderModel {
         self.address().map(drop)
     }
 
-    /// Returns the URL of the API, with a `/` at the end.
+    /// Returns the base URL of the API, with a trailing `/`.
     ///
     /// # Errors
     /// The URL, the name or the key is not valid.
@@ -233,7 +233,8 @@ impl fmt::Display for ProviderModel {
 impl FromStr for ProviderModel {
     type Err = ModelError;
 
-    /// Parses `PROVIDER/NAME`, with the provider as in [`from_name`](Self::from_name). The name may contain a `/`.
+    /// Parses `PROVIDER/NAME`. The provider may be any name that [`from_name`](Self::from_name) accepts. The name of
+    /// the model may contain a `/`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {

@@ -1,9 +1,9 @@
-//! Converts a conversation into turns that all providers accept, before they are written in one provider's wire
-//! format.
+//! Converts a conversation to turns that all providers accept. They are then written in the wire format of one
+//! provider.
 //!
-//! A session may have used several models, been interrupted by a kill, or been compacted. This module repairs what
-//! providers reject: a call without a result, a result without a call, a message without content, two calls with the
-//! same id, two messages of the user in a row.
+//! A session may have used several models, been interrupted, or been compacted. This module repairs everything that
+//! providers would reject: a call without a result, a result without a call, a message without content, two calls with
+//! the same id, and two consecutive messages of the user.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,20 +15,20 @@ use super::prompt::{PromptPart, TargetModel, picture, prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
-/// The result for a call that has none.
+/// The result of a tool call that has none.
 const NO_RESULT: &str = "No result.";
 
-/// The length limit on the id of a call that all providers accept, in bytes.
-const LONGEST_ID: usize = 40;
+/// The maximum length of a call's id that all providers accept, in bytes.
+const MAX_ID_BYTES: usize = 40;
 
-/// One turn of the conversation in a provider's request.
+/// A turn of the conversation in a request to a provider.
 #[derive(Debug)]
 pub(super) enum ProviderTurn<'a> {
     /// The user's message.
     User(Vec<PromptPart<'a>>),
     /// The model's message.
     Assistant(AssistantTurn<'a>),
-    /// The results of the calls right before it, in the same order.
+    /// The results of the calls in the turn before it, in the same order.
     Results(Vec<CallResult<'a>>),
 }
 
@@ -37,22 +37,22 @@ pub(super) enum ProviderTurn<'a> {
 pub(super) struct AssistantTurn<'a> {
     /// The text, if it is not blank.
     pub(super) text: Option<&'a str>,
-    /// The thoughts, if this round is of the current turn and of the same model.
+    /// The thoughts, if this round belongs to the current turn and was made by the same model.
     pub(super) thought: Option<&'a str>,
     pub(super) calls: Vec<PriorCall<'a>>,
-    /// The opaque parts, if they are from the same model.
+    /// The opaque parts, if they were made by the same model.
     pub(super) sealed: &'a [Value],
     /// Whether the round belongs to the current turn.
     pub(super) is_current_turn: bool,
 }
 
-/// An earlier call, as its model is sent it.
+/// An earlier tool call, as it is sent to the provider.
 #[derive(Debug)]
 pub(super) struct PriorCall<'a> {
     /// An id that is unique in the conversation.
     pub(super) id: String,
     pub(super) tool: &'a str,
-    /// Always an object.
+    /// The arguments, which are always an object.
     pub(super) arguments: Cow<'a, Value>,
 }
 
@@ -65,8 +65,8 @@ pub(super) struct CallResult<'a> {
     pub(super) text: &'a str,
 }
 
-/// Returns `true` if the current turn has tool calls whose thoughts are not available to `target`, because another
-/// model made them.
+/// Returns `true` if the current turn contains tool calls whose thoughts are missing for `target`, because they were
+/// made by another model.
 pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessage]) -> bool {
     current_turn(conversation)
         .iter()
@@ -78,7 +78,7 @@ pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessa
         })
 }
 
-/// Returns the messages since the user's last prompt, including it.
+/// Returns the messages from the user's last prompt on.
 fn current_turn(conversation: &[ModelMessage]) -> &[ModelMessage] {
     let start = conversation
         .iter()
@@ -95,18 +95,18 @@ fn own_opaque_parts<'a>(
     sealed.filter(|sealed| sealed.by == target.by)
 }
 
-/// A call whose result has not been found yet.
+/// A tool call for which no result has been found yet.
 struct UnansweredCall<'a> {
     /// The [`ToolRequest::id`] of the call.
     id: &'a str,
-    /// The id that the provider is sent instead.
+    /// The id that is sent to the provider instead.
     provider_id: String,
     tool: &'a str,
     result: Option<&'a str>,
     images: &'a [ImageContent],
 }
 
-/// Returns the turns of a conversation.
+/// Converts a conversation to turns.
 pub(super) fn turns<'a>(
     target: TargetModel<'_>,
     conversation: &'a [ModelMessage],
@@ -143,7 +143,7 @@ pub(super) fn turns<'a>(
                 if text.trim().is_empty() && calls.is_empty() {
                     continue;
                 }
-                let told: Vec<PriorCall<'a>> = calls
+                let prior_calls: Vec<PriorCall<'a>> = calls
                     .iter()
                     .map(|call| PriorCall {
                         id: provider_id(target.format, &call.id, &mut ids),
@@ -151,12 +151,14 @@ pub(super) fn turns<'a>(
                         arguments: object_arguments(call),
                     })
                     .collect();
-                open.extend(calls.iter().zip(&told).map(|(call, told)| UnansweredCall {
-                    id: &call.id,
-                    provider_id: told.id.clone(),
-                    tool: &call.tool,
-                    result: None,
-                    images: &[],
+                open.extend(calls.iter().zip(&prior_calls).map(|(call, prior_calls)| {
+                    UnansweredCall {
+                        id: &call.id,
+                        provider_id: prior_calls.id.clone(),
+                        tool: &call.tool,
+                        result: None,
+                        images: &[],
+                    }
                 }));
                 let sealed = own_opaque_parts(target, sealed.as_ref());
                 // Providers that want a model's thoughts back want those of the current turn.
@@ -164,7 +166,7 @@ pub(super) fn turns<'a>(
                 turns.push(ProviderTurn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
                     thought: own_thought.then_some(thought),
-                    calls: told,
+                    calls: prior_calls,
                     sealed: sealed.map_or(&[], OpaqueParts::list),
                     is_current_turn: n >= old,
                 }));
@@ -175,8 +177,8 @@ pub(super) fn turns<'a>(
     turns
 }
 
-/// Adds the user's message. After a turn that ended without a response, and after a tool's images, it is appended to
-/// the message before it: the chat templates of many local models reject two messages of the user in a row, and other
+/// Adds the user's message. After a turn without a response, and after the images of a tool, it is appended to the
+/// previous message. Many local models have chat templates that reject two consecutive messages of the user, and other
 /// models do not mind.
 fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
@@ -185,8 +187,8 @@ fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'
     }
 }
 
-/// Returns the results of a round, all in one turn, as Anthropic requires. Not every format allows images in results,
-/// so the images follow as a message of the user.
+/// Returns the results of a round in a single turn, which Anthropic requires. Not every wire format allows images in
+/// results, so they follow in a message of the user.
 fn take_results<'a>(
     target: TargetModel<'_>,
     open: &mut Vec<UnansweredCall<'a>>,
@@ -219,11 +221,11 @@ fn take_results<'a>(
     turns
 }
 
-/// Returns an id for a call that the format accepts and that is unique in the conversation.
+/// Returns an id for a call that the wire format accepts and that is unique in the conversation.
 fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     // Gemini's calls have no ids. The ones made up for them (`call#read#0`) are not sent to it.
-    let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= LONGEST_ID;
+    let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= MAX_ID_BYTES;
     if fits && !id.is_empty() && taken.insert(id.to_owned()) {
         return id.to_owned();
     }
@@ -246,7 +248,7 @@ fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     }
 }
 
-/// Joins the user's texts. Returns `None` if there is anything but text.
+/// Joins the texts of the user. Returns `None` if there is anything other than text.
 pub(super) fn texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
@@ -344,9 +346,9 @@ mod tests {
             user("2"),
             called(&["b"]),
         ];
-        let told = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
+        let prior_calls = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
         assert_eq!(
-            told,
+            prior_calls,
             [
                 "1",
                 "call call_0, call b",
@@ -377,18 +379,18 @@ mod tests {
             user("4"),
         ];
         for format in WireFormat::ALL {
-            let told = turns(target(format), &conversation);
+            let prior_calls = turns(target(format), &conversation);
             let roles = [
-                matches!(told[0], ProviderTurn::User(_)),
-                matches!(told[1], ProviderTurn::Assistant(_)),
-                matches!(told[2], ProviderTurn::Results(_)),
-                matches!(told[3], ProviderTurn::User(_)),
-                told.len() == 4,
+                matches!(prior_calls[0], ProviderTurn::User(_)),
+                matches!(prior_calls[1], ProviderTurn::Assistant(_)),
+                matches!(prior_calls[2], ProviderTurn::Results(_)),
+                matches!(prior_calls[3], ProviderTurn::User(_)),
+                prior_calls.len() == 4,
             ];
-            assert_eq!(roles, [true; 5], "{format}: {told:?}");
-            let told = outline(&told);
-            assert_eq!(told[0], "1, 2, 3");
-            assert!(told[3].ends_with(", 4"), "{told:?}");
+            assert_eq!(roles, [true; 5], "{format}: {prior_calls:?}");
+            let prior_calls = outline(&prior_calls);
+            assert_eq!(prior_calls[0], "1, 2, 3");
+            assert!(prior_calls[3].ends_with(", 4"), "{prior_calls:?}");
         }
     }
 
@@ -400,12 +402,15 @@ mod tests {
         result.images = vec![ImageContent::new("aGk=", "image/png")];
         let conversation = [user("1"), called(&["a"]), ModelMessage::ToolResult(result)];
         let mut target = target(WireFormat::AnthropicMessages);
-        let told = outline(&turns(target, &conversation));
-        assert_eq!(told[2], "a: of a");
-        assert!(told[3].contains("does not support images"), "{told:?}");
+        let prior_calls = outline(&turns(target, &conversation));
+        assert_eq!(prior_calls[2], "a: of a");
+        assert!(
+            prior_calls[3].contains("does not support images"),
+            "{prior_calls:?}"
+        );
         target.takes_images = true;
-        let told = outline(&turns(target, &conversation));
-        assert!(told[3].ends_with(", <image/png>"), "{told:?}");
+        let prior_calls = outline(&turns(target, &conversation));
+        assert!(prior_calls[3].ends_with(", <image/png>"), "{prior_calls:?}");
     }
 
     #[test]
@@ -424,16 +429,16 @@ mod tests {
         };
         let target = target(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
-        let told = turns(target, &own);
-        let ProviderTurn::Assistant(said) = &told[1] else {
-            panic!("{told:?}");
+        let prior_calls = turns(target, &own);
+        let ProviderTurn::Assistant(said) = &prior_calls[1] else {
+            panic!("{prior_calls:?}");
         };
         assert_eq!(said.sealed[0]["signature"], "s");
         assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
         assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
-        let told = turns(target, &anothers);
-        let ProviderTurn::Assistant(said) = &told[1] else {
-            panic!("{told:?}");
+        let prior_calls = turns(target, &anothers);
+        let ProviderTurn::Assistant(said) = &prior_calls[1] else {
+            panic!("{prior_calls:?}");
         };
         assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
         assert!(lacks_thoughts(target, &anothers));
@@ -449,8 +454,8 @@ mod tests {
             sealed: Some(OpaqueParts::new("me", json!([{"call": 0}]))),
         };
         let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
-        let told = turns(target(WireFormat::OpenAiResponses), &conversation);
-        let said = told.iter().filter_map(|turn| match turn {
+        let prior_calls = turns(target(WireFormat::OpenAiResponses), &conversation);
+        let said = prior_calls.iter().filter_map(|turn| match turn {
             ProviderTurn::Assistant(said) => {
                 Some((said.thought, said.sealed.len(), said.is_current_turn))
             }

@@ -1,4 +1,4 @@
-//! Decodes responses in all wire formats. Does no I/O.
+//! Decodes responses in any wire format. Does no I/O.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,34 +12,34 @@ use crate::model::message::{OpaqueParts, ToolRequest};
 use crate::model::step::{Step, TokenUsage};
 use crate::sse::SseEvent;
 
-/// How much of an event an error repeats, in characters.
-const GLIMPSE: usize = 120;
+/// The maximum length of the excerpt from an event in an error message, in characters.
+const MAX_EXCERPT_CHARS: usize = 120;
 
-/// The limit on the parts of an event. In memory, an empty part takes many times its size in JSON.
-const PARTS: usize = 10_000;
+/// The maximum number of parts in an event. In memory, an empty part takes many times the size of its JSON.
+const MAX_PARTS: usize = 10_000;
 
-/// Decodes a response, event by event.
+/// A decoder for a response, which handles one event at a time.
 pub(super) trait EventDecoder: Send {
-    /// Decodes an event. The response is complete when it returns the steps that [`finish`] makes.
+    /// Decodes an event. The response is complete when this returns the steps from [`finish`].
     ///
     /// # Errors
     /// The event reports an error, or is not valid in the format.
     fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
 
-    /// Handles a stream that ended without marking the end of the response. Returns the final steps if the response
-    /// is complete nevertheless.
+    /// Handles a stream that ended without a marker for the end of the response. Returns the final steps if the
+    /// response is complete anyway.
     fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         None
     }
 }
 
-/// What an event contains.
+/// A part of an event.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodedPart {
     Step(Step),
-    /// The number of bytes that are buffered until the response ends.
+    /// The number of bytes that stay in memory until the response ends.
     BufferedBytes(usize),
-    /// What the model requires back of this response.
+    /// Opaque data from this response that the model requires back.
     OpaquePart(Value),
 }
 
@@ -52,11 +52,11 @@ impl From<Step> for DecodedPart {
 /// Why a response cannot be decoded.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodeError {
-    /// The provider reported an error in place of an event.
+    /// The provider sent an error instead of an event.
     Reported(Value),
-    /// The event is not valid in the format: the reason, and the event's start.
+    /// The event is invalid in this format. Contains the reason and the start of the event.
     Malformed(String, String),
-    /// The response ended with this reason, which is a failure.
+    /// The response ended with this reason, which means that it failed.
     UnexpectedEnd(String),
 }
 
@@ -65,12 +65,15 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, De
     serde_json::from_str(&event.data).map_err(|e| malformed(event, &e.to_string()))
 }
 
-/// Creates the error for an event that is not valid in its format.
+/// Creates the error for an event that is invalid in its format.
 pub(super) fn malformed(event: &SseEvent, why: &str) -> DecodeError {
-    DecodeError::Malformed(why.to_owned(), event.data.chars().take(GLIMPSE).collect())
+    DecodeError::Malformed(
+        why.to_owned(),
+        event.data.chars().take(MAX_EXCERPT_CHARS).collect(),
+    )
 }
 
-/// Deserializes a list of at most [`PARTS`] parts; `null` is an empty list.
+/// Deserializes a list of at most [`MAX_PARTS`] parts; `null` is an empty list.
 pub(super) fn parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -82,7 +85,7 @@ where
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {PARTS} parts")
+            write!(f, "a list of at most {MAX_PARTS} parts")
         }
 
         fn visit_none<E: Error>(self) -> Result<Vec<T>, E> {
@@ -96,8 +99,8 @@ where
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
             let mut parts = Vec::new();
             while let Some(part) = list.next_element()? {
-                if parts.len() == PARTS {
-                    return Err(A::Error::invalid_length(PARTS + 1, &self));
+                if parts.len() == MAX_PARTS {
+                    return Err(A::Error::invalid_length(MAX_PARTS + 1, &self));
                 }
                 parts.push(part);
             }
@@ -108,11 +111,11 @@ where
     deserializer.deserialize_option(LenientParts(PhantomData))
 }
 
-/// What is known at the end of a response.
+/// The final state of a response.
 pub(super) struct StreamEnd {
-    /// Whether the response has thoughts.
+    /// Whether the response contains thoughts.
     pub(super) has_thought: bool,
-    /// What the model requires back.
+    /// Opaque data that the model requires back.
     pub(super) sealed: Value,
     pub(super) calls: Vec<ToolRequest>,
     pub(super) usage: Option<TokenUsage>,
@@ -135,25 +138,25 @@ pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
     all
 }
 
-/// Returns a step with the text, unless it is empty.
+/// Returns a step with this text, unless it is empty.
 pub(super) fn said(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Text).map(DecodedPart::Step)
 }
 
-/// Returns a step with the thought, unless it is empty.
+/// Returns a step with this thought, unless it is empty.
 pub(super) fn thought(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Thought).map(DecodedPart::Step)
 }
 
-/// Reads a number of tokens from the usage, at a JSON pointer.
+/// Returns a number of tokens from the usage report, given its JSON pointer.
 pub(super) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }
 
 impl OpaqueParts {
-    /// Returns the parts as a list.
+    /// Returns the JSON array as a slice, or an empty slice for any other value.
     pub(super) fn list(&self) -> &[Value] {
         self.parts.as_array().map_or(&[], Vec::as_slice)
     }
@@ -196,9 +199,9 @@ pub(super) mod tests {
         };
         let many = |n: usize| format!("{{\"parts\":[{}{{}}]}}", "{},".repeat(n - 1));
         assert_eq!(count(many(1)), Ok(1));
-        assert_eq!(count(many(PARTS)), Ok(PARTS));
+        assert_eq!(count(many(MAX_PARTS)), Ok(MAX_PARTS));
         assert!(
-            matches!(count(many(PARTS + 1)), Err(DecodeError::Malformed(why, _)) if why.contains("at most 10000"))
+            matches!(count(many(MAX_PARTS + 1)), Err(DecodeError::Malformed(why, _)) if why.contains("at most 10000"))
         );
         assert_eq!(count("{\"parts\":null}".to_owned()), Ok(0));
         assert_eq!(count("{}".to_owned()), Ok(0));

@@ -1,4 +1,4 @@
-//! The error reports of providers.
+//! Error reports of providers.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::text::head;
 
-/// The limit on how much of a provider's error is repeated, in bytes.
-pub(super) const REPEATED: usize = 400;
+/// The maximum length of a provider's message that is shown, in bytes.
+pub(super) const MAX_MESSAGE_BYTES: usize = 400;
 
-/// A provider's report of an error. All providers use JSON, each its own kind.
+/// A provider's report of an error. All providers use JSON, but in different shapes.
 #[derive(Debug, Default)]
 pub(super) struct ErrorReport {
     pub(super) message: Option<String>,
-    /// The provider's names for the error, in lower case.
+    /// The provider's names for the error, in lowercase.
     pub(super) names: String,
-    /// The part of the request that the error is about, if the provider names it.
+    /// The part of the request that caused the error, if the provider names it.
     pub(super) parameter: String,
-    /// How long to wait before a retry.
+    /// How long the provider asks to wait before a retry.
     pub(super) retry: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ impl ErrorReport {
             }
             Err(_) => Self {
                 message: None,
-                names: head(body, REPEATED).to_lowercase(),
+                names: head(body, MAX_MESSAGE_BYTES).to_lowercase(),
                 ..Self::default()
             },
         }
@@ -124,15 +124,15 @@ impl ErrorReport {
     }
 }
 
-/// Returns a provider's message as one line of limited length.
+/// Formats a provider's message as one line of limited length.
 pub(super) fn quoted_message(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
-    head(&line.join(" "), REPEATED)
+    head(&line.join(" "), MAX_MESSAGE_BYTES)
         .trim_end_matches('.')
         .to_owned()
 }
 
-/// Returns how long the provider asks to wait before a retry.
+/// Returns how long the provider asks to wait before a retry, if it says.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())

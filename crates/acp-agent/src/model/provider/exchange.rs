@@ -1,4 +1,4 @@
-//! A request to a provider and the events of its response, with limits on size and time.
+//! Sends a request to a provider and receives the events of its response, with limits on size and time.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::time::timeout;
 
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
-/// The limit on how much of an error response is read, in bytes.
-const OF_A_FAILURE: usize = 64 * 1024;
+/// The maximum number of bytes to read from an error response.
+const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// How long to read on after a response is complete. [`REST_BYTES`] limits the bytes.
-const REST: Duration = Duration::from_millis(100);
-const REST_BYTES: usize = 16 * 1024;
+/// How long to continue reading after a response is complete. At most [`DRAIN_BYTES`] bytes are read.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+const DRAIN_BYTES: usize = 16 * 1024;
 
-/// A request to a provider, and the limits on its response.
+/// A request to a provider, with the limits on its response.
 pub(super) struct HttpRequest {
     pub(super) client: Client,
     pub(super) url: Url,
@@ -24,7 +24,7 @@ pub(super) struct HttpRequest {
     pub(super) body: Vec<u8>,
     /// How long the provider may send nothing.
     pub(super) idle_timeout: Duration,
-    /// The limit on one event, in bytes.
+    /// The maximum size of an event, in bytes.
     pub(super) max_bytes: usize,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Exchange {
     idle_timeout: Duration,
 }
 
-/// Why a response did not arrive, or not completely.
+/// Why a response did not arrive or is incomplete.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// The server cannot be reached, or the connection broke.
+    /// The server cannot be reached, or the connection was lost.
     Web(reqwest::Error),
     /// No response arrived in time.
     NoResponse,
-    /// The response stalled.
+    /// No further data arrived in time.
     IdleTimeout,
-    /// The server responded with an error status, headers, and a body of which this is the start.
+    /// The server responded with an error. Contains the status, the headers and the start of the body.
     Status(StatusCode, HeaderMap, String),
     /// An event is larger than this many bytes.
     TooLarge(usize),
@@ -52,28 +52,28 @@ pub(super) enum ExchangeError {
 
 impl Exchange {
     /// Sends the request and waits until the response starts.
-    pub(super) async fn begin(question: HttpRequest) -> Result<Self, ExchangeError> {
-        let silence = question.idle_timeout;
+    pub(super) async fn begin(http_request: HttpRequest) -> Result<Self, ExchangeError> {
+        let idle_timeout = http_request.idle_timeout;
         let json = HeaderValue::from_static("application/json");
-        let request = question
+        let request = http_request
             .client
-            .post(question.url)
-            .headers(question.headers)
+            .post(http_request.url)
+            .headers(http_request.headers)
             .header(CONTENT_TYPE, json)
-            .body(question.body);
-        let response = timeout(silence, request.send()).await;
+            .body(http_request.body);
+        let response = timeout(idle_timeout, request.send()).await;
         let response = response
             .map_err(|_| ExchangeError::NoResponse)?
             .map_err(web_error)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
-            let said = read_head(response, silence).await;
-            return Err(ExchangeError::Status(status, headers, said));
+            let body_start = read_head(response, idle_timeout).await;
+            return Err(ExchangeError::Status(status, headers, body_start));
         }
         Ok(Self {
             response,
-            reader: SseReader::new(question.max_bytes),
-            idle_timeout: silence,
+            reader: SseReader::new(http_request.max_bytes),
+            idle_timeout: idle_timeout,
         })
     }
 
@@ -96,11 +96,11 @@ impl Exchange {
         }
     }
 
-    /// Reads whatever follows the last event, which should be nothing: the connection can only be reused for the next
-    /// request after the response is read to its end.
+    /// Reads what follows the last event, which should be nothing. The connection can be reused for the next request
+    /// only after the response has been read to its end.
     pub(super) async fn end(mut self) {
         let reading = async {
-            let mut left = REST_BYTES;
+            let mut left = DRAIN_BYTES;
             while let Ok(Some(piece)) = self.response.chunk().await {
                 match left.checked_sub(piece.len()) {
                     Some(less) => left = less,
@@ -108,22 +108,22 @@ impl Exchange {
                 }
             }
         };
-        let _ = timeout(REST, reading).await;
+        let _ = timeout(DRAIN_TIMEOUT, reading).await;
     }
 }
 
-/// Removes the URL from an error, because its query may contain a key. What users may see of the URL is shown
+/// Removes the URL from an error, because its query may contain a key. The error message shows a safe form of the URL
 /// elsewhere.
 fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }
 
-/// Reads the body of a response, within limits on time and size.
+/// Reads the start of a response's body, within limits on time and size.
 async fn read_head(mut response: Response, time: Duration) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(piece)) = response.chunk().await {
-            let room = OF_A_FAILURE.saturating_sub(body.len());
+            let room = MAX_ERROR_BODY.saturating_sub(body.len());
             body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
             if piece.len() >= room {
                 break;

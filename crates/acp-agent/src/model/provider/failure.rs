@@ -1,4 +1,4 @@
-//! The failures of a model: whether to retry, and what the user is told.
+//! Failures of a model: whether to retry, and what to tell the user.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::config::ProviderModel;
 use super::decode::DecodeError;
-use super::error_report::{ErrorReport, REPEATED, quoted_message, retry_after};
+use super::error_report::{ErrorReport, MAX_MESSAGE_BYTES, quoted_message, retry_after};
 use super::exchange::ExchangeError;
 use crate::causes::{causes, chain};
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -19,30 +19,30 @@ use crate::text::head;
 #[derive(Debug)]
 pub(super) struct ModelFailure {
     pub(super) error: ModelError,
-    /// The message without advice, shown while a retry is underway.
+    /// The message without advice, which is shown during a retry.
     pub(super) plain: String,
     pub(super) again: RetryAdvice,
 }
 
-/// Whether a retry may help.
+/// Whether a retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Never,
-    /// Retry after this time, if the provider named one.
+    /// A retry may succeed after this time, if the provider named one.
     After(Option<Duration>),
 }
 
 /// The model that failed.
 pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
-    /// The URL of its API.
+    /// The URL of the model's API.
     pub(super) address: &'a str,
-    /// Whether that URL is on this machine.
+    /// Whether the URL is on this machine.
     pub(super) is_local: bool,
 }
 
 impl FailedModel<'_> {
-    /// Creates a failure with a message of one sentence: which model, where, what failed, and what to do.
+    /// Creates a failure with a one-sentence message: the model, the URL, what failed, and what to do.
     pub(super) fn model_failure(
         &self,
         kind: ModelErrorKind,
@@ -63,7 +63,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Creates the failure for a response that broke off or is invalid.
+    /// Creates the failure for a response that was cut off or is invalid.
     pub(super) fn broken_answer(&self, what: &str) -> ModelFailure {
         let again = RetryAdvice::After(None);
         self.model_failure(
@@ -74,7 +74,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Removes the key from a text: some providers repeat the key that they reject.
+    /// Removes the key from a provider's message, because some providers repeat the key that they reject.
     fn without_key(&self, text: String) -> String {
         match self
             .model
@@ -104,15 +104,15 @@ impl FailedModel<'_> {
         self.model_failure(
             ModelErrorKind::Other,
             RetryAdvice::Never,
-            head(what, REPEATED),
+            head(what, MAX_MESSAGE_BYTES),
             "",
         )
     }
 
-    /// Converts an error of the exchange with the provider.
-    pub(super) fn connection_failure(&self, broke: &ExchangeError) -> ModelFailure {
+    /// Converts an error in communicating with the provider.
+    pub(super) fn connection_failure(&self, exchange_error: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
-        match broke {
+        match exchange_error {
             ExchangeError::Web(error) => self.web_failure(error),
             ExchangeError::NoResponse => self.model_failure(
                 ModelErrorKind::Unreachable,
@@ -136,7 +136,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Converts an HTTP error: the server cannot be reached, or the connection broke.
+    /// Converts an HTTP error: the server cannot be reached, or the connection was lost.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
             self.model_failure(ModelErrorKind::Unreachable, again, what, todo)
@@ -195,24 +195,24 @@ impl FailedModel<'_> {
 
     /// Converts a response with an error status.
     fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
-        let said = ErrorReport::read(body);
+        let report = ErrorReport::read(body);
         let code = status.as_u16();
-        let what = |what: &str| match &said.message {
+        let what = |what: &str| match &report.message {
             Some(message) => format!("{what} (HTTP {code}: {})", quoted_message(message)),
             None => format!("{what} (HTTP {code})"),
         };
         let fail =
             |kind, what: &str, todo: &str| self.model_failure(kind, RetryAdvice::Never, what, todo);
-        if said.is_context_length() || code == 413 {
+        if report.is_context_length() || code == 413 {
             return self.context_failure(&what("context length exceeded"));
         }
-        if matches!(code, 401 | 403) || said.is_authentication() {
+        if matches!(code, 401 | 403) || report.is_authentication() {
             return self.unauthorized(&what(match &self.model.key {
                 Some(_) => "key rejected",
                 None => "API key missing",
             }));
         }
-        if said.is_model_not_found() || code == 404 && said.message.is_some() {
+        if report.is_model_not_found() || code == 404 && report.message.is_some() {
             let todo = "check the model name";
             return fail(ModelErrorKind::UnknownModel, &what("model not found"), todo);
         }
@@ -224,7 +224,7 @@ impl FailedModel<'_> {
                 todo,
             );
         }
-        if said.is_billing() {
+        if report.is_billing() {
             let todo = "check your plan and billing with the provider";
             return fail(
                 ModelErrorKind::Overloaded,
@@ -234,7 +234,7 @@ impl FailedModel<'_> {
         }
         let again = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
             Some(b"false") => RetryAdvice::Never,
-            _ => RetryAdvice::After(retry_after(headers).or(said.retry)),
+            _ => RetryAdvice::After(retry_after(headers).or(report.retry)),
         };
         match code {
             429 => self.model_failure(
@@ -279,13 +279,14 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Converts an error that was sent in place of an event.
+    /// Converts an error that was sent instead of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
-        let said = ErrorReport::of(body);
-        let message = said.message.as_deref().map(quoted_message);
-        let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
+        let report = ErrorReport::of(body);
+        let message = report.message.as_deref().map(quoted_message);
+        let message =
+            message.unwrap_or_else(|| head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
         let what = format!("the response ended with an error: {message}");
-        if said.is_context_length() {
+        if report.is_context_length() {
             return self.context_failure(&what);
         }
         let busy = [
@@ -297,8 +298,8 @@ impl FailedModel<'_> {
             "api_error",
             "timeout",
         ];
-        if busy.iter().any(|busy| said.names.contains(busy)) {
-            return self.overloaded_failure(RetryAdvice::After(said.retry), &what);
+        if busy.iter().any(|busy| report.names.contains(busy)) {
+            return self.overloaded_failure(RetryAdvice::After(report.retry), &what);
         }
         self.broken_answer(&what)
     }

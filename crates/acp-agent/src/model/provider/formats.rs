@@ -1,4 +1,4 @@
-//! The request writer and the decoder of each wire format.
+//! Selects the request writer and the response decoder of a wire format.
 
 use serde_json::Value;
 
@@ -9,16 +9,16 @@ use super::{anthropic_messages, gemini, openai_chat, openai_responses};
 
 impl WireFormat {
     /// Returns the body of a request.
-    pub(super) fn body(self, asked: &ModelRequest<'_>) -> Value {
+    pub(super) fn body(self, request: &ModelRequest<'_>) -> Value {
         match self {
-            Self::AnthropicMessages => anthropic_messages::body(asked),
-            Self::OpenAiChat => openai_chat::body(asked),
-            Self::OpenAiResponses => openai_responses::body(asked),
-            Self::Gemini => gemini::body(asked),
+            Self::AnthropicMessages => anthropic_messages::body(request),
+            Self::OpenAiChat => openai_chat::body(request),
+            Self::OpenAiResponses => openai_responses::body(request),
+            Self::Gemini => gemini::body(request),
         }
     }
 
-    /// Creates a decoder for the response. `before` is the number of calls in the conversation so far.
+    /// Creates a decoder for a response. `before` is the number of tool calls in the conversation so far.
     pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),

@@ -15,23 +15,23 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// A value that takes the place of a signature for calls that another model made.
-const UNSIGNED: &str = "skip_thought_signature_validator";
+/// The value to send instead of a signature for a call that another model made.
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Returns the body of a request.
-pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
-    let third = asked.model.contains("gemini-3");
-    let contents: Vec<Value> = asked
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+    let third = request.model.contains("gemini-3");
+    let contents: Vec<Value> = request
         .turns
         .iter()
         .map(|turn| to_content(turn, third))
         .collect();
     let mut body = json!({ "contents": contents });
-    if !asked.instructions.trim().is_empty() {
-        body["systemInstruction"] = json!({"parts": [{"text": asked.instructions}]});
+    if !request.instructions.trim().is_empty() {
+        body["systemInstruction"] = json!({"parts": [{"text": request.instructions}]});
     }
-    if !asked.tools.is_empty() {
-        let tools = asked.tools.iter().map(|tool| {
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
             json!({
                 "name": tool.name,
                 "description": tool.description,
@@ -41,17 +41,17 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         body["tools"] = json!([{"functionDeclarations": tools.collect::<Value>()}]);
     }
     let mut config = json!({});
-    if let Some(most) = asked.max_output {
+    if let Some(most) = request.max_output {
         config["maxOutputTokens"] = json!(most);
     }
-    if let Some(thinking) = thinking_config(asked.model, asked.thought) {
+    if let Some(thinking) = thinking_config(request.model, request.thought) {
         config["thinkingConfig"] = thinking;
     }
     body["generationConfig"] = config;
     body
 }
 
-/// Returns the thinking config for a model that can think: its level or budget, and that thoughts are to be sent.
+/// Returns the thinking config for a model that can think: its level or budget, and a request to send its thoughts.
 fn thinking_config(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
     let without = ["gemini-1", "gemini-2.0", "gemma"];
     let thinks = !without.iter().any(|old| model.starts_with(old));
@@ -116,7 +116,7 @@ fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
     parts.collect()
 }
 
-/// Returns the content of one round of the model, each part with its signature.
+/// Returns the content of one round of the model. Each part contains its signature.
 fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
         let mut sealed = said.sealed.iter();
@@ -141,7 +141,7 @@ fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
             part["thoughtSignature"] = signature.clone();
         } else if third && n == 0 {
             // Gemini 3 rejects a first call without a signature.
-            part["thoughtSignature"] = json!(UNSIGNED);
+            part["thoughtSignature"] = json!(PLACEHOLDER_SIGNATURE);
         }
         part
     });
@@ -157,17 +157,17 @@ fn to_result(result: &CallResult<'_>) -> Value {
     part
 }
 
-/// Returns the id of a call, unless it was made up here: such calls are matched by their order.
+/// Returns the id of a call, unless the id was generated here. Calls without an id are matched by their order.
 fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct GeminiDecoder {
     calls: CallAssembler,
     /// The signatures of calls.
     signed_parts: Vec<Value>,
-    /// The last signature of a part that is not a call.
+    /// The last signature of a part other than a call.
     signature: Option<String>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -234,9 +234,9 @@ impl GeminiDecoder {
         }
     }
 
-    fn add_part(&mut self, piece: GeminiPart, heard: &mut Vec<DecodedPart>) {
+    fn add_part(&mut self, piece: GeminiPart, decoded: &mut Vec<DecodedPart>) {
         if let Some(signature) = &piece.signature {
-            heard.push(DecodedPart::BufferedBytes(signature.len()));
+            decoded.push(DecodedPart::BufferedBytes(signature.len()));
         }
         if let Some(call) = piece.call {
             if let Some(signature) = piece.signature {
@@ -246,15 +246,15 @@ impl GeminiDecoder {
             }
             let id = call.id.filter(|id| !id.is_empty());
             let id = id.unwrap_or_else(|| self.calls.unnamed(&call.name));
-            heard.extend(self.calls.whole(id, call.name, call.args));
+            decoded.extend(self.calls.whole(id, call.name, call.args));
             return;
         }
         self.signature = piece.signature.or(self.signature.take());
         if piece.thought {
             self.has_thought = true;
-            heard.extend(thought(piece.text));
+            decoded.extend(thought(piece.text));
         } else {
-            heard.extend(said(piece.text));
+            decoded.extend(said(piece.text));
         }
     }
 
@@ -271,7 +271,7 @@ impl GeminiDecoder {
     }
 }
 
-/// Reads the token usage. Gemini does not count thoughts as output, so they are added.
+/// Reads the token usage. Gemini does not count thoughts as output, so they are added here.
 fn token_usage(usage: &Value) -> TokenUsage {
     let count = |name: &str| tokens(usage, name).unwrap_or(0);
     let thought = count("/thoughtsTokenCount");
@@ -301,19 +301,19 @@ impl EventDecoder for GeminiDecoder {
         {
             return Ok(self.finish(StopReason::Refusal));
         }
-        let mut heard = Vec::new();
+        let mut decoded = Vec::new();
         let Some(candidate) = read.candidates.into_iter().next() else {
-            return Ok(heard);
+            return Ok(decoded);
         };
         for piece in candidate
             .content
             .into_iter()
             .flat_map(|content| content.parts)
         {
-            self.add_part(piece, &mut heard);
+            self.add_part(piece, &mut decoded);
         }
         let Some(reason) = candidate.finish else {
-            return Ok(heard);
+            return Ok(decoded);
         };
         let stop = match reason.as_str() {
             "MAX_TOKENS" => StopReason::MaxTokens,
@@ -332,8 +332,8 @@ impl EventDecoder for GeminiDecoder {
             // New finish reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
-        heard.extend(self.finish(stop));
-        Ok(heard)
+        decoded.extend(self.finish(stop));
+        Ok(decoded)
     }
 }
 
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn parts_become_steps_and_signatures_are_kept_with_what_they_sign() {
-        let heard = read(
+        let decoded = read(
             &mut GeminiDecoder::new(3),
             &[
                 candidate(json!([{"text": "Hm", "thought": true}])),
@@ -363,10 +363,10 @@ mod tests {
                     "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2}}),
             ],
         );
-        let heard: Vec<DecodedPart> = heard
+        let decoded: Vec<DecodedPart> = decoded
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
+            .filter(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)))
             .collect();
         let begins = |call, tool: &str| Step::CallStarted {
             call,
@@ -393,7 +393,7 @@ mod tests {
             Step::Usage(usage).into(),
             Step::Stop(StopReason::EndTurn).into(),
         ];
-        assert_eq!(heard, expected);
+        assert_eq!(decoded, expected);
     }
 
     #[test]
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(parts[2]["functionCall"]["id"], "mine");
         said.sealed = &[];
         let parts = assistant_content(&said, true);
-        assert_eq!(parts[1]["thoughtSignature"], UNSIGNED);
+        assert_eq!(parts[1]["thoughtSignature"], PLACEHOLDER_SIGNATURE);
         assert_eq!(parts[2].get("thoughtSignature"), None);
     }
 

@@ -1,5 +1,5 @@
-//! The HTTP clients. They are created on the first request to a model, because reading the system's certificates
-//! takes longer than the rest of the agent's start.
+//! The HTTP clients. They are created with the first request to a model, because reading the system's certificates
+//! takes longer than starting the rest of the agent.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,21 +12,20 @@ use tokio::sync::OnceCell;
 
 use super::request::UnsupportedParameters;
 
-/// The limit on the time to connect, including TLS.
-const CONNECT: Duration = Duration::from_secs(15);
+/// The timeout for connecting, including TLS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The HTTP clients. All models of an agent share them and their connections.
+/// The HTTP clients of an agent. All of its models share them and their connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
-    /// One client for each combination of two properties: whether the URL is on this machine, and whether it uses
-    /// TLS.
+    /// A client for each combination of two properties: whether the URL is on this machine, and whether it uses TLS.
     clients: [OnceCell<Client>; 4],
-    /// The parameters that models have rejected, by the model and its URL.
+    /// The parameters that each model has rejected, by the model and its URL.
     unsupported: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
 impl HttpClients {
-    /// Returns the client for a URL, or the reason why it cannot be created.
+    /// Returns the client for a URL. Fails with the reason if it cannot be created.
     pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
         let (here, tls) = (is_loopback(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;
@@ -51,7 +50,7 @@ impl HttpClients {
         refused.get(model).copied().unwrap_or_default()
     }
 
-    /// Records that a model rejects a parameter. Returns `true` if a retry without it makes sense.
+    /// Records that a model rejects a parameter. Returns `true` if a retry without the parameter may succeed.
     pub(super) fn learn_unsupported(&self, model: &str, parameter: &str) -> bool {
         let mut refused = self.unsupported_parameters(model);
         if !refused.learn(parameter) {
@@ -72,7 +71,7 @@ impl HttpClients {
 fn build_client(here: bool, tls: bool) -> Result<Client, String> {
     let mut client = Client::builder()
         .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         // reqwest would send a key in a header such as `x-api-key` on to wherever a redirect points.
         .redirect(redirect::Policy::none())
         // The size limits apply to bytes as received, so a small response must not be decompressed into a huge one.
@@ -90,7 +89,7 @@ fn build_client(here: bool, tls: bool) -> Result<Client, String> {
     client.build().map_err(|e| crate::causes::chain(&e))
 }
 
-/// Configures the client so that it reads no certificates and trusts none.
+/// Configures a client that loads no certificates and trusts none.
 fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
     let config = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
@@ -100,7 +99,7 @@ fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
     Ok(client.tls_backend_preconfigured(config))
 }
 
-/// Returns `true` if the URL's host is this machine.
+/// Returns `true` if the host of the URL is this machine.
 pub(super) fn is_loopback(address: &Url) -> bool {
     let host = address.host_str().unwrap_or_default();
     let number = host.trim_start_matches('[').trim_end_matches(']');

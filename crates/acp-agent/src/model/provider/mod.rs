@@ -1,7 +1,7 @@
 //! The language models of providers and of compatible servers.
 //!
-//! There is one file for each wire format. The other files are about what users notice: what each failure means,
-//! which requests are retried, what a round costs, and that a session can continue with another model.
+//! There is one file for each wire format. The other files decide what each failure means, which requests are retried,
+//! what a round costs, and how a session continues with another model.
 
 mod anthropic_messages;
 pub(crate) mod backoff;

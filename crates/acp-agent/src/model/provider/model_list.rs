@@ -1,5 +1,5 @@
-//! Lists the models of a server: a `GET` of `models` under its URL, which is where OpenAI's, Anthropic's and Gemini's
-//! APIs have the list.
+//! Lists the models of a server, with a `GET` request for `models` under its URL. The APIs of OpenAI, Anthropic and
+//! Gemini all have the list there.
 
 use std::time::Duration;
 
@@ -10,45 +10,45 @@ use super::config::ProviderModel;
 use super::models::ModelFactory;
 use crate::causes::chain;
 
-/// The limit on the time to get the list, including connecting.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit for getting the list, including connecting.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The limit on the response, in bytes. The longest known, OpenRouter's, is near 1 MiB.
-const LONGEST: usize = 4 * 1024 * 1024;
+/// The maximum size of the response, in bytes. The largest known list, OpenRouter's, has almost 1 MiB.
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The limit on the models of one server that are offered. In a longer list nobody finds one.
-const MOST: usize = 500;
+/// The maximum number of a server's models that are offered. Nobody would find a model in a longer list.
+const MAX_MODELS: usize = 500;
 
-/// The limit on the name of a model, in bytes.
-const NAME: usize = 200;
+/// The maximum length of a model's name, in bytes.
+const MAX_NAME_BYTES: usize = 200;
 
-/// A list of models, in either of the two members that servers use. llama.cpp sends both.
+/// A list of models. Servers use one of the two keys, and llama.cpp uses both.
 #[derive(Deserialize)]
 struct ModelList {
     data: Option<Vec<Value>>,
     models: Option<Vec<Value>>,
 }
 
-/// A model in the list.
+/// A model in a list.
 #[derive(Deserialize)]
 struct ModelListEntry {
     id: Option<String>,
-    /// Gemini's only name for the model. Other servers have a display name here.
+    /// Gemini's name for the model. Other servers use this key for a display name.
     name: Option<String>,
-    /// The context window in tokens, as vLLM names it.
+    /// The context window in tokens, in vLLM's responses.
     max_model_len: Option<u64>,
-    /// The context window in tokens, as OpenRouter names it.
+    /// The context window in tokens, in OpenRouter's responses.
     context_length: Option<u64>,
-    /// The limit on input tokens, as Gemini names it.
+    /// The maximum number of input tokens, in Gemini's responses.
     #[serde(rename = "inputTokenLimit")]
     input: Option<u64>,
-    /// The methods that a model of Gemini's supports.
+    /// The methods that the model supports, in Gemini's responses.
     #[serde(rename = "supportedGenerationMethods")]
     methods: Option<Vec<String>>,
 }
 
 impl ModelFactory {
-    /// Lists the models of the server that serves `at`. They get the settings of `at` that concern the server, but
+    /// Lists the models of the server that serves `at`. They get those settings of `at` that concern the server, but
     /// not those of the model itself.
     ///
     /// # Errors
@@ -57,8 +57,8 @@ impl ModelFactory {
         &self,
         at: &ProviderModel,
     ) -> Result<Vec<ProviderModel>, String> {
-        let body = tokio::time::timeout(PATIENCE, self.fetch_list(at)).await;
-        let body = body.map_err(|_| format!("timed out after {} s", PATIENCE.as_secs()))??;
+        let body = tokio::time::timeout(LIST_TIMEOUT, self.fetch_list(at)).await;
+        let body = body.map_err(|_| format!("timed out after {} s", LIST_TIMEOUT.as_secs()))??;
         let list: ModelList = serde_json::from_slice(&body).map_err(|e| e.to_string())?;
         let entries = list.data.or(list.models).unwrap_or_default();
         let models = entries.into_iter().filter_map(|entry| {
@@ -66,7 +66,7 @@ impl ModelFactory {
             let answers = |methods: &Vec<String>| methods.iter().any(|m| m == "generateContent");
             let name = entry.id.or(entry.name)?;
             let name = name.strip_prefix("models/").unwrap_or(&name);
-            if name.len() > NAME || !entry.methods.as_ref().is_none_or(answers) {
+            if name.len() > MAX_NAME_BYTES || !entry.methods.as_ref().is_none_or(answers) {
                 return None;
             }
             let model = ProviderModel {
@@ -79,7 +79,7 @@ impl ModelFactory {
             };
             model.check().is_ok().then_some(model)
         });
-        Ok(models.take(MOST).collect())
+        Ok(models.take(MAX_MODELS).collect())
     }
 
     async fn fetch_list(&self, at: &ProviderModel) -> Result<Vec<u8>, String> {
@@ -98,8 +98,8 @@ impl ModelFactory {
             .await
             .map_err(|e| chain(&e.without_url()))?
         {
-            if body.len() + piece.len() > LONGEST {
-                return Err(format!("response larger than {LONGEST} bytes"));
+            if body.len() + piece.len() > MAX_RESPONSE_BYTES {
+                return Err(format!("response larger than {MAX_RESPONSE_BYTES} bytes"));
             }
             body.extend_from_slice(&piece);
         }

@@ -1,4 +1,4 @@
-//! Creates the models of providers.
+//! Creates models of providers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::interface::{Model, RoundRequest};
 use crate::model::step::Steps;
 use crate::model::thought::ThoughtLevel;
 
-/// Creates models. Models of the same factory share their connections, and a session can use another of them in each
+/// A factory for models. All of its models share their connections, and a session can use a different one in each
 /// round.
 #[derive(Clone, Default)]
 pub struct ModelFactory {
@@ -32,8 +32,8 @@ impl ModelFactory {
         Self::default()
     }
 
-    /// Creates a model. It sends nothing and sets nothing up before its first round. If a required key is missing,
-    /// that round fails with [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
+    /// Creates a model. Nothing is sent before its first round. If a key is required but missing, that round fails with
+    /// [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
     ///
     /// # Errors
     /// The name, the URL or the key is not valid.
@@ -59,7 +59,7 @@ impl Model for ServedModel {
         let known = catalogue::thought_levels(self.model.provider, &self.model.name);
         match self.model.thought {
             // A user who sets a level for an unknown model knows that it can think.
-            Some(_) if known.is_empty() => &catalogue::USUAL,
+            Some(_) if known.is_empty() => &catalogue::COMMON_THOUGHT_LEVELS,
             _ => known,
         }
     }

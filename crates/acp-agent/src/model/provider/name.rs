@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A provider of models, or of the wire formats that other servers use.
+/// A provider of models, or the definer of a wire format that other servers also use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
-    /// Anthropic.
+    /// Anthropic (Claude).
     Anthropic,
     /// OpenAI, and compatible servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
     OpenAi,
@@ -15,7 +15,7 @@ pub enum Provider {
     Gemini,
 }
 
-/// The error for a name that no provider has.
+/// The error for an unknown provider name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown provider {0}; expected anthropic, openai or gemini")]
 pub struct ParseProviderError(String);
@@ -24,7 +24,7 @@ impl Provider {
     /// All providers.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Returns the name as users enter it.
+    /// Returns the provider's name as users enter it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Provider {
         }
     }
 
-    /// Returns the name to show to users.
+    /// Returns the provider's name for display.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Provider {
         }
     }
 
-    /// Returns the environment variable that programs commonly read the provider's key from.
+    /// Returns the environment variable from which programs usually read the provider's key.
     #[must_use]
     pub fn key_variable(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Provider {
         }
     }
 
-    /// Returns the URL of the provider's own API.
+    /// Returns the base URL of the provider's own API.
     pub(super) fn base_url(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com/v1/",
@@ -63,7 +63,7 @@ impl Provider {
         }
     }
 
-    /// Returns the path for a URL that has none.
+    /// Returns the usual path of the API, which is added to a URL without a path.
     pub(super) fn version_path(self) -> &'static str {
         match self {
             Self::Anthropic | Self::OpenAi => "/v1/",

@@ -1,5 +1,5 @@
-//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, and the deviations of compatible servers: Ollama,
-//! vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek, Mistral.
+//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, with the deviations of compatible servers: Ollama, vLLM,
+//! LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -17,22 +17,22 @@ use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// Returns the body of a request.
-pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
-    let mut messages = Vec::with_capacity(asked.turns.len() + 1);
-    if !asked.instructions.trim().is_empty() {
-        messages.push(json!({"role": "system", "content": asked.instructions}));
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+    let mut messages = Vec::with_capacity(request.turns.len() + 1);
+    if !request.instructions.trim().is_empty() {
+        messages.push(json!({"role": "system", "content": request.instructions}));
     }
-    for turn in &asked.turns {
+    for turn in &request.turns {
         add_turn(&mut messages, turn);
     }
     let mut body = json!({
-        "model": asked.model,
+        "model": request.model,
         "messages": messages,
         "stream": true,
         "stream_options": {"include_usage": true},
     });
-    if !asked.tools.is_empty() {
-        let tools = asked.tools.iter().map(|tool| {
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
             let function = json!({
                 "name": tool.name,
                 "description": tool.description,
@@ -43,12 +43,12 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         });
         body["tools"] = tools.collect();
     }
-    if let Some(level) = asked.thought {
+    if let Some(level) = request.thought {
         body["reasoning_effort"] = json!(effort(level));
     }
-    if let Some(most) = asked.max_output {
+    if let Some(most) = request.max_output {
         // OpenAI's reasoning models reject the older name, and many compatible servers do not know the newer one.
-        let name = match reasons(asked.model) {
+        let name = match reasons(request.model) {
             true => "max_completion_tokens",
             false => "max_tokens",
         };
@@ -57,7 +57,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Returns `true` if the name is that of a reasoning model of OpenAI's.
+/// Returns `true` if this is the name of one of OpenAI's reasoning models.
 pub(super) fn reasons(name: &str) -> bool {
     let version = |prefix: &str| {
         let rest = name.strip_prefix(prefix)?;
@@ -121,7 +121,7 @@ fn assistant_message(said: &AssistantTurn<'_>) -> Value {
     message
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct ChatDecoder {
     calls: CallAssembler,
     has_thought: bool,
@@ -147,17 +147,17 @@ struct ChatChoice {
 #[derive(Deserialize)]
 struct ChatDelta {
     content: Option<ChatContent>,
-    /// The text of a refusal, which has its own member.
+    /// The text of a refusal, which has its own key.
     refusal: Option<String>,
-    /// The thoughts, as DeepSeek, vLLM and llama.cpp name them.
+    /// The thoughts, in responses of DeepSeek, vLLM and llama.cpp.
     reasoning_content: Option<String>,
-    /// The thoughts, as Ollama and OpenRouter name them.
+    /// The thoughts, in responses of Ollama and OpenRouter.
     reasoning: Option<String>,
     #[serde(default, deserialize_with = "parts")]
     tool_calls: Vec<ChatToolCallDelta>,
 }
 
-/// A string, or a list for Mistral's reasoning models.
+/// Content: a string or, from Mistral's reasoning models, a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ChatContent {
@@ -190,7 +190,7 @@ struct ChatToolCallDelta {
 #[derive(Deserialize)]
 struct ChatFunction {
     name: Option<String>,
-    /// The arguments as a string. Some servers send an object.
+    /// The arguments as a string. Some servers send an object instead.
     arguments: Option<Value>,
 }
 
@@ -205,24 +205,24 @@ impl ChatDecoder {
         }
     }
 
-    fn add_delta(&mut self, delta: ChatDelta, heard: &mut Vec<DecodedPart>) {
+    fn add_delta(&mut self, delta: ChatDelta, decoded: &mut Vec<DecodedPart>) {
         let mut think = |text| {
-            let before = heard.len();
-            heard.extend(thought(text));
-            self.has_thought |= heard.len() > before;
+            let before = decoded.len();
+            decoded.extend(thought(text));
+            self.has_thought |= decoded.len() > before;
         };
         think(delta.reasoning_content.or(delta.reasoning));
         match delta.content {
-            Some(ChatContent::Text(text)) => heard.extend(said(Some(text))),
+            Some(ChatContent::Text(text)) => decoded.extend(said(Some(text))),
             Some(ChatContent::Parts(parts)) => {
                 for part in parts {
                     self.has_thought |= part.thinking.is_some();
                     match part.thinking {
-                        Some(ChatThinking::Text(text)) => heard.extend(thought(Some(text))),
+                        Some(ChatThinking::Text(text)) => decoded.extend(thought(Some(text))),
                         Some(ChatThinking::Parts(parts)) => {
-                            heard.extend(parts.into_iter().filter_map(|part| thought(part.text)));
+                            decoded.extend(parts.into_iter().filter_map(|part| thought(part.text)));
                         }
-                        None => heard.extend(said(part.text)),
+                        None => decoded.extend(said(part.text)),
                     }
                 }
             }
@@ -230,14 +230,14 @@ impl ChatDecoder {
         }
         if let Some(refusal) = delta.refusal {
             self.has_refusal = true;
-            heard.extend(said(Some(refusal)));
+            decoded.extend(said(Some(refusal)));
         }
         for piece in delta.tool_calls {
-            self.add_call_delta(piece, heard);
+            self.add_call_delta(piece, decoded);
         }
     }
 
-    fn add_call_delta(&mut self, piece: ChatToolCallDelta, heard: &mut Vec<DecodedPart>) {
+    fn add_call_delta(&mut self, piece: ChatToolCallDelta, decoded: &mut Vec<DecodedPart>) {
         let Some(ChatFunction { name, arguments }) = piece.function else {
             return;
         };
@@ -246,7 +246,7 @@ impl ChatDecoder {
         let call = match self.calls.continued_call(&id, &tool) {
             Some(call) => call,
             None => {
-                heard.extend(self.calls.begin(id, tool));
+                decoded.extend(self.calls.begin(id, tool));
                 self.calls.len().saturating_sub(1)
             }
         };
@@ -255,7 +255,7 @@ impl ChatDecoder {
             Some(Value::String(written)) => written,
             Some(whole) => whole.to_string(),
         };
-        heard.extend(self.calls.write(call, &written));
+        decoded.extend(self.calls.write(call, &written));
     }
 
     fn finish(&mut self) -> Result<Vec<DecodedPart>, DecodeError> {
@@ -277,7 +277,7 @@ impl ChatDecoder {
     }
 }
 
-/// Reads the token usage. Returns `None` if there are no counts.
+/// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
@@ -303,18 +303,18 @@ impl EventDecoder for ChatDecoder {
         }
         // Some servers report the usage with each chunk, most of them after the last one.
         self.usage = chunk.usage.as_ref().and_then(token_usage).or(self.usage);
-        let mut heard = Vec::new();
+        let mut decoded = Vec::new();
         let Some(choice) = chunk.choices.into_iter().next() else {
-            return Ok(heard);
+            return Ok(decoded);
         };
         if let Some(delta) = choice.delta {
-            self.add_delta(delta, &mut heard);
+            self.add_delta(delta, &mut decoded);
         }
         self.stop = choice.finish_reason.or(self.stop.take());
-        Ok(heard)
+        Ok(decoded)
     }
 
-    /// Accepts the end of the stream after a finish reason: not all servers send `[DONE]`.
+    /// Accepts a stream that ends after a finish reason, because not all servers send `[DONE]`.
     fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.finish().ok()).flatten()
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn chunks_become_steps() {
         let mut answer = ChatDecoder::new(0);
-        let mut heard = read(
+        let mut decoded = read(
             &mut answer,
             &[
                 delta(json!({"role": "assistant", "content": "", "refusal": null})),
@@ -363,8 +363,8 @@ mod tests {
             ],
         )
         .unwrap();
-        heard.extend(done(&mut answer));
-        heard.retain(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)));
+        decoded.extend(done(&mut answer));
+        decoded.retain(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)));
         let begins = |call, tool: &str| Step::CallStarted {
             call,
             tool: tool.to_owned(),
@@ -395,7 +395,7 @@ mod tests {
             Step::Usage(usage).into(),
             Step::Stop(StopReason::EndTurn).into(),
         ];
-        assert_eq!(heard, expected);
+        assert_eq!(decoded, expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! OpenAI's Responses API: `POST /v1/responses`.
 //!
-//! The provider stores nothing. Every request has the whole conversation, and a model's encrypted reasoning is sent
-//! back with the calls that it led to.
+//! The provider stores nothing. Every request contains the whole conversation, and the model's encrypted reasoning is
+//! sent back along with the calls that followed it.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -21,22 +21,22 @@ use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// Returns the body of a request.
-pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
-    let mut input = Vec::with_capacity(asked.turns.len());
-    for turn in &asked.turns {
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+    let mut input = Vec::with_capacity(request.turns.len());
+    for turn in &request.turns {
         add_turn(&mut input, turn);
     }
     let mut body = json!({
-        "model": asked.model,
+        "model": request.model,
         "input": input,
         "stream": true,
         "store": false,
     });
-    if !asked.instructions.trim().is_empty() {
-        body["instructions"] = json!(asked.instructions);
+    if !request.instructions.trim().is_empty() {
+        body["instructions"] = json!(request.instructions);
     }
-    if !asked.tools.is_empty() {
-        let tools = asked.tools.iter().map(|tool| {
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
             json!({
                 "type": "function",
                 "name": tool.name,
@@ -48,20 +48,20 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         });
         body["tools"] = tools.collect();
     }
-    if let Some(most) = asked.max_output {
+    if let Some(most) = request.max_output {
         body["max_output_tokens"] = json!(most);
     }
     let mut reasoning = json!({});
-    if let Some(level) = asked.thought {
+    if let Some(level) = request.thought {
         reasoning["effort"] = json!(effort(level));
     }
     // Models that cannot reason reject these parameters.
-    let silent = asked.thought == Some(ThoughtLevel::Off);
-    if (reasons(asked.model) || asked.thought.is_some()) && !silent {
-        if !asked.unsupported.summary {
+    let silent = request.thought == Some(ThoughtLevel::Off);
+    if (reasons(request.model) || request.thought.is_some()) && !silent {
+        if !request.unsupported.summary {
             reasoning["summary"] = json!("auto");
         }
-        if !asked.unsupported.encrypted {
+        if !request.unsupported.encrypted {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
     }
@@ -97,8 +97,8 @@ fn to_part(part: &PromptPart<'_>) -> Value {
     }
 }
 
-/// Adds the text and calls of one round, each after the reasoning items that led to it. The API rejects reasoning
-/// items that nothing follows.
+/// Adds the text and the calls of one round, each after the reasoning items that belong to it. The API rejects
+/// reasoning items that are not followed by anything.
 fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.is_current_turn {
@@ -131,14 +131,15 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     }
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
-    /// Pairs of an output item's index and the index of its call.
+    /// The index of each output item that is a call, and the index of the call.
     items: Vec<(u64, usize)>,
-    /// The reasoning items, in the form in which they are sent back, each with what came before it.
+    /// The reasoning items, as they must be sent back in later rounds. Each is stored with its position: the number of
+    /// calls before it, and whether text precedes it.
     sealed: Vec<Value>,
-    /// Whether the response has text.
+    /// Whether the response contains text.
     has_text: bool,
     has_thought: bool,
     has_refusal: bool,
@@ -150,7 +151,7 @@ struct ResponsesEvent {
     kind: Option<String>,
     #[serde(default)]
     output_index: u64,
-    /// The index of the part of the summary. Each part is a paragraph.
+    /// The index of a part of the summary. Each part is a paragraph.
     #[serde(default)]
     summary_index: u64,
     delta: Option<String>,
@@ -197,7 +198,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// Returns the index of the call for an output item.
+    /// Returns the index of the call in an output item.
     fn call_index(&self, item: u64) -> Option<usize> {
         let mut items = self.items.iter().rev();
         let found = items.find(|(index, _)| *index == item);
@@ -209,12 +210,12 @@ impl ResponsesDecoder {
         let tool = item.name.clone()?;
         let call = self.calls.len();
         self.items.push((index, call));
-        let mut heard = self.calls.begin(id.unwrap_or_default(), tool);
-        heard.extend(self.write_arguments(call, item.arguments.as_deref()));
-        Some(heard)
+        let mut decoded = self.calls.begin(id.unwrap_or_default(), tool);
+        decoded.extend(self.write_arguments(call, item.arguments.as_deref()));
+        Some(decoded)
     }
 
-    /// Adds the complete arguments of a call, if they did not arrive in pieces.
+    /// Adds the complete arguments of a call, unless they have already arrived in pieces.
     fn write_arguments(&mut self, call: usize, arguments: Option<&str>) -> Option<DecodedPart> {
         let blank = self.calls.is_blank(call);
         arguments
@@ -222,7 +223,7 @@ impl ResponsesDecoder {
             .and_then(|all| self.calls.write(call, all))
     }
 
-    /// Stores a reasoning item to be sent back. One without content is of no use.
+    /// Stores a reasoning item that must be sent back. An item without content is useless and discarded.
     fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content
@@ -230,7 +231,7 @@ impl ResponsesDecoder {
         if item.encrypted_content.is_none() && content.is_none() {
             return None;
         }
-        let mut kept = json!({
+        let mut reasoning_item = json!({
             "type": "reasoning",
             "summary": item.summary.unwrap_or_else(|| json!([])),
         });
@@ -244,12 +245,13 @@ impl ResponsesDecoder {
         ];
         for (name, part) in parts {
             if let Some(part) = part {
-                kept[name] = part;
+                reasoning_item[name] = part;
             }
         }
-        let size = kept.to_string().len();
-        self.sealed
-            .push(json!({"item": kept, "calls": self.calls.len(), "spoken": self.has_text}));
+        let size = reasoning_item.to_string().len();
+        self.sealed.push(
+            json!({"item": reasoning_item, "calls": self.calls.len(), "spoken": self.has_text}),
+        );
         Some(DecodedPart::BufferedBytes(size))
     }
 
@@ -267,7 +269,7 @@ impl ResponsesDecoder {
     }
 }
 
-/// Reads the token usage. Returns `None` if there are no counts.
+/// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));
@@ -279,6 +281,31 @@ fn token_usage(usage: &Value) -> Option<TokenUsage> {
         cache_read: count("/input_tokens_details/cached_tokens").unwrap_or(0),
         cache_write: 0,
     })
+}
+
+/// Returns the stop reason of a response that is incomplete for this reason.
+fn incomplete_stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("content_filter") => StopReason::Refusal,
+        // Whatever the reason, the response is incomplete.
+        _ => StopReason::MaxTokens,
+    }
+}
+
+impl ResponsesDecoder {
+    /// Handles the end of an output item. Returns `None` if it is a call without a tool name.
+    fn end_item(&mut self, index: u64, item: ResponsesItem) -> Option<Vec<DecodedPart>> {
+        Some(match (item.kind.as_str(), self.call_index(index)) {
+            ("reasoning", _) => self.finish_item(item).into_iter().collect(),
+            ("function_call", Some(call)) => {
+                let all = self.write_arguments(call, item.arguments.as_deref());
+                all.into_iter().collect()
+            }
+            // The start of the call was not sent.
+            ("function_call", None) => self.start_call(index, &item)?,
+            _ => Vec::new(),
+        })
+    }
 }
 
 impl EventDecoder for ResponsesDecoder {
@@ -312,7 +339,7 @@ impl EventDecoder for ResponsesDecoder {
                 match item.kind.as_str() {
                     "function_call" => self
                         .start_call(index, &item)
-                        .ok_or_else(|| missing("the name of a tool"))?,
+                        .ok_or_else(|| missing("the tool name"))?,
                     _ => Vec::new(),
                 }
             }
@@ -330,18 +357,8 @@ impl EventDecoder for ResponsesDecoder {
             }
             "response.output_item.done" => {
                 let item = read.item.ok_or_else(|| missing("`item`"))?;
-                match (item.kind.as_str(), self.call_index(index)) {
-                    ("reasoning", _) => self.finish_item(item).into_iter().collect(),
-                    ("function_call", Some(call)) => {
-                        let all = self.write_arguments(call, item.arguments.as_deref());
-                        all.into_iter().collect()
-                    }
-                    // The start of the call was not sent.
-                    ("function_call", None) => self
-                        .start_call(index, &item)
-                        .ok_or_else(|| missing("the name of a tool"))?,
-                    _ => Vec::new(),
-                }
+                self.end_item(index, item)
+                    .ok_or_else(|| missing("the tool name"))?
             }
             "response.completed" => {
                 let usage = read.response.and_then(|response| response.usage);
@@ -350,12 +367,7 @@ impl EventDecoder for ResponsesDecoder {
             "response.incomplete" => {
                 let response = read.response.ok_or_else(|| missing("`response`"))?;
                 let reason = response.incomplete_details.and_then(|why| why.reason);
-                let stop = match reason.as_deref() {
-                    Some("content_filter") => StopReason::Refusal,
-                    // Whatever the reason, the response is incomplete.
-                    _ => StopReason::MaxTokens,
-                };
-                self.finish(response.usage, stop)
+                self.finish(response.usage, incomplete_stop_reason(reason.as_deref()))
             }
             "response.failed" => {
                 let error = read.response.and_then(|response| response.error);
@@ -413,7 +425,7 @@ mod tests {
     #[test]
     fn events_become_steps_and_thoughts_are_kept_in_their_place() {
         let delta = |kind: &str, index: u64, delta: &str| json!({"type": format!("response.{kind}.delta"), "output_index": index, "delta": delta});
-        let heard = read(
+        let decoded = read(
             &mut ResponsesDecoder::new(0),
             &[
                 json!({"type": "response.created", "response": {"error": null, "usage": null}}),
@@ -445,10 +457,10 @@ mod tests {
                     "input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 2}}}}),
             ],
         );
-        let heard: Vec<DecodedPart> = heard
+        let decoded: Vec<DecodedPart> = decoded
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
+            .filter(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)))
             .collect();
         let begins = |call, tool: &str| Step::CallStarted {
             call,
@@ -484,7 +496,7 @@ mod tests {
             Step::Usage(usage).into(),
             Step::Stop(StopReason::EndTurn).into(),
         ];
-        assert_eq!(heard, expected);
+        assert_eq!(decoded, expected);
     }
 
     #[test]
@@ -567,11 +579,11 @@ mod tests {
                 unsupported: refused,
             })
         };
-        let asked = ask("gpt-5.4", None, UnsupportedParameters::default());
-        assert_eq!(asked["reasoning"], json!({"summary": "auto"}));
-        assert_eq!(asked["include"], json!(["reasoning.encrypted_content"]));
+        let request = ask("gpt-5.4", None, UnsupportedParameters::default());
+        assert_eq!(request["reasoning"], json!({"summary": "auto"}));
+        assert_eq!(request["include"], json!(["reasoning.encrypted_content"]));
         assert_eq!(
-            (&asked["store"], &asked["stream"]),
+            (&request["store"], &request["stream"]),
             (&json!(false), &json!(true))
         );
         let plain = ask("gpt-4.1", None, UnsupportedParameters::default());
@@ -587,8 +599,8 @@ mod tests {
         let mut refused = UnsupportedParameters::default();
         assert!(refused.learn("reasoning.summary") && !refused.learn("reasoning.summary"));
         assert!(!refused.learn("tools"));
-        let asked = ask("gpt-5.4", Some(ThoughtLevel::Low), refused);
-        assert_eq!(asked["reasoning"], json!({"effort": "low"}));
+        let request = ask("gpt-5.4", Some(ThoughtLevel::Low), refused);
+        assert_eq!(request["reasoning"], json!({"effort": "low"}));
         assert!(refused.learn("include"));
         assert_eq!(ask("gpt-5.4", None, refused).get("include"), None);
     }

@@ -1,4 +1,4 @@
-//! The user's prompts in the form that providers accept: text, and images if the model accepts them.
+//! Converts the user's prompts to content that providers accept: text, and images if the model accepts them.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use super::wire_format::WireFormat;
 use crate::text::fenced;
 
-/// The model that a conversation is converted for.
+/// The model for which a conversation is converted.
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
-    /// The model's name in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The model's name, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: &'a str,
     pub(super) takes_images: bool,
 }
@@ -87,8 +87,8 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
     (!text.trim().is_empty()).then_some(PromptPart::Text(text))
 }
 
-/// Returns an image for a model that accepts images. For any other model, or a file that is not an image, it returns
-/// a note instead.
+/// Converts an image for a model that accepts images. If the model does not, or if the data is not an image, returns a
+/// note instead.
 pub(super) fn picture<'a>(
     target: TargetModel<'_>,
     mime_type: &'a str,

@@ -1,10 +1,10 @@
-//! A request to a model, before it is written in a wire format.
+//! A request to a model, independent of the wire format.
 
 use super::convert::ProviderTurn;
 use crate::model::interface::ToolSpec;
 use crate::model::thought::ThoughtLevel;
 
-/// A request to a model, before it is written in a wire format.
+/// A request to a model, independent of the wire format.
 pub(super) struct ModelRequest<'a> {
     /// The model's name.
     pub(super) model: &'a str,
@@ -13,23 +13,23 @@ pub(super) struct ModelRequest<'a> {
     pub(super) tools: &'a [ToolSpec],
     pub(super) thought: Option<ThoughtLevel>,
     pub(super) max_output: Option<u32>,
-    /// Whether the current turn has tool calls whose thoughts are not available.
+    /// Whether the current turn contains tool calls whose thoughts are missing.
     pub(super) lacks_thoughts: bool,
-    /// The parameters that the server has rejected.
+    /// The parameters that the server has rejected earlier.
     pub(super) unsupported: UnsupportedParameters,
 }
 
-/// The parameters that not every server and account supports. Each is omitted once a request with it was rejected.
+/// Parameters that some servers or accounts do not support. Each is left out after a request with it was rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct UnsupportedParameters {
-    /// Summaries of thoughts are not supported.
+    /// Whether the server rejects summaries of thoughts.
     pub(super) summary: bool,
-    /// Encrypted thoughts are not supported.
+    /// Whether the server rejects encrypted thoughts.
     pub(super) encrypted: bool,
 }
 
 impl UnsupportedParameters {
-    /// Records a parameter that the server rejected. Returns `true` if the next request can omit it.
+    /// Records that the server rejected a parameter. Returns `true` if a retry without the parameter may succeed.
     pub(super) fn learn(&mut self, parameter: &str) -> bool {
         let refused = match parameter {
             "reasoning.summary" => &mut self.summary,

@@ -1,14 +1,14 @@
-//! Secrets such as API keys, which are never shown.
+//! Secrets such as API keys, which must never be shown.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A secret such as an API key. Neither its `Debug` output nor any message contains it.
+/// A secret such as an API key. Its `Debug` output and error messages do not contain it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Creates a secret from text, without the white space around it.
+    /// Creates a secret. Removes white space around it.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
     }

@@ -1,4 +1,4 @@
-//! A model of a provider, as the agent calls it.
+//! A model of a provider, as it is used by the agent.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(super) struct ServedModel {
     pub(super) http: Arc<HttpClients>,
     pub(super) model: ProviderModel,
     pub(super) address: Url,
-    /// The URL to show to users, without its query.
+    /// The URL for display, without its query.
     pub(super) display_url: String,
-    /// The model's name in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The model's name, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: String,
-    /// The name to show to users.
+    /// The name for display.
     pub(super) name: String,
     pub(super) window: Option<u64>,
     pub(super) takes_images: bool,
@@ -70,7 +70,7 @@ impl ServedModel {
         let client = self.http.client(&self.address).await;
         let format = model.wire_format();
         let target = self.target();
-        let asked = ModelRequest {
+        let model_request = ModelRequest {
             model: &model.name,
             instructions: request.instructions,
             turns: convert::turns(target, request.conversation),
@@ -85,7 +85,7 @@ impl ServedModel {
             client: client.map_err(impossible)?.clone(),
             url: format.url(&self.address, &model.name),
             headers: headers.map_err(|e| impossible(e.to_string()))?,
-            body: format.body(&asked).to_string().into_bytes(),
+            body: format.body(&model_request).to_string().into_bytes(),
             idle_timeout: model.idle_timeout,
             max_bytes: model.max_response_bytes,
         })

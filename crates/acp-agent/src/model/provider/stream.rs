@@ -1,4 +1,4 @@
-//! One round of a model: sends the request, retries it while the model is busy, and turns the response into steps.
+//! One round of a model: sends the request, retries if the model is busy, and converts the response to steps.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
-/// The fewest bytes that each event counts toward the limit on a response.
-const EVENT: usize = 32;
+/// The minimum number of bytes that an event counts toward the limit on a response.
+const MIN_EVENT_BYTES: usize = 32;
 
 /// A round in progress.
 pub(super) struct ModelRound<'a> {
     served: &'a ServedModel,
     request: RoundRequest<'a>,
     state: RoundState,
-    /// The steps that were decoded but not returned yet.
+    /// Decoded steps that have not been returned yet.
     pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
-    /// Whether text or thoughts were returned: the request cannot be retried then.
+    /// Whether text or thoughts have been returned. If so, the request cannot be retried.
     has_output: bool,
-    /// How many bytes have been received.
+    /// The number of bytes received so far.
     bytes: usize,
 }
 
@@ -40,7 +40,7 @@ enum RoundState {
     /// Wait this long before the next attempt.
     Wait(Duration),
     Receive(Box<ResponseStream>),
-    /// The response is complete. Read on to the end of the stream.
+    /// The response is complete. Read the stream to its end.
     End(Box<ResponseStream>),
     Done,
 }
@@ -80,22 +80,26 @@ impl<'a> ModelRound<'a> {
                     tokio::time::sleep(time).await;
                     self.state = RoundState::Connect;
                 }
-                RoundState::End(listening) => listening.exchange.end().await,
+                RoundState::End(response_stream) => response_stream.exchange.end().await,
                 RoundState::Connect => match self.send_request().await {
-                    Ok(Some(listening)) => self.state = RoundState::Receive(Box::new(listening)),
+                    Ok(Some(response_stream)) => {
+                        self.state = RoundState::Receive(Box::new(response_stream))
+                    }
                     Ok(None) => self.state = RoundState::Connect,
                     Err(failure) => self.handle_failure(failure),
                 },
-                RoundState::Receive(mut listening) => match self.receive(&mut listening).await {
-                    Ok(true) => self.state = RoundState::Receive(listening),
-                    Ok(false) => self.state = RoundState::End(listening),
-                    Err(failure) => self.handle_failure(failure),
-                },
+                RoundState::Receive(mut response_stream) => {
+                    match self.receive(&mut response_stream).await {
+                        Ok(true) => self.state = RoundState::Receive(response_stream),
+                        Ok(false) => self.state = RoundState::End(response_stream),
+                        Err(failure) => self.handle_failure(failure),
+                    }
+                }
             }
         }
     }
 
-    /// Starts the wait for a retry, or gives up.
+    /// Handles a failure: starts the wait before a retry, or ends the round.
     fn handle_failure(&mut self, failure: ModelFailure) {
         let ModelFailure {
             mut error,
@@ -122,8 +126,8 @@ impl<'a> ModelRound<'a> {
         self.state = RoundState::Wait(wait);
     }
 
-    /// Sends the request. Returns `None` if it must be sent again at once, without a parameter that the server has
-    /// just rejected.
+    /// Sends the request. Returns `None` if it must be repeated at once, without a parameter that the server has just
+    /// rejected.
     async fn send_request(&mut self) -> Result<Option<ResponseStream>, ModelFailure> {
         let served = self.served;
         let model = &served.model;
@@ -143,9 +147,9 @@ impl<'a> ModelRound<'a> {
             {
                 return Ok(None);
             }
-            Err(broke) => {
+            Err(exchange_error) => {
                 self.backoff.begin_attempt();
-                return Err(served.failed_model().connection_failure(&broke));
+                return Err(served.failed_model().connection_failure(&exchange_error));
             }
         };
         self.backoff.begin_attempt();
@@ -162,29 +166,32 @@ impl<'a> ModelRound<'a> {
     }
 
     /// Handles the next event. Returns `true` if more events follow.
-    async fn receive(&mut self, listening: &mut ResponseStream) -> Result<bool, ModelFailure> {
+    async fn receive(
+        &mut self,
+        response_stream: &mut ResponseStream,
+    ) -> Result<bool, ModelFailure> {
         let about = self.served.failed_model();
-        let heard = match listening.exchange.next().await {
-            Ok(Some(event)) => {
-                listening.has_received = true;
-                let heard = listening.decoder.event(&event);
-                heard.map_err(|fault| about.decode_failure(&fault))?
-            }
-            Ok(None) => listening
-                .decoder
-                .cut()
-                .ok_or_else(|| match listening.has_received {
-                    true => about.broken_answer("the response was cut off"),
-                    false => about.broken_answer("the response is not an event stream"),
+        let decoded =
+            match response_stream.exchange.next().await {
+                Ok(Some(event)) => {
+                    response_stream.has_received = true;
+                    let decoded = response_stream.decoder.event(&event);
+                    decoded.map_err(|fault| about.decode_failure(&fault))?
+                }
+                Ok(None) => response_stream.decoder.cut().ok_or_else(|| {
+                    match response_stream.has_received {
+                        true => about.broken_answer("the response was cut off"),
+                        false => about.broken_answer("the response is not an event stream"),
+                    }
                 })?,
-            Err(broke) => listening
-                .decoder
-                .cut()
-                .ok_or_else(|| about.connection_failure(&broke))?,
-        };
+                Err(exchange_error) => response_stream
+                    .decoder
+                    .cut()
+                    .ok_or_else(|| about.connection_failure(&exchange_error))?,
+            };
         let mut more = true;
-        for heard in heard {
-            match heard {
+        for decoded in decoded {
+            match decoded {
                 DecodedPart::BufferedBytes(bytes) => self.count_bytes(bytes)?,
                 DecodedPart::OpaquePart(parts) => {
                     let sealed = OpaqueParts::new(self.served.by.as_str(), parts);
@@ -199,8 +206,8 @@ impl<'a> ModelRound<'a> {
         Ok(more)
     }
 
-    /// Queues a step. Only text and thoughts rule out a retry. An unfinished call does not: a new attempt starts it
-    /// again, and what was shown of it is reported as failed.
+    /// Queues a step. Text and thoughts rule out a retry. An unfinished tool call does not: a new attempt starts over,
+    /// and the call that was shown is reported as failed.
     fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {
@@ -216,7 +223,7 @@ impl<'a> ModelRound<'a> {
     }
 
     fn count_bytes(&mut self, bytes: usize) -> Result<(), ModelFailure> {
-        self.bytes = self.bytes.saturating_add(bytes.max(EVENT));
+        self.bytes = self.bytes.saturating_add(bytes.max(MIN_EVENT_BYTES));
         let most = self.served.model.max_response_bytes;
         if self.bytes <= most {
             return Ok(());

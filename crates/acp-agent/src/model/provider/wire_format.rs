@@ -9,10 +9,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, Invalid
 use super::name::Provider;
 use super::secret::Secret;
 
-/// The version of the API, which servers require in a header.
+/// The version of Anthropic's API, which servers require in a header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A wire format: how requests to a model and its responses are written.
+/// A wire format: how requests to a model and its responses are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WireFormat {
@@ -35,7 +35,7 @@ impl WireFormat {
         Self::Gemini,
     ];
 
-    /// Returns the name of the format.
+    /// Returns the name of the wire format.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl WireFormat {
         }
     }
 
-    /// Returns the provider that defines the format.
+    /// Returns the provider that defines the wire format.
     #[must_use]
     pub fn provider(self) -> Provider {
         match self {
@@ -72,7 +72,7 @@ impl WireFormat {
         url
     }
 
-    /// Returns the headers of a request, including one for the key if there is one.
+    /// Returns the headers of a request, including the header for the key if there is a key.
     pub(super) fn headers(self, key: Option<&Secret>) -> Result<HeaderMap, InvalidHeaderValue> {
         let mut headers = HeaderMap::new();
         if self == Self::AnthropicMessages {
@@ -102,7 +102,7 @@ impl WireFormat {
     }
 }
 
-/// Chooses the format that compatible servers use by default.
+/// Returns the wire format that servers compatible with the provider use by default.
 impl From<Provider> for WireFormat {
     fn from(provider: Provider) -> Self {
         match provider {

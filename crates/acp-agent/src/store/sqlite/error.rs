@@ -1,4 +1,4 @@
-//! The conversion of SQLite errors.
+//! Converts SQLite errors.
 
 use rusqlite::ErrorCode;
 

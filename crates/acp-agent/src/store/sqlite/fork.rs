@@ -1,4 +1,4 @@
-//! Forking a stored session.
+//! Forks a stored session.
 
 use acp::v1::SessionId;
 use rusqlite::{Connection, params};
@@ -8,7 +8,7 @@ use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{SessionProperties, StoredSession};
 
-/// Copies a session inside the database, so no entry passes through this process.
+/// Copies a session within the database, so that its entries need not be read into memory.
 pub(super) fn fork(
     db: &Connection,
     from: &SessionId,

@@ -1,4 +1,4 @@
-//! Opening the database, and its schema.
+//! Opens the database and creates its schema.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::private_file;
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 
-/// How long to wait for another process's lock on the database.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for a lock that another process holds on the database.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The statements that turn each format into the next. A released one never changes; a new one is appended.
+/// The statements that convert each format to the next. Released statements never change; new ones are appended.
 const FORMATS: &[&str] = &[
     "
 CREATE TABLE session (
@@ -45,8 +45,8 @@ ALTER TABLE session ADD COLUMN more TEXT NOT NULL DEFAULT '{}';
 ",
 ];
 
-/// The format that this program writes.
-const LATEST: i64 = FORMATS.len() as i64;
+/// The database format of this program.
+const CURRENT_FORMAT: i64 = FORMATS.len() as i64;
 
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
     let directory = private_file::make_private_dir(directory)?;
@@ -70,7 +70,7 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
         let path = path.display();
         return Err(StoreError::Failed(format!("{path}: not writable")));
     }
-    connection.busy_timeout(PATIENCE).map_err(store_error)?;
+    connection.busy_timeout(LOCK_TIMEOUT).map_err(store_error)?;
     // Some network drives do not support WAL. There the journal mode stays as it was, which is slower.
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
@@ -102,13 +102,13 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     }
     if !missing.is_empty() {
         transaction
-            .pragma_update(None, "user_version", LATEST)
+            .pragma_update(None, "user_version", CURRENT_FORMAT)
             .map_err(store_error)?;
     }
     transaction.commit().map_err(store_error)
 }
 
-/// Returns the migrations that the database still needs.
+/// Returns the statements that the database still needs.
 fn missing_migrations(
     connection: &Connection,
     path: &Path,
@@ -122,7 +122,7 @@ fn missing_migrations(
         .ok_or_else(|| StoreError::Newer {
             path: path.display().to_string(),
             theirs,
-            ours: LATEST,
+            ours: CURRENT_FORMAT,
         })
 }
 

@@ -1,4 +1,4 @@
-//! The conversion between a session and its row in the database.
+//! Converts between sessions and rows of the database.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use crate::store::stored_session::{
     ClientPrompt, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// Returns a time as milliseconds since 1970.
+/// Returns a time in milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
@@ -21,7 +21,7 @@ fn to_time(millis: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
 }
 
-/// The columns of a session, in the order in which [`stored_session`] reads them.
+/// The columns of a session, in the order expected by [`stored_session`].
 pub(super) const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
 
 pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError> {
@@ -55,8 +55,8 @@ pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError>
     })
 }
 
-/// Properties that no query needs. They are stored by name in one JSON column, so that adding one does not change the
-/// format.
+/// Properties that are not used in queries. They are stored in one column as a JSON object, so that a new property does
+/// not change the format.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ExtraProperties {
@@ -71,7 +71,7 @@ struct ExtraProperties {
     client_prompt: Option<ClientPrompt>,
 }
 
-/// Returns the properties that are stored as JSON: the directories, the answers and the rest.
+/// Returns the properties that are stored as JSON: the directories, the answers, and those without a column.
 pub(super) fn lists(
     properties: &SessionProperties,
 ) -> Result<(String, String, String), StoreError> {

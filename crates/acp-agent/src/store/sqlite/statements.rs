@@ -1,4 +1,4 @@
-//! The database statements, a function for each operation of the store.
+//! The database statements: one function for each operation of the store.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::store::stored_session::{
     StoredSession,
 };
 
-/// A session that has the expected revision.
+/// A session whose revision is as expected.
 struct ExpectedSession {
     key: i64,
     next: u64,
@@ -144,9 +144,9 @@ pub(super) fn append(
     Ok(version)
 }
 
-/// Returns the statement that selects such entries of a session, starting at a number. The filter is in the statement,
-/// so that the bodies of other entries are not read. Each statement selects entries of unknown kinds too, because those
-/// must be reported, not skipped.
+/// Returns the statement that selects a session's entries from a given number on. The filter is part of the statement,
+/// so that other entries are not read. Entries of unknown kinds are always selected, because they must be reported
+/// rather than skipped.
 fn select_statement(which: EntryFilter) -> &'static str {
     match which {
         EntryFilter::All => {

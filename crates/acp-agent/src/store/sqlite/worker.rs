@@ -1,7 +1,7 @@
 //! The thread that owns the database connection.
 //!
-//! SQLite blocks, so it gets its own thread. Jobs that arrive while the thread works are then run in one transaction,
-//! so many sessions that stream at once do not pay for one transaction per token.
+//! SQLite blocks, so it runs on a thread of its own. Jobs that arrive while the thread is busy are run together in one
+//! transaction. So many sessions can stream at once without a transaction for each token.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -9,13 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 
-/// The capacity of the job queue. A sender waits while it is full.
-const QUEUE: usize = 64;
+/// The capacity of the job queue. Senders wait while it is full.
+const QUEUE_CAPACITY: usize = 64;
 
 /// The maximum number of jobs in one transaction.
-const BATCH: usize = 64;
+const MAX_BATCH: usize = 64;
 
-/// A handle to the database thread. When it is dropped, the thread runs the queued jobs and exits.
+/// A handle to the database thread. When it is dropped, the thread finishes the queued jobs and exits.
 #[derive(Debug)]
 pub(super) struct SqliteWorker {
     jobs: mpsc::Sender<Box<dyn SqliteJob>>,
@@ -24,9 +24,9 @@ pub(super) struct SqliteWorker {
 /// A job for the database.
 trait SqliteJob: Send {
     fn writes(&self) -> bool;
-    /// Runs the job. Returns `false` if it failed and its changes must be undone.
+    /// Runs the job. Returns `false` if the job failed and its changes must be undone.
     fn work(&mut self, connection: &Connection) -> bool;
-    /// Sends the result to the caller, once the transaction has ended.
+    /// Sends the result to the caller, after the transaction has ended.
     fn end(self: Box<Self>, transaction: &Result<(), StoreError>);
 }
 
@@ -69,7 +69,7 @@ fn worker_ended_error() -> StoreError {
     StoreError::Failed("the session store thread has exited".to_owned())
 }
 
-/// The database thread, while it opens the database.
+/// The database thread while it is opening the database.
 #[derive(Debug)]
 pub(super) struct SqliteWorkerStart {
     worker: SqliteWorker,
@@ -87,11 +87,11 @@ impl SqliteWorkerStart {
 }
 
 impl SqliteWorker {
-    /// Starts the thread, which opens the database first.
+    /// Starts the thread, which opens the database before it runs any jobs.
     pub(super) fn start(
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
     ) -> SqliteWorkerStart {
-        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let (done, opened) = std::sync::mpsc::sync_channel(1);
         let failed = done.clone();
         let work = move || {
@@ -124,7 +124,7 @@ impl SqliteWorker {
         self.submit(false, work).await
     }
 
-    /// Runs a job that changes the database. When this returns, the change is stored.
+    /// Runs a job that changes the database. When this returns, the change has been stored.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -157,7 +157,7 @@ fn run_jobs(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Sqlite
     while let Some(first) = other.take().or_else(|| queue.blocking_recv()) {
         let writes = first.writes();
         let mut batch = vec![first];
-        while batch.len() < BATCH {
+        while batch.len() < MAX_BATCH {
             match queue.try_recv() {
                 Ok(job) if job.writes() == writes => batch.push(job),
                 job => {
@@ -193,7 +193,7 @@ fn run_transaction(
     transaction.commit().map_err(store_error)
 }
 
-/// Runs a job in a savepoint, so that a failed job does not affect the others.
+/// Runs a job in a savepoint, so that its failure does not affect other jobs.
 fn run_in_savepoint(
     transaction: &mut Transaction<'_>,
     job: &mut dyn SqliteJob,

@@ -295,7 +295,7 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting() {
     let f = AgentFixture::new(agent, NONE).await;
     assert_eq!(f.says("go").await, "done");
     assert!(
-        texts(&f.call()).contains("has not started after"),
+        texts(&f.call()).contains("Not started after"),
         "{}",
         texts(&f.call())
     );
@@ -442,7 +442,7 @@ async fn prompts_are_commands() {
     assert!(!told.contains("/our_tools"), "{told}");
     // What is missing is said, and no model is asked.
     let said = f.says("/our_tools:weather").await;
-    assert!(said.contains("needs `city`"), "{said}");
+    assert!(said.contains("requires `city`"), "{said}");
     let said = f.says("/our_tools:wether x").await;
     assert!(said.contains("no prompt of that name"), "{said}");
     assert!(seen.lock().unwrap().is_empty());

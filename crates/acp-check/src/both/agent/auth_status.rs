@@ -1,4 +1,4 @@
-//! The status of authentication: whether sessions can be opened without a login. Unstable.
+//! Authentication status: whether sessions can be opened without a login. Unstable.
 //!
 //! Checks that log out need an auth method in the options, and log in again.
 
@@ -13,9 +13,9 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "auth-status";
-    1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => answers;
+    1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => needs_no_login;
-    3 Should "After `logout`, the state is no longer logged in." => status_after_logout;
+    3 Should "After `logout`, the state is no longer logged in." => updates_status_after_logout;
     4 Must "If the state says that no login is required, `session/new` requires none." => needs_no_login_for_session;
     5 Should "A status change is sent exactly once." => reports_change_once;
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
@@ -23,19 +23,21 @@ checks! { V1 V2 Agent "auth-status";
 
 const STATUS: &str = "auth/status";
 
-async fn require_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn require_status_support(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&of_agent(harness, STATUS))
 }
 
-async fn status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let answer = harness.result(STATUS, json!({})).await?;
-    has_shape(harness, "AuthStatusResponse", &answer)?;
-    Ok(answer)
+async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+    let response = harness.result(STATUS, json!({})).await?;
+    has_shape(harness, "AuthStatusResponse", &response)?;
+    Ok(response)
 }
 
-/// Logs out, requests the status, and logs in again. Skips if it is not known how.
-async fn status_outside(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+/// Logs out, requests the status, and logs in again. Skips if no auth method was chosen with `--login`.
+async fn request_status_logged_out(
+    harness: &mut AgentHarness,
+) -> Result<ReceivedResponse, CheckStop> {
     let Some(method) = harness.login() else {
         return skip("no auth method given; choose one with --login");
     };
@@ -49,34 +51,36 @@ async fn status_outside(harness: &mut AgentHarness) -> Result<ReceivedResponse, 
     };
     harness.result(in_by, login.clone()).await?;
     harness.result(out_by, json!({})).await?;
-    let answer = harness.request(STATUS, json!({})).await?;
+    let response = harness.request(STATUS, json!({})).await?;
     harness.result(in_by, login).await?;
-    Ok(answer)
+    Ok(response)
 }
 
-/// Returns the changes reported during a logout and login, and the final status.
-async fn status_changes(harness: &mut AgentHarness) -> Result<(Vec<Value>, Value), CheckStop> {
-    require_status(harness).await?;
-    status_outside(harness).await?;
+/// Logs out and in again. Returns the status updates sent meanwhile, and the final status.
+async fn collect_status_changes(
+    harness: &mut AgentHarness,
+) -> Result<(Vec<Value>, Value), CheckStop> {
+    require_status_support(harness).await?;
+    request_status_logged_out(harness).await?;
     harness.wait_until_quiet().await?;
     let messages = harness.messages.iter();
-    let told = messages.filter(|message| message.method() == "auth/status_update");
-    let told = told.map(|message| message.params().clone()).collect();
-    Ok((told, status(harness).await?))
+    let reported = messages.filter(|message| message.method() == "auth/status_update");
+    let reported = reported.map(|message| message.params().clone()).collect();
+    Ok((reported, request_status(harness).await?))
 }
 
-async fn answers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(harness).await?;
-    status(harness).await.map(drop)
+async fn returns_valid_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status_support(harness).await?;
+    request_status(harness).await.map(drop)
 }
 
 async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(harness).await?;
+    require_status_support(harness).await?;
     let asked = harness.request(STATUS, json!({})).await?;
     require(asked.code() != Some(-32000), || {
         "`auth/status` failed with error -32000".to_owned()
     })?;
-    match status_outside(harness).await {
+    match request_status_logged_out(harness).await {
         Ok(asked) => require(asked.code() != Some(-32000), || {
             "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
@@ -86,9 +90,9 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(harness).await?;
-    match status_outside(harness).await? {
+async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status_support(harness).await?;
+    match request_status_logged_out(harness).await? {
         ReceivedResponse::Result(status) => {
             let state = &status["state"];
             require(
@@ -103,8 +107,8 @@ async fn status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(harness).await?;
-    let status = status(harness).await?;
+    require_status_support(harness).await?;
+    let status = request_status(harness).await?;
     let params = harness.session_params();
     let opened = harness.request("session/new", params).await?;
     require(
@@ -114,11 +118,11 @@ async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), Ch
 }
 
 async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, _) = status_changes(harness).await?;
+    let (reported, _) = collect_status_changes(harness).await?;
     let same = |pair: &&[Value]| matches!(pair, [first, second] if first == second);
-    match told.windows(2).find(same) {
+    match reported.windows(2).find(same) {
         Some(pair) => fail(format!(
-            "it sent the same status twice in a row: {}",
+            "the agent sent the same status twice in a row: {}",
             pair[0]
         )),
         None => Ok(()),
@@ -126,11 +130,13 @@ async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn reports_current_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, status) = status_changes(harness).await?;
-    for told in &told {
-        has_shape(harness, "AuthStatusResponse", told)?;
+    let (reported, status) = collect_status_changes(harness).await?;
+    for reported in &reported {
+        has_shape(harness, "AuthStatusResponse", reported)?;
     }
-    let last = told.last().map_or(&status["state"], |told| &told["state"]);
+    let last = reported
+        .last()
+        .map_or(&status["state"], |reported| &reported["state"]);
     require(*last == status["state"], || {
         format!(
             "the last reported state is {last}, but `auth/status` returns {}",

@@ -1,4 +1,4 @@
-//! The model providers that a client may configure. Unstable.
+//! Model providers that a client can configure. Unstable.
 //!
 //! Changes are reverted as far as they are listed. An agent keeps them as long as its process runs.
 
@@ -11,56 +11,56 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "providers";
-    1 Must "The response to `providers/list` contains providers." => lists;
-    2 Must "Provider ids are unique." => ids;
-    3 Must "After `providers/set`, the provider is listed as it was set." => sets;
-    4 Must "`providers/set` replaces all previous settings of the provider." => replaces;
-    5 Must "`providers/list` does not return a provider's headers, which may be secret." => keeps_secrets;
-    6 Must "A disabled provider is listed without a configuration." => disables;
-    7 Must "Disabling a required provider fails with invalid params." => required_stays;
+    1 Must "The response to `providers/list` contains providers." => lists_providers;
+    2 Must "Provider ids are unique." => has_unique_ids;
+    3 Must "After `providers/set`, the provider is listed as it was set." => sets_provider;
+    4 Must "`providers/set` replaces all previous settings of the provider." => replaces_settings;
+    5 Must "`providers/list` does not return a provider's headers, which may be secret." => hides_headers;
+    6 Must "A disabled provider is listed without a configuration." => disables_provider;
+    7 Must "Disabling a required provider fails with invalid params." => rejects_disabling_required;
     8 Should "Setting an unknown provider fails with invalid params." => rejects_set_of_unknown;
-    9 Should "Setting an unsupported protocol for a provider fails with invalid params." => unknown_protocol;
+    9 Should "Setting an unsupported protocol for a provider fails with invalid params." => rejects_unknown_protocol;
     10 Should "Disabling an unknown provider succeeds." => disables_unknown_provider;
 }
 
 const SET: &str = "providers/set";
 const DISABLE: &str = "providers/disable";
 
-/// A provider that does not exist, and a protocol that nobody supports.
-const NONE: &str = "_acp-check/none";
+/// A name that no provider and no protocol has.
+const UNKNOWN_NAME: &str = "_acp-check/none";
 
-/// The URL for requests to a model. It leads nowhere, and no requests are made.
-const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
+/// A base URL that nothing listens at. No check makes a request to a model.
+const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 
-/// A secret that only the agent may know.
+/// A secret in the headers, which the agent must not return.
 const SECRET: &str = "acp-check-secret";
 
 async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let mut answer = harness.result("providers/list", json!({})).await?;
-    has_shape(harness, "ListProvidersResponse", &answer)?;
-    match answer["providers"].take() {
+    let mut response = harness.result("providers/list", json!({})).await?;
+    has_shape(harness, "ListProvidersResponse", &response)?;
+    match response["providers"].take() {
         Value::Array(providers) => Ok(providers),
         _ => fail("`providers` is not a list"),
     }
 }
 
-/// Returns the providers of an agent that lets clients configure them.
-async fn providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Returns the agent's providers. Skips unless clients can configure them.
+async fn require_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&of_agent(harness, "providers"))?;
     list_providers(harness).await
 }
 
-/// Returns a provider that can be set.
-async fn settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let mut providers = providers(harness).await?.into_iter();
+/// Returns a provider that supports at least one protocol.
+async fn find_settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+    let mut providers = require_providers(harness).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
         Some(provider) => Ok(provider),
         None => skip("no provider is listed with a protocol that it supports"),
     }
 }
 
-/// Sets a provider to a URL.
+/// Sets a provider's base URL, with a secret header.
 async fn set_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -75,7 +75,7 @@ async fn set_provider(
     harness.result(SET, params).await.map(drop)
 }
 
-/// Returns what is currently listed of a provider.
+/// Returns the current entry for a provider in `providers/list`.
 async fn current_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -88,7 +88,7 @@ async fn current_provider(
     }
 }
 
-/// Reverts a provider to what was listed. The check ignores the outcome.
+/// Restores the settings that a provider was listed with. Errors in the response are ignored.
 async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {
@@ -101,12 +101,12 @@ async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Resul
     Ok(())
 }
 
-async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(harness).await.map(drop)
+async fn lists_providers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_providers(harness).await.map(drop)
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let providers = providers(harness).await?;
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let providers = require_providers(harness).await?;
     let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || format!("duplicate provider id {id}"))?;
@@ -114,39 +114,39 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Requires that the provider is listed with this URL.
-fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
+/// Requires that a provider is listed with this URL and with its first supported protocol.
+fn require_url(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     let current = &listed["current"];
     let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];
     require(right, || {
         format!(
-            "it was set to {} at {url:?}, but is listed as {current}",
+            "the provider was set to {} at {url:?}, but is listed as {current}",
             provider["supported"][0]
         )
     })
 }
 
-async fn sets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(harness).await?;
-    set_provider(harness, &provider, NOWHERE).await?;
+async fn sets_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = find_settable_provider(harness).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
-    is_at(&listed, &provider, NOWHERE)
+    require_url(&listed, &provider, UNREACHABLE_URL)
 }
 
-async fn replaces(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(harness).await?;
-    let other = format!("{NOWHERE}/other");
-    set_provider(harness, &provider, NOWHERE).await?;
+async fn replaces_settings(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = find_settable_provider(harness).await?;
+    let other = format!("{UNREACHABLE_URL}/other");
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     set_provider(harness, &provider, &other).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
-    is_at(&listed, &provider, &other)
+    require_url(&listed, &provider, &other)
 }
 
-async fn keeps_secrets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(harness).await?;
-    set_provider(harness, &provider, NOWHERE).await?;
+async fn hides_headers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = find_settable_provider(harness).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let listed = harness.result("providers/list", json!({})).await?;
     restore_provider(harness, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
@@ -154,24 +154,27 @@ async fn keeps_secrets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn disables(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = providers(harness).await?.into_iter();
+async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut providers = require_providers(harness).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
         return skip("no provider can be set: each is required or supports no protocol");
     };
-    set_provider(harness, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let params = json!({"providerId": provider["providerId"]});
     harness.result(DISABLE, params).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
     require(listed["current"].is_null(), || {
-        format!("it was disabled, but is listed as {}", listed["current"])
+        format!(
+            "the provider was disabled, but is listed as {}",
+            listed["current"]
+        )
     })
 }
 
-async fn required_stays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = providers(harness).await?.into_iter();
+async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut providers = require_providers(harness).await?.into_iter();
     let Some(provider) = providers.find(|provider| provider["required"] == true) else {
         return skip("no provider is required");
     };
@@ -179,7 +182,7 @@ async fn required_stays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match harness.request(DISABLE, params).await? {
         ReceivedResponse::Error { code: -32602, .. } => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "it failed with {code} ({message}); expected -32602"
+            "`{DISABLE}` failed with error {code} ({message}); expected -32602"
         )),
         ReceivedResponse::Result(_) => {
             restore_provider(harness, &provider).await?;
@@ -192,15 +195,16 @@ async fn required_stays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(harness).await?;
-    let params = json!({"providerId": NONE, "apiType": "openai", "baseUrl": NOWHERE});
+    require_providers(harness).await?;
+    let params =
+        json!({"providerId": UNKNOWN_NAME, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
     harness.expect_error(SET, params, -32602).await
 }
 
-async fn unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(harness).await?;
+async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = find_settable_provider(harness).await?;
     let id = &provider["providerId"];
-    let params = json!({"providerId": id, "apiType": NONE, "baseUrl": NOWHERE});
+    let params = json!({"providerId": id, "apiType": UNKNOWN_NAME, "baseUrl": UNREACHABLE_URL});
     let refused = harness.expect_error(SET, params, -32602).await;
     if matches!(refused, Err(CheckStop::Fail(_))) {
         restore_provider(harness, &provider).await?;
@@ -209,7 +213,7 @@ async fn unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(harness).await?;
-    let params = json!({"providerId": NONE});
+    require_providers(harness).await?;
+    let params = json!({"providerId": UNKNOWN_NAME});
     harness.result(DISABLE, params).await.map(drop)
 }

@@ -13,72 +13,73 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-archive";
-    1 Must "An agent that supports archiving also supports `session/list`." => lists;
-    2 Must "An archived session is listed only if archived sessions are requested." => hides;
-    3 Must "With archived sessions included, the list contains both kinds." => includes;
+    1 Must "An agent that supports archiving also supports `session/list`." => supports_session_list;
+    2 Must "An archived session is listed only if archived sessions are requested." => hides_archived;
+    3 Must "With archived sessions included, the list contains both kinds." => includes_archived;
     4 Must "With only archived sessions requested, the list contains no others." => lists_only_archived;
     5 Must "Every listed session says whether it is archived." => reports_archived;
-    6 Must "An unknown archive filter fails with invalid params." => unknown_filter;
-    7 Must "An unarchived session is listed again." => returns;
+    6 Must "An unknown archive filter fails with invalid params." => rejects_unknown_filter;
+    7 Must "An unarchived session is listed again." => lists_unarchived_again;
     8 Must "Archiving a session keeps its history." => keeps_history;
-    9 Must "Archiving an archived session succeeds." => archives_twice;
-    10 Must "Unarchiving a session that is not archived succeeds." => unarchives_any;
+    9 Must "Archiving an archived session succeeds." => accepts_second_archive;
+    10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchive_of_unarchived;
     11 Must "Archiving an unknown session fails with not found." => rejects_archive_of_unknown;
     12 Must "Unarchiving an unknown session fails with not found." => rejects_unarchive_of_unknown;
-    13 Must "Archiving a session cancels its running turn." => ends_work;
+    13 Must "Archiving a session cancels its running turn." => cancels_running_turn;
 }
 
 const ARCHIVE: &str = "session/archive";
 const UNARCHIVE: &str = "session/unarchive";
 
-/// Returns a session with a turn, which is listed.
-async fn stored_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Opens a session, runs one turn, and returns the id. Skips unless the session is listed.
+async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     needs_of_sessions(harness, "archive").await?;
     let session = spoken(harness).await?;
     info(&listed(harness, None).await?, &session)?;
     Ok(session)
 }
 
-/// Returns such a session, archived.
-async fn archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = stored_session(harness).await?;
+/// Creates an archived session and returns its id.
+async fn create_archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = create_listed_session(harness).await?;
     harness
         .result(ARCHIVE, json!({"sessionId": session}))
         .await?;
     Ok(session)
 }
 
-/// Returns two such sessions, of which the first is archived.
+/// Creates two sessions, archives the first, and returns both ids.
 async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
-    let first = archived_session(harness).await?;
+    let first = create_archived_session(harness).await?;
     Ok((first, spoken(harness).await?))
 }
 
-async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_session_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "archive").await?;
     // In version 2, an agent that supports sessions supports listing them.
     let offers = harness
         .require_capability(&of_sessions(harness, "list"))
         .is_ok();
     require(offers || harness.version() == SchemaVersion::V2, || {
-        "it supports `sessionCapabilities.archive`, but not `sessionCapabilities.list`".to_owned()
+        "the agent supports `sessionCapabilities.archive`, but not `sessionCapabilities.list`"
+            .to_owned()
     })?;
     listed(harness, None).await.map(drop)
 }
 
-async fn hides(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(harness).await?;
+async fn hides_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_archived_session(harness).await?;
     for filter in [None, Some("exclude")] {
         let listed = listed(harness, filter).await?;
         require(!has(&listed, &session), || {
-            let asked = filter.map_or("without a filter".to_owned(), |f| format!("with {f:?}"));
-            format!("the archived session is still listed {asked}")
+            let filter = filter.map_or("without a filter".to_owned(), |f| format!("with {f:?}"));
+            format!("the archived session is still listed {filter}")
         })?;
     }
     Ok(())
 }
 
-async fn includes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(harness).await?;
     let listed = listed(harness, Some("include")).await?;
     require(has(&listed, &archived), || {
@@ -118,14 +119,14 @@ async fn reports_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "archive").await?;
     let params = json!({"archived": "_acp-check/some"});
     harness.expect_error("session/list", params, -32602).await
 }
 
-async fn returns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(harness).await?;
+async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_archived_session(harness).await?;
     harness
         .result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
@@ -136,7 +137,7 @@ async fn returns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(harness).await?;
+    let session = create_archived_session(harness).await?;
     harness
         .result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
@@ -154,8 +155,8 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let before = harness.messages.len();
     harness.result(method, params).await?;
-    let is_said = |told: &Value| {
-        let kind = told["update"]["sessionUpdate"].as_str();
+    let is_said = |reported: &Value| {
+        let kind = reported["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("user_message"))
     };
     if harness.updates_since(before).any(is_said) {
@@ -167,14 +168,14 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn archives_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(harness).await?;
+async fn accepts_second_archive(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_archived_session(harness).await?;
     let params = json!({"sessionId": session});
     harness.result(ARCHIVE, params).await.map(drop)
 }
 
-async fn unarchives_any(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = stored_session(harness).await?;
+async fn accepts_unarchive_of_unarchived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_listed_session(harness).await?;
     let params = json!({"sessionId": session});
     harness.result(UNARCHIVE, params).await.map(drop)
 }
@@ -191,7 +192,7 @@ async fn rejects_unarchive_of_unknown(harness: &mut AgentHarness) -> Result<(), 
     harness.expect_error(UNARCHIVE, params, -32002).await
 }
 
-async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "archive").await?;
     let session = harness.session().await?;
     if harness.version() == SchemaVersion::V2 {

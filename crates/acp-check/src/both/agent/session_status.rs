@@ -14,31 +14,31 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-status";
-    1 Must "A new session has the status open." => is_open;
-    2 Should "A closed session does not have the status open." => is_saved;
+    1 Must "A new session has the status open." => reports_new_session_open;
+    2 Should "A closed session does not have the status open." => reports_closed_session_not_open;
     3 Must "The status of an unknown session fails with not found, and the error names the session." => rejects_unknown_session;
-    4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => changes_nothing;
+    4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => does_not_open_session;
 }
 
 // Checks for version 2 only. The numbers continue.
 checks! { V2 Agent "session-status";
-    5 Should "The status of an open session includes its state." => has_state;
-    6 Must "The state in the status is the last one reported." => last_state;
+    5 Should "The status of an open session includes its state." => includes_state;
+    6 Must "The state in the status is the last one reported." => reports_last_state;
 }
 
 const STATUS: &str = "session/status";
 
-/// Requests a session's status, and returns the whole result.
-async fn status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
-    let answer = harness
+/// Requests a session's status and returns the result.
+async fn request_status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
+    let response = harness
         .result(STATUS, json!({"sessionId": session}))
         .await?;
-    has_shape(harness, "SessionStatusResponse", &answer)?;
-    Ok(answer)
+    has_shape(harness, "SessionStatusResponse", &response)?;
+    Ok(response)
 }
 
-/// Returns a session with a turn, which was closed.
-async fn closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Opens a session, runs one turn, closes the session, and returns its id.
+async fn create_closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     needs_of_sessions(harness, "status").await?;
     if harness.version() == SchemaVersion::V1 {
         harness.require_capability(&of_sessions(harness, "close"))?;
@@ -54,22 +54,22 @@ async fn closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop>
     }
 }
 
-async fn is_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_new_session_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "status").await?;
     let session = harness.session().await?;
-    let answer = status(harness, &session).await?;
-    require(answer["status"] == "open", || {
+    let response = request_status(harness, &session).await?;
+    require(response["status"] == "open", || {
         format!(
             "the session is open, but its status is {}",
-            answer["status"]
+            response["status"]
         )
     })
 }
 
-async fn is_saved(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = closed_session(harness).await?;
-    let answer = status(harness, &session).await?;
-    require(answer["status"] != "open", || {
+async fn reports_closed_session_not_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_closed_session(harness).await?;
+    let response = request_status(harness, &session).await?;
+    require(response["status"] != "open", || {
         "the session is closed, but its status is \"open\"".to_owned()
     })
 }
@@ -89,62 +89,64 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
             )
         }),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "it failed with {code} ({message}); expected -32002"
+            "`session/status` failed with error {code} ({message}); expected -32002"
         )),
-        ReceivedResponse::Result(answer) => fail(format!("it succeeded with {answer}")),
+        ReceivedResponse::Result(response) => fail(format!(
+            "`session/status` succeeded with {response}; expected an error"
+        )),
     }
 }
 
-async fn changes_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = closed_session(harness).await?;
+async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_closed_session(harness).await?;
     harness.wait_until_quiet().await?;
     let before = harness.messages.len();
-    let first = status(harness, &session).await?;
+    let first = request_status(harness, &session).await?;
     harness.wait_until_quiet().await?;
-    let second = status(harness, &session).await?;
+    let second = request_status(harness, &session).await?;
     require(first["status"] == second["status"], || {
         format!(
             "requesting the status changed it from {} to {}",
             first["status"], second["status"]
         )
     })?;
-    let mut told = harness.updates_since(before);
-    match told.find(|params| params["sessionId"] == *session) {
+    let mut reported = harness.updates_since(before);
+    match reported.find(|params| params["sessionId"] == *session) {
         Some(params) => fail(format!(
-            "after a request for the status of a closed session, it sent {}",
+            "after a request for the status of a closed session, the agent sent {}",
             params["update"]["sessionUpdate"]
         )),
         None => Ok(()),
     }
 }
 
-async fn has_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "status").await?;
     let session = harness.session().await?;
-    let answer = status(harness, &session).await?;
+    let response = request_status(harness, &session).await?;
     require(
-        !answer["state"].is_null() || answer["status"] != "open",
-        || format!("the session is open, but `state` is missing: {answer}"),
+        !response["state"].is_null() || response["status"] != "open",
+        || format!("the session is open, but `state` is missing: {response}"),
     )
 }
 
-/// Requires that the status has the state that was last reported, if it has one.
+/// Requires that the session's status has the state that the agent reported last, if it reported one.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
-    let answer = status(harness, session).await?;
+    let response = request_status(harness, session).await?;
     let updates = harness.updates().rev();
-    let mut told = updates
+    let mut reported = updates
         .filter(|params| params["sessionId"] == *session)
         .filter_map(|params| state(&params["update"]));
-    let Some(told) = told.next() else {
+    let Some(reported) = reported.next() else {
         return skip("the agent reported no state");
     };
-    let said = &answer["state"]["state"];
-    require(said.is_null() || *said == *told, || {
-        format!("the state in the status is {said}, but the last reported state is {told:?}")
+    let said = &response["state"]["state"];
+    require(said.is_null() || *said == *reported, || {
+        format!("the state in the status is {said}, but the last reported state is {reported:?}")
     })
 }
 
-async fn last_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_last_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "status").await?;
     let session = harness.session().await?;
     turn(harness, &session, AgentTask::Answer).await?;

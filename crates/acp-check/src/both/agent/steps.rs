@@ -1,4 +1,4 @@
-//! Steps that checks take in either version, in the way of that version.
+//! Steps that checks share. They do the same in either protocol version.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::turns::CheckTurn;
 use crate::verdict::{CheckStop, fail, skip};
 
-/// Returns the pointer to an agent's capability, such as `auth/status`.
+/// Returns the JSON pointer to a capability of an agent, such as `auth/status`.
 pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
         SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
@@ -17,7 +17,7 @@ pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
     }
 }
 
-/// Returns the pointer to an agent's session capability.
+/// Returns the JSON pointer to a session capability of an agent.
 pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
         SchemaVersion::V1 => of_agent(harness, &format!("sessionCapabilities/{name}")),
@@ -25,7 +25,7 @@ pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
     }
 }
 
-/// Initializes, and skips unless the agent supports this session capability.
+/// Initializes the connection. Skips unless the agent supports this session capability.
 pub(super) async fn needs_of_sessions(
     harness: &mut AgentHarness,
     name: &str,
@@ -47,14 +47,15 @@ pub(super) async fn turn(
     }
 }
 
-/// Returns a session with a turn.
+/// Opens a session, runs one turn, and returns the session's id.
 pub(super) async fn spoken(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session().await?;
     turn(harness, &session, AgentTask::Answer).await?;
     Ok(session)
 }
 
-/// Returns the sessions in the check's directory, page by page, with this filter for archived ones.
+/// Returns the listed sessions of the check's directory, requesting page after page. `archived` is the archive filter,
+/// if any.
 pub(super) async fn listed(
     harness: &mut AgentHarness,
     archived: Option<&str>,
@@ -66,7 +67,7 @@ pub(super) async fn listed(
     harness.list_sessions_v2(params).await
 }
 
-/// Returns what is listed of a session. Skips if it is not listed: an agent may list a session late.
+/// Returns a session's entry in a list. Skips if there is none, since an agent may list new sessions late.
 pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),
@@ -74,7 +75,7 @@ pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, 
     }
 }
 
-/// Returns `true` if a session is in a list.
+/// Returns `true` if a session is in the list.
 pub(super) fn has(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }

@@ -20,11 +20,11 @@ checks! { V1 Agent "subagents";
 
 checks! { V1 V2 Agent "subagents";
     2 Must "A subagent is announced before any of its updates." => announces_before_updates;
-    3 Must "A subagent has exactly one parent session, which is not its own session." => one_parent;
-    4 Must "Subagent updates match the schema." => shapes;
+    3 Must "A subagent has exactly one parent session, which is not its own session." => has_one_parent;
+    4 Must "Subagent updates match the schema." => matches_schema;
 }
 
-/// Makes a subagent do something, and returns the session that was opened and all updates.
+/// Asks the agent to start a subagent. Returns the id of the session, and all updates.
 async fn run_delegation(
     harness: &mut AgentHarness,
     offers: bool,
@@ -47,25 +47,25 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// Like `run_delegation`, and skips unless the agent has announced a subagent.
+/// Like `run_delegation`, but skips unless the agent has announced a subagent.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
-        skip("the agent reported no subagent")
+        skip("the agent announced no subagent")
     }
 }
 
-fn is_announcement(told: &Value) -> bool {
-    kind(&told["update"]) == "subagent_update"
+fn is_announcement(reported: &Value) -> bool {
+    kind(&reported["update"]) == "subagent_update"
 }
 
-/// Returns the sessions that an update names: its own, and those that a message passes between.
-fn sessions(told: &Value) -> impl Iterator<Item = &str> {
-    let update = &told["update"];
+/// Returns the ids of all sessions in an update: the session it is for, and the sender and recipient of a message.
+fn named_sessions(reported: &Value) -> impl Iterator<Item = &str> {
+    let update = &reported["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);
-    [&told["sessionId"]]
+    [&reported["sessionId"]]
         .into_iter()
         .chain(passed)
         .filter_map(Value::as_str)
@@ -73,16 +73,16 @@ fn sessions(told: &Value) -> impl Iterator<Item = &str> {
 
 async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, updates) = run_delegation(harness, false).await?;
-    let of_subagents = |told: &&Value| {
+    let of_subagents = |reported: &&Value| {
         matches!(
-            kind(&told["update"]),
+            kind(&reported["update"]),
             "subagent_update" | "session_message" | "session_message_chunk"
         )
     };
     match updates.iter().find(of_subagents) {
-        Some(told) => fail(format!(
-            "it sent `{}` to a client that does not support `subagents`",
-            kind(&told["update"])
+        Some(reported) => fail(format!(
+            "the agent sent `{}` to a client that does not support `subagents`",
+            kind(&reported["update"])
         )),
         None => Ok(()),
     }
@@ -91,26 +91,26 @@ async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), C
 async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, updates) = announced_sessions(harness).await?;
     let mut known = BTreeSet::from([session.as_str()]);
-    for told in &updates {
-        if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
+    for reported in &updates {
+        if let Some(unknown) = named_sessions(reported).find(|session| !known.contains(session)) {
             return fail(format!(
                 "`{}` refers to session {unknown:?}, which was not announced",
-                kind(&told["update"])
+                kind(&reported["update"])
             ));
         }
-        if is_announcement(told) {
-            known.extend(told["update"]["sessionId"].as_str());
+        if is_announcement(reported) {
+            known.extend(reported["update"]["sessionId"].as_str());
         }
     }
     Ok(())
 }
 
-async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, updates) = announced_sessions(harness).await?;
     let announcements: Vec<(&Value, &Value)> = updates
         .iter()
-        .filter(|told| is_announcement(told))
-        .map(|told| (&told["sessionId"], &told["update"]["sessionId"]))
+        .filter(|reported| is_announcement(reported))
+        .map(|reported| (&reported["sessionId"], &reported["update"]["sessionId"]))
         .collect();
     for (parent, child) in &announcements {
         require(*child != *parent && **child != *session, || {
@@ -130,16 +130,16 @@ async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn shapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn matches_schema(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, updates) = announced_sessions(harness).await?;
-    for told in &updates {
-        let shape = match kind(&told["update"]) {
+    for reported in &updates {
+        let shape = match kind(&reported["update"]) {
             "subagent_update" => "SubagentUpdate",
             "session_message" => "SessionMessage",
             "session_message_chunk" => "SessionMessageChunk",
             _ => continue,
         };
-        let mut update = told["update"].clone();
+        let mut update = reported["update"].clone();
         if let Some(fields) = update.as_object_mut() {
             fields.remove("sessionUpdate");
         }

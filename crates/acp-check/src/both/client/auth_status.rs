@@ -1,4 +1,4 @@
-//! The status of authentication. Unstable.
+//! Authentication status. Unstable.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::verdict::CheckStop;
 
 checks! { V1 V2 Client "auth-status";
     101 Must "`auth/status` is sent only if the agent supports it." => requests_status_only_if_supported;
-    102 Must "An unknown state is treated as `unknown`." => unknown_state;
+    102 Must "An unknown state is treated as `unknown`." => tolerates_unknown_state;
     103 May "`auth/status_update` is accepted at any time." => tolerates_status_changes;
 }
 
@@ -18,8 +18,9 @@ async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Resul
     never_called(harness, &["auth/status"], "auth.status")
 }
 
-/// Offers the auth status, reports it when the client has prompted, and requires that the client continues.
-async fn tolerates(
+/// Advertises the auth status, reports a status after the client's first prompt, and requires that the client still
+/// responds.
+async fn require_tolerance(
     harness: &mut ClientHarness,
     what: &str,
     status: Value,
@@ -32,13 +33,13 @@ async fn tolerates(
     end(harness, &prompted).await
 }
 
-async fn unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn tolerates_unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let status = json!({"state": "_acp-check/perhaps", "accounts": [{"label": "Check"}]});
-    tolerates(harness, "an unknown authentication state", status).await
+    require_tolerance(harness, "an unknown authentication state", status).await
 }
 
 async fn tolerates_status_changes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let accounts = json!([{"label": "Check", "active": null, "email": "nobody@example.org"}]);
     let status = json!({"state": "authenticated", "accounts": accounts});
-    tolerates(harness, "an authentication status update", status).await
+    require_tolerance(harness, "an authentication status update", status).await
 }

@@ -1,4 +1,4 @@
-//! The model providers that a client may configure. Unstable.
+//! Model providers that a client can configure. Unstable.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::verdict::{CheckStop, require};
 
 checks! { V1 V2 Client "providers";
     101 Must "`providers/*` is sent only if the agent supports it." => uses_providers_only_if_supported;
-    102 Must "A required provider is not disabled." => required_stays;
+    102 Must "A required provider is not disabled." => keeps_required_provider;
 }
 
 const DISABLE: &str = "providers/disable";
@@ -20,7 +20,7 @@ async fn uses_providers_only_if_supported(harness: &mut ClientHarness) -> Result
     never_called(harness, &methods, "providers")
 }
 
-async fn required_stays(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_required_provider(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     *offer(harness, "providers") = json!({});
     let current = json!({"apiType": "_acp-check/morse", "baseUrl": "https://example.org"});
     let required = json!({
@@ -35,6 +35,6 @@ async fn required_stays(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .iter()
         .any(|message| message.method() == DISABLE && message.params()["providerId"] == "main");
     require(!disabled, || {
-        "it called `providers/disable` for a required provider".to_owned()
+        "the client called `providers/disable` for a required provider".to_owned()
     })
 }

@@ -25,7 +25,7 @@ async fn filters_only_if_supported(harness: &mut ClientHarness) -> Result<(), Ch
         message.method() == "session/list" && !message.params()["archived"].is_null()
     });
     require(!filtered, || {
-        "it called `session/list` with `archived`, but the agent does not support `archive`"
+        "the client called `session/list` with `archived`, but the agent does not support `archive`"
             .to_owned()
     })
 }

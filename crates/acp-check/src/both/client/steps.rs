@@ -1,4 +1,4 @@
-//! Steps that checks take in either version, in the way of that version.
+//! Steps that checks share. They do the same in either protocol version.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -10,7 +10,7 @@ use crate::client_harness_v2::WATCHED;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedMessage;
 
-/// Returns the agent's capabilities in the response to `initialize`: all of them, or the one at `name`.
+/// Returns the capability `name` in the agent's response to `initialize`, to be changed.
 pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
     match harness.version() {
         SchemaVersion::V1 => &mut harness.introduction["agentCapabilities"][name],
@@ -18,7 +18,7 @@ pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut V
     }
 }
 
-/// Returns the agent's session capabilities.
+/// Returns the agent's session capabilities, to be changed.
 pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
     let name = match harness.version() {
         SchemaVersion::V1 => "sessionCapabilities",
@@ -27,7 +27,7 @@ pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
     offer(harness, name)
 }
 
-/// Waits for the client's first prompt.
+/// Waits for the client's first prompt. In version 2, accepts it as well.
 pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match harness.version() {
         SchemaVersion::V1 => harness.wait_for_prompt().await,
@@ -35,7 +35,7 @@ pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedProm
     }
 }
 
-/// Ends its turn.
+/// Ends the turn of a prompt.
 pub(super) async fn end(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -46,8 +46,8 @@ pub(super) async fn end(
     }
 }
 
-/// Plays an agent that lists its session and opens old ones, for one turn and a while after it. The client's messages
-/// are in `messages` then.
+/// Acts as an agent that lists one session and can resume it, until the first turn has ended and for a while after
+/// that. What the client sent is then in `messages`.
 pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let offered = offer_for_sessions(harness);
     offered["list"] = json!({});
@@ -85,7 +85,7 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     }
 }
 
-/// Requires that the client has sent none of these methods, which the agent does not support.
+/// Requires that the client has called none of these methods. `offered` is the capability that the agent lacks.
 pub(super) fn never_called(
     harness: &ClientHarness,
     methods: &[&str],
@@ -94,7 +94,7 @@ pub(super) fn never_called(
     let mut called = harness.messages.iter().map(|message| message.method());
     match called.find(|called| methods.contains(called)) {
         Some(method) => fail(format!(
-            "it called `{method}`, but the agent does not support `{offered}`"
+            "the client called `{method}`, but the agent does not support `{offered}`"
         )),
         None => Ok(()),
     }

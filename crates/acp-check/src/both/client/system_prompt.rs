@@ -10,21 +10,23 @@ use crate::verdict::{CheckStop, fail, require};
 checks! { V1 V2 Client "system-prompt";
     101 Must "A system prompt is sent only if the agent supports it." => sends_prompt_only_if_supported;
     102 Must "A system prompt uses append mode unless the agent supports override." => appends_unless_more_supported;
-    103 Must "A system prompt is not empty and contains only text." => text;
+    103 Must "A system prompt is not empty and contains only text." => sends_only_text;
 }
 
-const OPENING: &[&str] = &[
+const OPENING_METHODS: &[&str] = &[
     "session/new",
     "session/load",
     "session/resume",
     "session/fork",
 ];
 
-/// Returns the system prompts that the client has sent, and in which requests.
-async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+/// Returns the system prompts that the client has sent, each with the method of its request.
+async fn received_system_prompts(
+    harness: &mut ClientHarness,
+) -> Result<Vec<(String, Value)>, CheckStop> {
     used(harness).await?;
     let opening = harness.messages.iter().filter(|message| {
-        OPENING.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
+        OPENING_METHODS.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
     });
     let given = opening.map(|message| {
         let prompt = message.params()["systemPrompt"].clone();
@@ -33,18 +35,18 @@ async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Va
     Ok(given.collect())
 }
 
-/// Like `received_prompts`, for an agent that supports appended ones.
+/// Like `received_system_prompts`, for an agent that supports append mode.
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {
     offer_for_sessions(harness)["systemPrompt"] = json!({});
-    received_prompts(harness).await
+    received_system_prompts(harness).await
 }
 
 async fn sends_prompt_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    match received_prompts(harness).await?.first() {
+    match received_system_prompts(harness).await?.first() {
         Some((method, _)) => fail(format!(
-            "it called `{method}` with a system prompt, but the agent does not support `systemPrompt`"
+            "the client called `{method}` with a system prompt, but the agent does not support `systemPrompt`"
         )),
         None => Ok(()),
     }
@@ -54,7 +56,7 @@ async fn appends_unless_more_supported(harness: &mut ClientHarness) -> Result<()
     for (method, prompt) in received_appended_prompts(harness).await? {
         require(prompt["mode"] == "append", || {
             format!(
-                "it called `{method}` with system prompt mode {}, which the agent does not support",
+                "the client called `{method}` with system prompt mode {}, which the agent does not support",
                 prompt["mode"]
             )
         })?;
@@ -62,14 +64,14 @@ async fn appends_unless_more_supported(harness: &mut ClientHarness) -> Result<()
     Ok(())
 }
 
-async fn text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sends_only_text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     for (method, prompt) in received_appended_prompts(harness).await? {
         let content = prompt["content"].as_array();
         let right = content.is_some_and(|content| {
             !content.is_empty() && content.iter().all(|block| block["type"] == "text")
         });
         require(right, || {
-            format!("it called `{method}` with the system prompt {prompt}")
+            format!("the client called `{method}` with the system prompt {prompt}")
         })?;
     }
     Ok(())

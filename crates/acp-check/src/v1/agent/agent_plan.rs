@@ -8,31 +8,32 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "agent-plan";
-    1 Must "A plan update contains all entries, not only the changed ones." => whole;
-    2 Should "Every plan entry has a human-readable description." => says_something;
+    1 Must "A plan update contains all entries, not only the changed ones." => includes_all_entries;
+    2 Should "Every plan entry has a human-readable description." => describes_entries;
 }
 
-/// Returns the contents of all plan entries, for each plan update of a turn, in order.
-async fn plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
+/// Makes the agent show a plan. Returns the texts of all entries, for each plan update in order.
+async fn collect_plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Plan).await?;
-    let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
+    let plans: Vec<Vec<String>> = turn.of_kind("plan").map(entry_texts).collect();
     if plans.is_empty() {
         return skip("the agent reported no plan");
     }
     Ok(plans)
 }
 
-fn words(plan: &Value) -> Vec<String> {
+fn entry_texts(plan: &Value) -> Vec<String> {
     let entries = plan["entries"].as_array().into_iter().flatten();
     entries
         .map(|entry| entry["content"].as_str().unwrap_or_default().to_owned())
         .collect()
 }
 
-/// Plans may lose entries. An entry that is missing from one update and back in the next was not really lost.
-async fn whole(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
+/// Requires that no update omits entries. An entry that is missing from one update but back in the next was omitted;
+/// one that stays away was removed, which is allowed.
+async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = collect_plans(harness).await?;
     for three in plans.windows(3) {
         let [before, between, after] = three else {
             continue;
@@ -47,13 +48,13 @@ async fn whole(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         }
     }
     if plans.len() < 3 {
-        return skip("too few plan updates to check");
+        return skip("fewer than three plan updates");
     }
     Ok(())
 }
 
-async fn says_something(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
+async fn describes_entries(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = collect_plans(harness).await?;
     let mut entries = plans.iter().flatten();
     require(entries.all(|entry| !entry.trim().is_empty()), || {
         "a plan entry has no text".to_owned()

@@ -9,10 +9,10 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "authentication";
     1 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
-    2 Must "Auth method ids are unique." => ids_differ;
+    2 Must "Auth method ids are unique." => has_unique_ids;
     3 Should "`authenticate` with an unknown auth method fails." => rejects_unknown_method;
     4 Must "After `authenticate`, a session can be opened." => opens_after_login;
-    5 Must "After `logout`, new sessions require a login." => logout_ends;
+    5 Must "After `logout`, new sessions require a login." => requires_login_after_logout;
     6 Must "A required login is reported with error -32000." => rejects_with_auth_code;
 }
 
@@ -21,14 +21,14 @@ async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckSt
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     match methods.iter().find(|method| method["type"] == "terminal") {
         Some(method) => fail(format!(
-            "it offered {}, which requires a terminal, but the client does not support `auth.terminal`",
+            "the agent offered {}, which requires a terminal, but the client does not support `auth.terminal`",
             method["id"]
         )),
         None => Ok(()),
     }
 }
 
-async fn ids_differ(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["auth"] = json!({"terminal": true});
     let said = harness.initialize_with(params).await?;
@@ -53,12 +53,12 @@ async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckS
     let params = json!({"methodId": "acp-check-no-such-method"});
     match harness.request("authenticate", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted an auth method it did not offer"),
+        ReceivedResponse::Result(_) => fail("the agent accepted an auth method it did not offer"),
     }
 }
 
-/// Initializes, and returns the params of `authenticate`. Skips unless an auth method is given.
-async fn login(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+/// Initializes the connection, and returns params for `authenticate`. Skips unless an auth method was chosen.
+async fn login_params(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     harness.initialize().await?;
     match harness.login() {
         Some(method) => Ok(json!({"methodId": method})),
@@ -67,31 +67,33 @@ async fn login(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
 }
 
 async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let login = login(harness).await?;
+    let login = login_params(harness).await?;
     harness.result("authenticate", login).await?;
     let params = harness.session_params();
-    let answer = harness.request("session/new", params).await?;
-    require(answer.code() != Some(-32000), || {
+    let response = harness.request("session/new", params).await?;
+    require(response.code() != Some(-32000), || {
         "`authenticate` succeeded, but `session/new` still requires a login".to_owned()
     })
 }
 
-/// Logs out, opens a session, and logs in again, so that the user who runs the check stays logged in.
+/// Logs out, tries to open a session, and logs in again, so that the user who runs the check stays logged in.
 async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
-    let login = login(harness).await?;
+    let login = login_params(harness).await?;
     harness.require_capability("/agentCapabilities/auth/logout")?;
     harness.result("authenticate", login.clone()).await?;
     harness.result("logout", json!({})).await?;
     let params = harness.session_params();
-    let answer = harness.request("session/new", params).await?;
+    let response = harness.request("session/new", params).await?;
     harness.result("authenticate", login).await?;
-    Ok(answer)
+    Ok(response)
 }
 
-async fn logout_ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn requires_login_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match open_without_login(harness).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("after `logout` it opened a session without a login"),
+        ReceivedResponse::Result(_) => {
+            fail("after `logout`, the agent opened a session without a login")
+        }
     }
 }
 
@@ -101,6 +103,6 @@ async fn rejects_with_auth_code(harness: &mut AgentHarness) -> Result<(), CheckS
         Some(code) => fail(format!(
             "after `logout`, `session/new` failed with error {code}; expected -32000"
         )),
-        None => skip("after `logout` it opened a session without a login"),
+        None => skip("after `logout`, the agent opened a session without a login"),
     }
 }

@@ -1,4 +1,4 @@
-//! Prompt turn: cancellation and its effects.
+//! Prompt turn: cancellation.
 
 use serde_json::{Value, json};
 
@@ -17,15 +17,15 @@ checks! { V1 Agent "prompt-turn";
     33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
     34 Must "A file request that fails because of a cancel does not end the turn with an error." => cancels_while_reading_file;
     35 Must "A terminal request that fails because of a cancel does not end the turn with an error." => cancels_while_running_command;
-    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => nothing_afterwards;
+    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => sends_nothing_afterwards;
     37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
-    38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => nothing_to_cancel;
-    39 Must "`session/cancel` for an unknown session is ignored." => unknown_session;
+    38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => ignores_cancel_without_turn;
+    39 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
     40 Must "A turn cancelled twice gets one response." => cancels_twice;
     41 Must "A turn cancelled immediately after its prompt ends with stop reason `cancelled`." => cancels_right_after_prompt;
-    42 Must "Cancelling a turn does not affect other sessions." => other_session;
-    43 Must "A prompt cancelled with `$/cancel_request` gets error -32800 or a valid response." => request_cancelled;
-    44 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
+    42 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
+    43 Must "A prompt cancelled with `$/cancel_request` gets error -32800 or a valid response." => responds_to_cancelled_request;
+    44 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
     45 Must "`session/close` cancels the running turn." => cancels_on_close;
 }
 
@@ -42,7 +42,7 @@ async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckSto
     harness.cancel(&session).await?;
     match harness.answer(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
-        answer => answer.map(drop),
+        response => response.map(drop),
     }
 }
 
@@ -62,15 +62,15 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 async fn cancels_while_reading_file(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    cancelled_while(harness, AgentTask::Read, "fs/read_text_file").await
+    cancel_during_request(harness, AgentTask::Read, "fs/read_text_file").await
 }
 
 async fn cancels_while_running_command(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    cancelled_while(harness, AgentTask::Run, "terminal/wait_for_exit").await
+    cancel_during_request(harness, AgentTask::Run, "terminal/wait_for_exit").await
 }
 
-/// Cancels while a request of the agent is pending, and then responds to it with an error.
-async fn cancelled_while(
+/// Cancels the turn while a request from the agent is pending, and then responds to the request with an error.
+async fn cancel_during_request(
     harness: &mut AgentHarness,
     task: AgentTask,
     method: &'static str,
@@ -85,7 +85,7 @@ async fn cancelled_while(
     harness.ends_cancelled(&prompt).await
 }
 
-async fn nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let prompt = harness.long_turn(&session).await?;
     harness.cancel(&session).await?;
@@ -111,7 +111,7 @@ async fn remains_usable(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-async fn nothing_to_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_cancel_without_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.cancel(&session).await?;
     harness
@@ -120,7 +120,7 @@ async fn nothing_to_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> 
         .map(drop)
 }
 
-async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.cancel("sess_nobody_has_opened").await?;
     let what = "a `session/cancel` for an unknown session";
@@ -128,7 +128,7 @@ async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_response(harness, what)
 }
 
-/// Requires that no response has come that belongs to no request.
+/// Requires that the agent has sent no response without a request.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(harness.answers_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")
@@ -163,7 +163,7 @@ async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), Ch
     }
 }
 
-async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session().await?;
     let second = harness.session().await?;
     let cancelled = harness.long_turn(&first).await?;
@@ -181,7 +181,7 @@ async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.end_of(&other).await.map(drop)
 }
 
-async fn request_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let prompt = harness.long_turn(&session).await?;
     let params = json!({"requestId": prompt});
@@ -202,7 +202,7 @@ async fn request_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let params = json!({"requestId": "nobody-has-asked"});
     harness.wire.notify("$/cancel_request", params).await?;

@@ -1,4 +1,4 @@
-//! Content: the blocks of a prompt, and what the agent shows.
+//! Content: the blocks of prompts, and of what the agent sends.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,20 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "content";
-    1 Must "Every agent accepts text in prompts." => text;
-    2 Must "Every agent accepts resource links in prompts." => link;
-    3 Must "Resource links with all optional fields are accepted." => whole_link;
-    4 Must "An agent with the `image` capability accepts images in prompts." => image;
-    5 Must "An agent with the `audio` capability accepts audio in prompts." => audio;
-    6 Must "An agent with the `embeddedContext` capability accepts text resources in prompts." => text_resource;
-    7 Must "An agent with the `embeddedContext` capability accepts binary resources in prompts." => blob_resource;
+    1 Must "Every agent accepts text in prompts." => accepts_text;
+    2 Must "Every agent accepts resource links in prompts." => accepts_link;
+    3 Must "Resource links with all optional fields are accepted." => accepts_full_link;
+    4 Must "An agent with the `image` capability accepts images in prompts." => accepts_image;
+    5 Must "An agent with the `audio` capability accepts audio in prompts." => accepts_audio;
+    6 Must "An agent with the `embeddedContext` capability accepts text resources in prompts." => accepts_text_resource;
+    7 Must "An agent with the `embeddedContext` capability accepts binary resources in prompts." => accepts_blob_resource;
     8 Must "Unsupported content gets a response and leaves the session usable." => handles_unsupported_content;
-    9 Must "An unknown content type gets a response and leaves the session usable." => unknown_type;
-    10 Must "Content with annotations is accepted." => annotations;
+    9 Must "An unknown content type gets a response and leaves the session usable." => handles_unknown_type;
+    10 Must "Content with annotations is accepted." => accepts_annotations;
     11 Must "A prompt with several content blocks is accepted." => accepts_several_blocks;
-    12 Must "Image, audio and resource data sent by the agent is valid base64." => base64;
-    13 Must "MIME types sent by the agent have a type and a subtype." => mime_types;
-    14 Must "`messageId` is unique within a session." => message_ids;
+    12 Must "Image, audio and resource data sent by the agent is valid base64." => sends_valid_base64;
+    13 Must "MIME types sent by the agent have a type and a subtype." => sends_valid_mime_types;
+    14 Must "`messageId` is unique within a session." => has_unique_message_ids;
 }
 
 /// An image of one pixel.
@@ -39,7 +39,7 @@ fn audio_block() -> Value {
     json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND})
 }
 
-/// Requires that the agent accepts `block` at the end of a prompt.
+/// Requires that the agent accepts a prompt that ends with `block`.
 async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
@@ -50,7 +50,7 @@ async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<()
     }
 }
 
-async fn text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.turn(&session, AgentTask::Answer).await.map(drop)
 }
@@ -59,7 +59,7 @@ fn notes_uri(harness: &AgentHarness) -> String {
     format!("file://{}", harness.place().file("notes.txt").display())
 }
 
-async fn link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = notes_uri(harness);
     require_accepted(
         harness,
@@ -68,7 +68,7 @@ async fn link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn whole_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_full_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let link = json!({
         "type": "resource_link",
         "name": "notes.txt",
@@ -82,26 +82,26 @@ async fn whole_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_accepted(harness, link).await
 }
 
-async fn image(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_image(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/agentCapabilities/promptCapabilities/image")?;
     require_accepted(harness, image_block()).await
 }
 
-async fn audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/agentCapabilities/promptCapabilities/audio")?;
     require_accepted(harness, audio_block()).await
 }
 
-async fn text_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_text_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
     let resource = json!({"uri": notes_uri(harness), "mimeType": "text/plain", "text": "alpha\n"});
     require_accepted(harness, json!({"type": "resource", "resource": resource})).await
 }
 
-async fn blob_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_blob_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
     let resource = json!({"uri": notes_uri(harness), "mimeType": "text/plain", "blob": "YWxwaGEK"});
@@ -121,12 +121,12 @@ async fn handles_unsupported_content(harness: &mut AgentHarness) -> Result<(), C
     require_response(harness, block, "unsupported content").await
 }
 
-async fn unknown_type(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "hologram", "data": PIXEL});
     require_response(harness, block, "an unknown content type").await
 }
 
-/// Requires that a prompt with `block` gets a response, or an error, and that the session continues.
+/// Requires that a prompt with `block` gets a result or an error, and that the session stays usable.
 async fn require_response(
     harness: &mut AgentHarness,
     block: Value,
@@ -140,7 +140,7 @@ async fn require_response(
     harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn annotations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_annotations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "assistant"], "priority": 1, "lastModified": "2026-01-31T12:00:00Z"});
     let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer), "annotations": annotations});
     let session = harness.session().await?;
@@ -157,8 +157,8 @@ async fn accepts_several_blocks(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-/// Returns the content blocks of an update of a message or tool call.
-fn blocks(update: &Value) -> Vec<&Value> {
+/// Returns the content blocks in an update.
+fn content_blocks(update: &Value) -> Vec<&Value> {
     match &update["content"] {
         Value::Array(items) => items
             .iter()
@@ -169,8 +169,8 @@ fn blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Makes the agent show something other than text, if it does: its image comes from the prompt or from a tool.
-async fn shown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+/// Makes the agent send content other than text, if it does so at all: sends it an image, and makes it use a tool.
+async fn request_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
         let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
@@ -184,11 +184,11 @@ async fn shown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.attempt(&session, AgentTask::Read).await.map(drop)
 }
 
-async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    shown(harness).await?;
+async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    request_other_content(harness).await?;
     let blocks = harness
         .updates()
-        .flat_map(|params| blocks(&params["update"]));
+        .flat_map(|params| content_blocks(&params["update"]));
     let data = blocks.filter_map(|block| {
         block["data"]
             .as_str()
@@ -207,7 +207,7 @@ async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns `true` for base64, with or without padding.
+/// Returns `true` if `data` is base64, with or without padding.
 fn is_base64(data: &str) -> bool {
     let digits = data.trim_end_matches('=');
     let padding = data.len() - digits.len();
@@ -218,11 +218,11 @@ fn is_base64(data: &str) -> bool {
         && (padding == 0 || (padding <= 2 && data.len().is_multiple_of(4)))
 }
 
-async fn mime_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    shown(harness).await?;
+async fn sends_valid_mime_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    request_other_content(harness).await?;
     let blocks = harness
         .updates()
-        .flat_map(|params| blocks(&params["update"]));
+        .flat_map(|params| content_blocks(&params["update"]));
     let types = blocks.filter_map(|block| {
         block["mimeType"]
             .as_str()
@@ -242,7 +242,7 @@ async fn mime_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn message_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_message_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let ids = |turn: &crate::turns::CheckTurn| -> Vec<Value> {
         let pieces = turn.of_kind("agent_message_chunk");
@@ -254,7 +254,7 @@ async fn message_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = ids(&harness.task(&session, AgentTask::Answer).await?);
     let second = ids(&harness.task(&session, AgentTask::Answer).await?);
     if first.is_empty() || second.is_empty() {
-        return skip("the agent gives its messages no ids");
+        return skip("the agent's messages have no ids");
     }
     match second.iter().find(|id| first.contains(id)) {
         Some(id) => fail(format!(

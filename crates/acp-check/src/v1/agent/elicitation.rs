@@ -11,13 +11,13 @@ checks! { V1 Agent "elicitation";
     1 Must "`elicitation/create` is sent only to clients with the `elicitation` capability." => elicits_only_if_supported;
     2 Must "Elicitations use only modes the client supports." => elicits_in_supported_mode;
     3 Must "A declined elicitation leaves the session usable." => continues_after_decline;
-    4 Must "`elicitation/complete` refers to an existing elicitation." => known_page;
+    4 Must "`elicitation/complete` refers to an existing elicitation." => completes_known_elicitations;
 }
 
 const CREATE: &str = "elicitation/create";
 
 /// Opens a session for a client that supports `elicitation`.
-async fn session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
+async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;
     harness.initialize_with(params).await?;
@@ -28,14 +28,14 @@ async fn elicits_only_if_supported(harness: &mut AgentHarness) -> Result<(), Che
     let session = harness.session().await?;
     harness.attempt(&session, AgentTask::Ask).await?;
     if harness.requests().any(|(method, _)| method == CREATE) {
-        fail("it called `elicitation/create`, which the client does not support")
+        fail("the agent called `elicitation/create`, which the client does not support")
     } else {
         Ok(())
     }
 }
 
 async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(harness, json!({"form": {}})).await?;
+    let session = open_session(harness, json!({"form": {}})).await?;
     harness.attempt(&session, AgentTask::Ask).await?;
     let mut asked = harness
         .requests()
@@ -46,7 +46,7 @@ async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), Che
     }
     match asked.find(|(_, params)| params["mode"] != "form") {
         Some((_, params)) => fail(format!(
-            "it used mode {}, but the client supports only forms",
+            "the agent used mode {}, but the client supports only forms",
             params["mode"]
         )),
         None => Ok(()),
@@ -54,10 +54,10 @@ async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), Che
 }
 
 async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(harness, json!({"form": {}, "url": {}})).await?;
-    let answer = json!({"result": {"action": "decline"}});
+    let session = open_session(harness, json!({"form": {}, "url": {}})).await?;
+    let response = json!({"result": {"action": "decline"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, answer)
+        .task_with(&session, AgentTask::Ask, CREATE, response)
         .await?;
     harness
         .goes_on(&session, "a declined elicitation")
@@ -65,11 +65,11 @@ async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), Check
         .map(drop)
 }
 
-async fn known_page(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(harness, json!({"url": {}})).await?;
-    let answer = json!({"result": {"action": "accept"}});
+async fn completes_known_elicitations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = open_session(harness, json!({"url": {}})).await?;
+    let response = json!({"result": {"action": "accept"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, answer)
+        .task_with(&session, AgentTask::Ask, CREATE, response)
         .await?;
     harness.hush().await?;
     let done = harness

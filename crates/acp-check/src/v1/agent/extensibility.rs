@@ -11,20 +11,20 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::{Envelope, Schema, SchemaFaultKind, SchemaVersion};
 
 checks! { V1 Agent "extensibility";
-    1 Must "`session/new` accepts any `_meta`." => meta_of_session;
-    2 Must "Prompts and content blocks accept any `_meta`." => meta_of_prompt;
-    3 Must "Responses to the agent may contain any `_meta`." => meta_of_answer;
-    4 Must "A request whose method starts with `_` gets a response." => own_request;
-    5 Should "Unknown extension methods get error -32601." => own_request_unknown;
-    6 Should "Unknown extension notifications are ignored." => own_notification;
-    7 Should "Unknown notifications are ignored." => later_notification;
-    8 Should "Unknown fields are ignored." => later_fields;
-    9 Must "Custom methods of the agent start with `_`." => own_methods;
-    10 Must "The agent adds no custom fields to types of the specification." => own_fields;
+    1 Must "`session/new` accepts any `_meta`." => accepts_session_meta;
+    2 Must "Prompts and content blocks accept any `_meta`." => accepts_prompt_meta;
+    3 Must "Responses to the agent may contain any `_meta`." => accepts_response_meta;
+    4 Must "A request whose method starts with `_` gets a response." => responds_to_extension;
+    5 Should "Unknown extension methods get error -32601." => rejects_unknown_extension;
+    6 Should "Unknown extension notifications are ignored." => ignores_unknown_extension;
+    7 Should "Unknown notifications are ignored." => ignores_unknown_notification;
+    8 Should "Unknown fields are ignored." => ignores_unknown_fields;
+    9 Must "Custom methods of the agent start with `_`." => prefixes_custom_methods;
+    10 Must "The agent adds no custom fields to types of the specification." => adds_no_custom_fields;
 }
 
-/// Returns metadata: any value may be in `_meta`, under a name that nobody else uses.
-fn meta() -> Value {
+/// Returns a value for `_meta`, with values of many types under a name that nobody else uses.
+fn arbitrary_meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],
         "acp-check.example/text": "Žluťoučký 😀",
@@ -33,27 +33,27 @@ fn meta() -> Value {
     })
 }
 
-async fn meta_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_session_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let mut params = harness.session_params();
-    params["_meta"] = meta();
+    params["_meta"] = arbitrary_meta();
     harness.open_session_with(params).await?;
     Ok(())
 }
 
-async fn meta_of_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_prompt_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Answer);
-    let annotations = json!({"_meta": meta()});
-    let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": meta()});
-    let params = json!({"sessionId": session, "prompt": [block], "_meta": meta()});
+    let annotations = json!({"_meta": arbitrary_meta()});
+    let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": arbitrary_meta()});
+    let params = json!({"sessionId": session, "prompt": [block], "_meta": arbitrary_meta()});
     let id = harness.wire.ask("session/prompt", params).await?;
-    let answer = harness.turn_answer(&id).await?;
-    harness.turn_since(&session, answer, 0)?;
+    let response = harness.turn_answer(&id).await?;
+    harness.turn_since(&session, response, 0)?;
     Ok(())
 }
 
-async fn meta_of_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.host.permission = PermissionReply::Hold;
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Edit);
@@ -61,7 +61,7 @@ async fn meta_of_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut asked = false;
     loop {
         let what = "a permission request or the end of the turn";
-        let (held, answer) = harness
+        let (held, response) = harness
             .until_in_turn(what, |harness, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
@@ -77,25 +77,26 @@ async fn meta_of_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             asked = true;
             harness.held.clear();
             let option = &params["options"][0]["optionId"];
-            let outcome = json!({"outcome": "selected", "optionId": option, "_meta": meta()});
-            let result = json!({"outcome": outcome, "_meta": meta()});
+            let outcome =
+                json!({"outcome": "selected", "optionId": option, "_meta": arbitrary_meta()});
+            let result = json!({"outcome": outcome, "_meta": arbitrary_meta()});
             harness.wire.answer(&id, result).await?;
         }
-        match answer {
-            Some(_) if !asked => return skip("the agent requested no permission"),
-            Some(answer) => return harness.turn_since(&session, answer, 0).map(drop),
+        match response {
+            Some(_) if !asked => return skip("the agent did not request permission"),
+            Some(response) => return harness.turn_since(&session, response, 0).map(drop),
             None => {}
         }
     }
 }
 
-async fn own_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_extension(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.request(UNKNOWN, json!({"any": "thing"})).await?;
     Ok(())
 }
 
-async fn own_request_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_extension(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     match harness
         .request(UNKNOWN, json!({"any": "thing"}))
@@ -103,12 +104,14 @@ async fn own_request_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop
         .code()
     {
         Some(-32601) => Ok(()),
-        Some(code) => fail(format!("`{UNKNOWN}` failed with error {code}")),
+        Some(code) => fail(format!(
+            "`{UNKNOWN}` failed with error {code}; expected -32601"
+        )),
         None => fail(format!("`{UNKNOWN}` succeeded; expected an error")),
     }
 }
 
-async fn own_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_extension(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness
         .wire
@@ -119,7 +122,7 @@ async fn own_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn later_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness
         .wire
@@ -130,7 +133,7 @@ async fn later_notification(harness: &mut AgentHarness) -> Result<(), CheckStop>
         .await
 }
 
-async fn later_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let mut params = harness.session_params();
     params["acpCheckLater"] = json!({"any": "thing"});
@@ -142,7 +145,7 @@ async fn later_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn own_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn prefixes_custom_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Read);
     let prompt = harness.begin_prompt(&session, &text).await?;
@@ -167,13 +170,13 @@ async fn own_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .chain(asked.filter(|method| !method.starts_with('_') && schema.method(method).is_none()));
     match foreign.next() {
         Some(method) => fail(format!(
-            "it sent `{method}`, which is not in the specification and does not start with `_`"
+            "the agent sent `{method}`, which is not in the specification and does not start with `_`"
         )),
         None => Ok(()),
     }
 }
 
-async fn own_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn adds_no_custom_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Answer, AgentTask::Read] {
         harness.turn(&session, task).await?;

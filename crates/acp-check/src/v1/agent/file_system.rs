@@ -1,4 +1,4 @@
-//! File system: access to files through the client.
+//! File system: access to the client's files.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,20 @@ use crate::turns::owned;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "file-system";
-    1 Must "`fs/read_text_file` is sent only to clients with the `readTextFile` capability." => reads_if_offered;
-    2 Must "`fs/write_text_file` is sent only to clients with the `writeTextFile` capability." => writes_if_offered;
+    1 Must "`fs/read_text_file` is sent only to clients with the `readTextFile` capability." => reads_only_if_supported;
+    2 Must "`fs/write_text_file` is sent only to clients with the `writeTextFile` capability." => writes_only_if_supported;
     3 Must "File paths are absolute." => uses_absolute_paths;
-    4 Must "Line numbers start at 1." => lines;
-    5 Must "A failed `fs/read_text_file` leaves the session usable." => no_reading;
-    6 Must "A failed `fs/write_text_file` leaves the session usable." => no_writing;
+    4 Must "Line numbers start at 1." => starts_lines_at_one;
+    5 Must "A failed `fs/read_text_file` leaves the session usable." => continues_after_failed_read;
+    6 Must "A failed `fs/write_text_file` leaves the session usable." => continues_after_failed_write;
     7 Must "An empty file is read like any other file." => accepts_empty_file;
-    8 Should "A null result of `fs/write_text_file` is accepted." => null_result;
+    8 Should "A null result of `fs/write_text_file` is accepted." => accepts_null_result;
 }
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// Makes the agent read and edit for a client that supports `fs`. Fails if the agent sends `method`.
+/// Makes the agent read and edit a file for a client with the capability `fs`. Fails if the agent calls `method`.
 async fn run_without_capability(
     harness: &mut AgentHarness,
     fs: Value,
@@ -37,15 +37,15 @@ async fn run_without_capability(
     }
     let called = harness.requests().any(|(called, _)| called == method);
     require(!called, || {
-        format!("it called `{method}`, which the client does not support")
+        format!("the agent called `{method}`, which the client does not support")
     })
 }
 
-async fn reads_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reads_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_without_capability(harness, json!({"writeTextFile": true}), READ).await
 }
 
-async fn writes_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn writes_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_without_capability(
         harness,
         json!({"readTextFile": true, "writeTextFile": false}),
@@ -54,7 +54,7 @@ async fn writes_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     .await
 }
 
-/// Makes the agent read and edit, and returns its file system requests.
+/// Makes the agent read and edit a file, and returns its `fs/*` requests.
 async fn file_requests(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
@@ -82,7 +82,7 @@ async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let files = file_requests(harness).await?;
     let mut lines = files
         .iter()
@@ -92,29 +92,30 @@ async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("the agent reads whole files");
     }
     require(lines.all(|line| line > 0), || {
-        "it requested line 0, but lines start at 1".to_owned()
+        "the agent requested line 0, but lines start at 1".to_owned()
     })
 }
 
-/// Responds to the first `method` of a task with `answer`, and requires that the turn ends and the session continues.
+/// Makes the agent do a task, responds to its requests of `method` with `answer`, and requires that the session stays
+/// usable.
 async fn continues_after_response(
     harness: &mut AgentHarness,
     task: AgentTask,
     method: &'static str,
-    answer: Value,
+    response: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    harness.task_with(&session, task, method, answer).await?;
+    harness.task_with(&session, task, method, response).await?;
     harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn no_reading(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn continues_after_failed_read(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
     continues_after_response(harness, AgentTask::Read, READ, error, "a file read error").await
 }
 
-async fn no_writing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn continues_after_failed_write(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32603, "message": "No space left"}});
     continues_after_response(harness, AgentTask::Edit, WRITE, error, "a file write error").await
 }
@@ -124,11 +125,11 @@ async fn accepts_empty_file(harness: &mut AgentHarness) -> Result<(), CheckStop>
     continues_after_response(harness, AgentTask::Read, READ, content, "an empty file").await
 }
 
-async fn null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let null = json!({"result": null});
-    let answer = harness
+    let response = harness
         .task_with(&session, AgentTask::Edit, WRITE, null)
         .await?;
-    harness.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, response, 0).map(drop)
 }

@@ -9,32 +9,32 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "initialization";
-    1 Must "The response to `initialize` has the protocol version and capabilities." => answers;
-    2 Must "If the agent supports the requested version, it responds with that version." => same_version;
-    3 Must "If the agent does not support the requested version, it responds with its latest version." => latest_version;
-    4 Must "Capabilities omitted in `initialize` are treated as unsupported." => nothing_offered;
-    5 Must "Unknown capabilities and fields in `initialize` are ignored." => unknown_capabilities;
-    6 Should "The agent reports its name and version." => says_its_name;
-    7 Must "A client that supports only reading files gets no other client requests." => reading_offered;
-    8 Must "A client that supports only writing files gets no other client requests." => writing_offered;
-    9 Must "A client that supports only terminals gets no other client requests." => terminals_offered;
-    10 Should "The agent reports its capabilities, even if there are none." => says_capabilities;
-    11 Must "Every method the agent offers exists." => offered_methods;
+    1 Must "The response to `initialize` has the protocol version and capabilities." => returns_version_and_capabilities;
+    2 Must "If the agent supports the requested version, it responds with that version." => returns_requested_version;
+    3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;
+    4 Must "Capabilities omitted in `initialize` are treated as unsupported." => requires_no_capabilities;
+    5 Must "Unknown capabilities and fields in `initialize` are ignored." => ignores_unknown_capabilities;
+    6 Should "The agent reports its name and version." => reports_name;
+    7 Must "A client that supports only reading files gets no other client requests." => uses_only_reading;
+    8 Must "A client that supports only writing files gets no other client requests." => uses_only_writing;
+    9 Must "A client that supports only terminals gets no other client requests." => uses_only_terminals;
+    10 Should "The agent reports its capabilities, even if there are none." => reports_capabilities;
+    11 Must "Every method the agent offers exists." => supports_offered_methods;
     12 Should "Requests before `initialize` get a response." => handles_early_request;
     13 Should "A second `initialize` gets a response." => handles_second_initialize;
     14 Should "After an invalid `initialize`, a valid one succeeds." => accepts_initialize_after_invalid;
-    15 Must "Null capabilities in `initialize` are treated as unsupported." => nulls;
+    15 Must "Null capabilities in `initialize` are treated as unsupported." => accepts_null_capabilities;
 }
 
-async fn answers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_version_and_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     require(
         said.get("protocolVersion").is_some_and(Value::is_u64),
-        || "the answer has no `protocolVersion`".to_owned(),
+        || "the response has no `protocolVersion`".to_owned(),
     )
 }
 
-async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
     let said = harness.result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
@@ -42,7 +42,7 @@ async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
     let said = harness.result("initialize", params).await?;
@@ -55,7 +55,7 @@ async fn latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     use crate::options::AgentTask;
 
     harness
@@ -70,14 +70,14 @@ async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         used.filter(|method| *method != "session/request_permission" && !method.starts_with('_'));
     match used.collect::<Vec<_>>().first() {
         Some(method) => fail(format!(
-            "it called `{method}`, which the client does not support"
+            "the agent called `{method}`, which the client does not support"
         )),
         None => Ok(()),
     }
 }
 
-/// Makes the agent work for a client that supports `capabilities`. Fails if the agent uses file or terminal methods
-/// other than those that start with `offered`.
+/// Makes the agent read, edit and run a command for a client with these capabilities. Fails if the agent calls a file
+/// or terminal method that does not start with `offered`.
 async fn initialize_supporting(
     harness: &mut AgentHarness,
     capabilities: Value,
@@ -98,27 +98,27 @@ async fn initialize_supporting(
         .filter(|method| !method.starts_with(offered));
     match others.next() {
         Some(method) => fail(format!(
-            "it called `{method}`, but the client supports only {capabilities}"
+            "the agent called `{method}`, but the client supports only {capabilities}"
         )),
         None => Ok(()),
     }
 }
 
-async fn reading_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_only_reading(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": true}});
     initialize_supporting(harness, capabilities, "fs/read_text_file").await
 }
 
-async fn writing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_only_writing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
     initialize_supporting(harness, capabilities, "fs/write_text_file").await
 }
 
-async fn terminals_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_only_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     initialize_supporting(harness, json!({"terminal": true}), "terminal/").await
 }
 
-async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["telepathy"] = json!({"range": 7});
     params["clientCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
@@ -126,12 +126,12 @@ async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckSto
     match harness.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
-            fail(format!("it failed with error {code}: {message}"))
+            fail(format!("`initialize` failed with error {code}: {message}"))
         }
     }
 }
 
-async fn says_its_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     let says = |name: &str| {
         said["agentInfo"][name]
@@ -143,14 +143,14 @@ async fn says_its_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn says_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     require(said["agentCapabilities"].is_object(), || {
-        "the answer has no `agentCapabilities`".to_owned()
+        "the response has no `agentCapabilities`".to_owned()
     })
 }
 
-async fn offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const SESSION: &str = "/agentCapabilities/sessionCapabilities";
     harness.initialize().await?;
     // `logout` is not tried here: it would log out the user who runs this.
@@ -174,9 +174,9 @@ async fn offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             }
             _ => {}
         }
-        let answer = harness.request(method, params).await?;
-        require(answer.code() != Some(-32601), || {
-            format!("it offers `{method}`, but responds to it with error -32601")
+        let response = harness.request(method, params).await?;
+        require(response.code() != Some(-32601), || {
+            format!("the agent offers `{method}`, but responds to it with error -32601")
         })?;
     }
     Ok(())
@@ -197,13 +197,13 @@ async fn handles_second_initialize(harness: &mut AgentHarness) -> Result<(), Che
 
 async fn accepts_initialize_after_invalid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     if let ReceivedResponse::Result(_) = harness.request("initialize", json!({})).await? {
-        return skip("it accepted an `initialize` without a version");
+        return skip("the agent accepted an `initialize` without a version");
     }
     harness.initialize().await?;
     Ok(())
 }
 
-async fn nulls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_null_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientInfo"] = Value::Null;
     params["clientCapabilities"]["session"] = Value::Null;

@@ -1,4 +1,4 @@
-//! What version 1 requires of agents. One file for each page of the specification.
+//! Requirements of version 1 for agents. One file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -27,7 +27,7 @@ mod usage;
 
 use crate::check::Check;
 
-/// Returns the checks, page by page.
+/// Returns all checks, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

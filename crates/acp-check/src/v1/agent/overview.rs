@@ -13,28 +13,28 @@ use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "overview";
     1 Must "Every request gets exactly one response." => responds_once;
-    2 Must "A response has the id of its request, which may be a string." => string_id;
-    3 Must "A string id stays a string, even if it looks like a number." => numeral_id;
-    4 Must "Negative and large numbers are valid ids." => number_ids;
-    5 Must "A request with id null gets a response with id null." => null_id;
+    2 Must "A response has the id of its request, which may be a string." => accepts_string_id;
+    3 Must "A string id stays a string, even if it looks like a number." => keeps_numeric_string_id;
+    4 Must "Negative and large numbers are valid ids." => accepts_number_ids;
+    5 Must "A request with id null gets a response with id null." => responds_to_null_id;
     6 Must "Concurrent requests each get their own response." => handles_many_requests;
-    7 Must "Client and agent request ids are independent." => own_ids;
-    8 Must "Notifications get no response." => notification;
-    9 Must "A notification with invalid params gets no response." => broken_notification;
-    10 Should "Invalid JSON gets error -32700." => parse_error;
-    11 Must "If the request id cannot be read, the error has id null." => parse_error_id;
-    12 Should "JSON that is not a valid request gets error -32600." => invalid_request;
-    13 Must "Unknown methods get an error." => unknown_method;
-    14 Should "Unknown methods get error -32601." => method_not_found;
-    15 Must "Requests with invalid params get a response." => broken_params;
-    16 Should "Invalid params get error -32602." => invalid_params;
-    17 Must "Errors have an integer code and a message." => error_object;
+    7 Must "Client and agent request ids are independent." => separates_ids;
+    8 Must "Notifications get no response." => ignores_notifications;
+    9 Must "A notification with invalid params gets no response." => ignores_invalid_notification;
+    10 Should "Invalid JSON gets error -32700." => reports_parse_error;
+    11 Must "If the request id cannot be read, the error has id null." => reports_parse_error_with_null_id;
+    12 Should "JSON that is not a valid request gets error -32600." => rejects_invalid_request;
+    13 Must "Unknown methods get an error." => rejects_unknown_method;
+    14 Should "Unknown methods get error -32601." => reports_method_not_found;
+    15 Must "Requests with invalid params get a response." => responds_to_invalid_params;
+    16 Should "Invalid params get error -32602." => reports_invalid_params;
+    17 Must "Errors have an integer code and a message." => has_valid_error_object;
     18 Must "A response has either a result or an error." => has_result_or_error;
     19 Must "Every message has `jsonrpc` set to `2.0`." => has_jsonrpc_version;
     20 Should "Responses to unknown requests are ignored." => ignores_stray_response;
-    21 Must "Every agent supports `session/new`, `session/prompt` and `session/cancel`." => baseline;
-    22 Must "Every path is absolute." => paths;
-    23 Must "Line numbers start at 1." => lines;
+    21 Must "Every agent supports `session/new`, `session/prompt` and `session/cancel`." => supports_required_methods;
+    22 Must "Every path is absolute." => uses_absolute_paths;
+    23 Must "Line numbers start at 1." => starts_lines_at_one;
 }
 
 async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -48,18 +48,18 @@ async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         let again = harness.collect(QUIET).await?;
         require(
             !again.iter().any(|message| is_response_to(message, &id)),
-            || format!("it sent two responses to `{method}`"),
+            || format!("the agent sent two responses to `{method}`"),
         )?;
     }
     Ok(())
 }
 
-/// Returns `true` if a message is the response to a request.
+/// Returns `true` if the message is the response to the request with the id `asked`.
 fn is_response_to(message: &ReceivedMessage, asked: &Value) -> bool {
     matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
 }
 
-/// Sends a request with the check's own id, and returns the whole response.
+/// Sends a request with this id, and returns the whole response.
 async fn send_request_with_id(
     harness: &mut AgentHarness,
     id: Value,
@@ -78,17 +78,17 @@ async fn send_request_with_id(
         .await
 }
 
-async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     send_request_with_id(harness, json!("first/of acp-check"), "initialize").await?;
     Ok(())
 }
 
-async fn numeral_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn keeps_numeric_string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     send_request_with_id(harness, json!("17"), "initialize").await?;
     Ok(())
 }
 
-async fn number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     // The second is the largest that every language represents exactly.
     for id in [-7, 9_007_199_254_740_991_i64] {
@@ -97,7 +97,7 @@ async fn number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn null_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_null_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     send_request_with_id(harness, Value::Null, UNKNOWN).await?;
     Ok(())
@@ -113,7 +113,7 @@ async fn handles_many_requests(harness: &mut AgentHarness) -> Result<(), CheckSt
     Ok(())
 }
 
-async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.host.permission = PermissionReply::Hold;
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Edit);
@@ -126,7 +126,7 @@ async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         })
         .await?;
     let Some((theirs, _, params)) = held else {
-        return skip("the agent requested no permission, so it sent no request id");
+        return skip("the agent sent no request");
     };
     if theirs == prompt {
         // The two ids are the same, and both requests must still get a response.
@@ -145,48 +145,51 @@ async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Fails if there is a response among the messages, although no request was sent.
-fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
-    let answer = came
+/// Requires that there is no response among the messages. `to` describes what must get none.
+fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
+    let response = received
         .iter()
         .find(|message| matches!(message.envelope(), Some(Envelope::Response { .. })));
-    match answer {
+    match response {
         Some(message) => fail(format!(
-            "it responded to {to}, which has no id: {}",
+            "the agent responded to {to}, which has no id: {}",
             message.0
         )),
         None => Ok(()),
     }
 }
 
-async fn notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     for (method, params) in [
         ("session/cancel", json!({"sessionId": session})),
         ("_acp-check/hello", json!({})),
     ] {
         harness.wire.notify(method, params).await?;
-        let came = harness.collect(QUIET).await?;
-        require_no_response(&came, &format!("the notification `{method}`"))?;
+        let received = harness.collect(QUIET).await?;
+        require_no_response(&received, &format!("the notification `{method}`"))?;
     }
     Ok(())
 }
 
-async fn broken_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_invalid_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}});
     harness.wire.notify("session/cancel", params).await?;
-    let came = harness.collect(QUIET).await?;
-    require_no_response(&came, "a notification whose `sessionId` is no string")
+    let received = harness.collect(QUIET).await?;
+    require_no_response(
+        &received,
+        "a notification whose `sessionId` is not a string",
+    )
 }
 
-async fn parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness
         .wire
         .send_line(br#"{"jsonrpc": "2.0", "id":"#)
         .await?;
-    let answer = harness
+    let response = harness
         .until("a response to invalid JSON", |_, message| {
             match message.envelope() {
                 Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
@@ -194,13 +197,13 @@ async fn parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             }
         })
         .await?;
-    require(answer.code() == Some(-32700), || match answer.code() {
-        Some(code) => format!("it responded to invalid JSON with error {code}"),
-        None => "it responded to invalid JSON with a result".to_owned(),
+    require(response.code() == Some(-32700), || match response.code() {
+        Some(code) => format!("the agent responded to invalid JSON with error {code}"),
+        None => "the agent responded to invalid JSON with a result".to_owned(),
     })
 }
 
-async fn parse_error_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_parse_error_with_null_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness
         .wire
@@ -209,7 +212,7 @@ async fn parse_error_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let asked = harness.wire.ask(UNKNOWN, json!({})).await?;
     let mut error = None;
     harness
-        .until(&format!("an answer to request {asked}"), |_, message| {
+        .until(&format!("a response to request {asked}"), |_, message| {
             if let Some(Envelope::Response { id, result: Err(_) }) = message.envelope()
                 && *id != asked
             {
@@ -219,21 +222,21 @@ async fn parse_error_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         })
         .await?;
     match error {
-        None => skip("it does not respond to invalid JSON"),
+        None => skip("the agent does not respond to invalid JSON"),
         Some(Value::Null) => Ok(()),
         Some(id) => fail(format!(
-            "it responded to invalid JSON with id {id}; expected null"
+            "the agent responded to invalid JSON with id {id}; expected null"
         )),
     }
 }
 
-async fn invalid_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_invalid_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let odd = json!({"jsonrpc": "2.0", "id": "odd", "method": 1});
     harness.wire.send(&odd).await?;
     let code = harness
         .until(
-            "an answer to a request whose method is a number",
+            "a response to a request whose method is a number",
             |_, m| match m.envelope() {
                 Some(Envelope::Response { id, result }) if id.is_null() || *id == "odd" => {
                     Some(ReceivedResponse::read(result).code())
@@ -243,12 +246,14 @@ async fn invalid_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         )
         .await?;
     require(code == Some(-32600), || match code {
-        Some(code) => format!("it answered a request whose method is a number with error {code}"),
-        None => "it answered a request whose method is a number with a result".to_owned(),
+        Some(code) => {
+            format!("a request whose method is a number got error {code}; expected -32600")
+        }
+        None => "a request whose method is a number succeeded; expected an error".to_owned(),
     })
 }
 
-async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     match harness.request("acp-check/nothing", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
@@ -256,44 +261,46 @@ async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let code = harness
         .request("acp-check/nothing", json!({}))
         .await?
         .code();
     require(code == Some(-32601), || match code {
-        Some(code) => format!("`acp-check/nothing` failed with error {code}"),
+        Some(code) => format!("`acp-check/nothing` failed with error {code}; expected -32601"),
         None => "`acp-check/nothing` succeeded; expected an error".to_owned(),
     })
 }
 
-/// Sends a prompt that cannot be parsed.
-async fn send_broken_request(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+/// Sends a prompt with invalid params.
+async fn send_invalid_prompt(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}, "prompt": "not a list"});
     harness.request("session/prompt", params).await
 }
 
-async fn broken_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    send_broken_request(harness).await?;
+async fn responds_to_invalid_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_invalid_prompt(harness).await?;
     Ok(())
 }
 
-async fn invalid_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let code = send_broken_request(harness).await?.code();
+async fn reports_invalid_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let code = send_invalid_prompt(harness).await?.code();
     if code == Some(-32601) {
-        return skip("it does not support `session/prompt`");
+        return skip("the agent does not support `session/prompt`");
     }
     require(code == Some(-32602), || match code {
         Some(code) => {
-            format!("a prompt whose `sessionId` is an object failed with error {code}")
+            format!(
+                "a prompt whose `sessionId` is an object failed with error {code}; expected -32602"
+            )
         }
         None => "a prompt whose `sessionId` is an object succeeded; expected an error".to_owned(),
     })
 }
 
-async fn error_object(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_valid_error_object(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let message = send_request_with_id(harness, json!("error"), "acp-check/nothing").await?;
     let error = &message["error"];
@@ -342,7 +349,7 @@ async fn ignores_stray_response(harness: &mut AgentHarness) -> Result<(), CheckS
         .await
 }
 
-async fn baseline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = harness.session_params();
     let opened = harness.request("session/new", params).await?;
@@ -355,15 +362,16 @@ async fn baseline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"sessionId": session, "prompt": prompt});
     let id = harness.wire.ask("session/prompt", params).await?;
     let prompted = harness.turn_answer(&id).await?;
-    for (method, answer) in [("session/new", opened), ("session/prompt", prompted)] {
-        require(answer.code() != Some(-32601), || {
-            format!("it does not support `{method}` (error -32601)")
+    for (method, response) in [("session/new", opened), ("session/prompt", prompted)] {
+        require(response.code() != Some(-32601), || {
+            format!("the agent does not support `{method}` (error -32601)")
         })?;
     }
     Ok(())
 }
 
-/// Returns each `field` of a location, diff or request with which the agent named files in its usual tasks.
+/// Makes the agent read, edit and run a command. Returns every value of `field` in the locations, diffs and requests
+/// that it sends.
 async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
@@ -391,7 +399,7 @@ async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<
     Ok(said.filter(|said| !said.is_null()).collect())
 }
 
-async fn paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let paths = reported_values(harness, "path").await?;
     if paths.is_empty() {
         return skip("the agent sent no path");
@@ -401,19 +409,19 @@ async fn paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             let drive = path.get(1..3).is_some_and(|at| at == ":\\" || at == ":/");
             path.starts_with(['/', '\\']) || drive
         });
-        require(absolute, || format!("path is not absolute: {path}"))?;
+        require(absolute, || format!("{path} is not an absolute path"))?;
     }
     Ok(())
 }
 
-async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let lines = reported_values(harness, "line").await?;
     if lines.is_empty() {
         return skip("the agent sent no line number");
     }
     for line in lines {
         require(line.as_u64().is_some_and(|line| line > 0), || {
-            format!("it sent line {line}, but lines start at 1")
+            format!("the agent sent line {line}, but lines start at 1")
         })?;
     }
     Ok(())

@@ -9,49 +9,49 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "tool-calls";
-    31 Must "Permission option ids are unique." => unique_options;
+    31 Must "Permission option ids are unique." => has_unique_options;
     32 Should "A permission request has at least one option." => has_options;
-    33 Should "A permission request refers to a reported tool call." => known_call;
+    33 Should "A permission request refers to a reported tool call." => refers_to_reported_call;
     34 Must "A rejected tool call is not executed." => respects_rejection;
     35 Should "An allowed tool call is executed." => runs_after_allow;
-    36 Should "An allowed tool call is reported as in progress." => in_progress;
-    37 Should "A tool call cancelled during its permission request is not executed." => leaves_cancelled_action_undone;
+    36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow;
+    37 Should "A tool call cancelled during its permission request is not executed." => does_not_run_cancelled_call;
     38 Must "A failed permission request leaves the session usable." => handles_error_response;
-    39 Should "A turn with a rejected permission does not end with `cancelled`." => not_cancelled;
+    39 Should "A turn with a rejected permission does not end with `cancelled`." => does_not_end_cancelled;
 }
 
 const METHOD: &str = "session/request_permission";
 
-/// Makes the agent edit, and returns its permission requests. The edit may fail.
+/// Makes the agent edit a file, and returns its permission requests. The turn may fail.
 async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     harness.attempt(&session, AgentTask::Edit).await?;
-    requests(harness)
+    collect_permission_requests(harness)
 }
 
-/// Like `permission_requests`, for a turn that succeeds.
+/// Like `permission_requests`, but requires that the turn succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Edit).await?;
-    requests(harness)
+    collect_permission_requests(harness)
 }
 
-fn requests(harness: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
+fn collect_permission_requests(harness: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let asked = harness.requests().filter(|(method, _)| *method == METHOD);
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
-        return skip("the agent requested no permission");
+        return skip("the agent did not request permission");
     }
     Ok(asked)
 }
 
-fn notes(harness: &AgentHarness) -> Result<String, CheckStop> {
+fn read_notes(harness: &AgentHarness) -> Result<String, CheckStop> {
     let file = harness.place().file("notes.txt");
     std::fs::read_to_string(&file)
         .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
 }
 
-async fn unique_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     for params in permission_requests(harness).await? {
         let options = params["options"].as_array().into_iter().flatten();
         let mut ids: Vec<&Value> = Vec::new();
@@ -74,7 +74,7 @@ async fn has_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn known_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn refers_to_reported_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     permission_requests(harness).await?;
     let mut known: Vec<&Value> = Vec::new();
     for message in &harness.messages {
@@ -92,9 +92,9 @@ async fn known_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.host.permission = PermissionReply::Reject;
-    let before = notes(harness)?;
+    let before = read_notes(harness)?;
     permission_requests(harness).await?;
-    let after = notes(harness)?;
+    let after = read_notes(harness)?;
     require(before == after, || {
         format!("every permission was rejected, but the file was changed to {after:?}")
     })
@@ -102,13 +102,13 @@ async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop>
 
 async fn runs_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     permission_requests_of_turn(harness).await?;
-    let after = notes(harness)?;
+    let after = read_notes(harness)?;
     require(after.contains("delta"), || {
         format!("every permission was granted, but the file was not changed: {after:?}")
     })
 }
 
-async fn in_progress(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_progress_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let asked = permission_requests_of_turn(harness).await?;
     for params in &asked {
         let id = &params["toolCall"]["toolCallId"];
@@ -122,9 +122,9 @@ async fn in_progress(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn leaves_cancelled_action_undone(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    let before = notes(harness)?;
+    let before = read_notes(harness)?;
     let (prompt, asked, _) = harness
         .until_asked(&session, AgentTask::Edit, METHOD)
         .await?;
@@ -135,7 +135,7 @@ async fn leaves_cancelled_action_undone(harness: &mut AgentHarness) -> Result<()
         .answer_open(asked, &json!({"result": outcome}))
         .await?;
     harness.end_of(&prompt).await?;
-    let after = notes(harness)?;
+    let after = read_notes(harness)?;
     require(before == after, || {
         format!(
             "the turn was cancelled during a permission request, but the file was changed to {after:?}"
@@ -155,15 +155,15 @@ async fn handles_error_response(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-async fn not_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.host.permission = PermissionReply::Reject;
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Edit).await?;
     if !turn.requests.iter().any(|(method, _)| method == METHOD) {
-        return skip("the agent requested no permission");
+        return skip("the agent did not request permission");
     }
     if turn.stop == "cancelled" {
-        return fail("a permission was rejected, and the turn ended with cancelled");
+        return fail("permission was rejected, but the turn ended with `cancelled`");
     }
     Ok(())
 }

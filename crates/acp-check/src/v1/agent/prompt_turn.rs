@@ -10,22 +10,22 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "prompt-turn";
-    1 Must "The response to a prompt has a valid stop reason." => stop_reason;
-    2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => reports;
-    3 Should "No updates of a turn are sent after the response to its prompt." => nothing_afterwards;
-    4 Must "Every update has the id of its session." => updates_of_session;
-    5 Must "Every request the agent sends in a turn has the id of its session." => requests_of_session;
-    6 Must "After a turn, the session accepts another prompt." => second_turn;
+    1 Must "The response to a prompt has a valid stop reason." => has_valid_stop_reason;
+    2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => sends_output_before_response;
+    3 Should "No updates of a turn are sent after the response to its prompt." => sends_nothing_afterwards;
+    4 Must "Every update has the id of its session." => names_session_in_updates;
+    5 Must "Every request the agent sends in a turn has the id of its session." => names_session_in_requests;
+    6 Must "After a turn, the session accepts another prompt." => accepts_second_prompt;
     7 Should "A turn has the context of the previous turns." => uses_history;
-    8 Must "Only turns cancelled by the client end with `cancelled`." => not_cancelled;
-    9 Must "An empty prompt gets a response and leaves the session usable." => empty_prompt;
-    10 Should "A prompt for an unknown session fails." => unknown_session;
-    11 Must "Concurrent prompts in two sessions both get a response, with updates in their own session." => two_sessions;
-    12 Should "A long turn does not block other sessions." => not_kept_waiting;
-    13 Must "Every prompt gets a response, even one sent during a running turn." => second_at_once;
+    8 Must "Only turns cancelled by the client end with `cancelled`." => does_not_end_cancelled;
+    9 Must "An empty prompt gets a response and leaves the session usable." => responds_to_empty_prompt;
+    10 Should "A prompt for an unknown session fails." => rejects_unknown_session;
+    11 Must "Concurrent prompts in two sessions both get a response, with updates in their own session." => supports_concurrent_turns;
+    12 Should "A long turn does not block other sessions." => does_not_block_other_sessions;
+    13 Must "Every prompt gets a response, even one sent during a running turn." => responds_to_second_prompt;
 }
 
-/// Updates that result from what a model says or does. Others, such as usage, may come at any time.
+/// The types of updates that belong to a turn. Others, such as the usage, may be sent at any time.
 pub(super) const OF_A_TURN: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -34,20 +34,20 @@ pub(super) const OF_A_TURN: [&str; 5] = [
     "plan",
 ];
 
-async fn stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_valid_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let turn = harness.turn(&session, AgentTask::Answer).await?;
-    let there_are: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
-    require(there_are.contains(&turn.stop.as_str()), || {
-        let there_are = there_are.join(", ");
+    let known: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
+    require(known.contains(&turn.stop.as_str()), || {
+        let expected = known.join(", ");
         format!(
-            "invalid stop reason {:?}; expected one of {there_are}",
+            "invalid stop reason {:?}; expected one of {expected}",
             turn.stop
         )
     })
 }
 
-async fn reports(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_output_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Answer).await?;
     if turn.stop != "end_turn" {
@@ -59,7 +59,7 @@ async fn reports(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require(reported, || "the turn ended without any output".to_owned())
 }
 
-/// Returns the first update of a turn's work for this session, after this many messages.
+/// Returns the type of the first update of a turn in this session, ignoring the first `after` messages.
 pub(super) fn of_a_turn(harness: &AgentHarness, session: &str, after: usize) -> Option<String> {
     let of_session = harness.updates_since(after);
     let mut kinds = of_session
@@ -70,7 +70,7 @@ pub(super) fn of_a_turn(harness: &AgentHarness, session: &str, after: usize) -> 
         .map(str::to_owned)
 }
 
-async fn nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Answer).await?;
     let before = harness.messages.len();
@@ -83,7 +83,7 @@ async fn nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop>
     }
 }
 
-async fn updates_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn names_session_in_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Answer).await?;
     let other = harness
@@ -98,14 +98,14 @@ async fn updates_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop>
     }
 }
 
-/// Returns `true` for a request that has a `sessionId`.
+/// Returns `true` if params of the method have a `sessionId`.
 fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
         || method.starts_with("terminal/")
 }
 
-async fn requests_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn names_session_in_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         harness.attempt(&session, task).await?;
@@ -126,7 +126,7 @@ async fn requests_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-async fn second_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_second_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Answer).await?;
     harness.goes_on(&session, "a first turn").await.map(drop)
@@ -137,11 +137,11 @@ async fn uses_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.task(&session, AgentTask::Remember).await?;
     let said = harness.task(&session, AgentTask::Recall).await?.text();
     require(said.contains("7351"), || {
-        format!("asked to remember and repeat 7351, it said {said:?}")
+        format!("asked to remember and repeat 7351, the agent said {said:?}")
     })
 }
 
-async fn not_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
@@ -149,7 +149,7 @@ async fn not_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let params = json!({"sessionId": session, "prompt": []});
     let prompt = harness.wire.ask("session/prompt", params).await?;
@@ -158,7 +158,7 @@ async fn empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.goes_on(&session, "an empty prompt").await.map(drop)
 }
 
-async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.session().await?;
     let prompt = harness
         .begin_prompt("sess_nobody_has_opened", "Hello")
@@ -171,7 +171,7 @@ async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session().await?;
     let second = harness.session().await?;
     let text = harness.text_for(AgentTask::Answer);
@@ -181,8 +181,8 @@ async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         prompts.push((session, prompt));
     }
     for (session, prompt) in &prompts {
-        let answer = harness.end_of(prompt).await?;
-        let turn = harness.turn_since(session, answer, 0)?;
+        let response = harness.end_of(prompt).await?;
+        let turn = harness.turn_since(session, response, 0)?;
         let reported = OF_A_TURN
             .iter()
             .any(|kind| turn.of_kind(kind).next().is_some());
@@ -193,7 +193,7 @@ async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn not_kept_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_block_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let busy = harness.session().await?;
     let other = harness.session().await?;
     let prompt = harness.long_turn(&busy).await?;
@@ -210,7 +210,7 @@ async fn not_kept_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn second_at_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_second_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Answer);
     let first = harness.begin_prompt(&session, &text).await?;

@@ -10,10 +10,10 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "session-setup";
-    40 Must "An open session can be closed." => closes;
+    40 Must "An open session can be closed." => closes_session;
     41 Must "A turn running when its session is closed gets a response." => responds_to_open_turn;
     42 Must "A turn running when its session is closed ends with `cancelled`." => cancels_open_turn;
-    43 Must "Closing a session does not affect other sessions." => others_stay;
+    43 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
     44 Should "An agent without the capability rejects `session/close`." => rejects_unsupported_close;
 }
 
@@ -25,7 +25,7 @@ async fn open_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.session().await
 }
 
-async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn closes_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = open_session(harness).await?;
     harness
         .result("session/close", json!({"sessionId": session}))
@@ -33,7 +33,7 @@ async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Closes a session during a turn, and returns the response to the prompt.
+/// Closes a session while a turn runs, and returns the response to the prompt.
 async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let session = open_session(harness).await?;
     let text = harness.text_for(AgentTask::Long);
@@ -82,7 +82,7 @@ async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-async fn others_stay(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let other = open_session(harness).await?;
     let session = harness.session().await?;
     harness
@@ -101,7 +101,7 @@ async fn rejects_unsupported_close(harness: &mut AgentHarness) -> Result<(), Che
     match harness.request("session/close", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not support `session/close`, but the request succeeded")
+            fail("the agent does not support `session/close`, but the request succeeded")
         }
     }
 }

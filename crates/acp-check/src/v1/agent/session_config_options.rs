@@ -11,22 +11,22 @@ use crate::wire::ReceivedResponse;
 use super::session_modes::set_another;
 
 checks! { V1 Agent "session-config-options";
-    1 Must "Config option ids are unique." => unique_ids;
-    2 Must "Every config option has a valid initial value." => defaults;
-    3 Must "Category names not starting with `_` are those of the specification." => categories;
+    1 Must "Config option ids are unique." => has_unique_ids;
+    2 Must "Every config option has a valid initial value." => has_valid_initial_values;
+    3 Must "Category names not starting with `_` are those of the specification." => uses_known_categories;
     4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
     5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
     6 Must "The response to `session/set_config_option` contains only valid values." => returned_values_are_valid;
-    7 Should "`session/set_config_option` with an unknown option fails." => unknown_option;
-    8 Should "`session/set_config_option` with an invalid value fails." => unknown_value;
+    7 Should "`session/set_config_option` with an unknown option fails." => rejects_unknown_option;
+    8 Should "`session/set_config_option` with an invalid value fails." => rejects_invalid_value;
     9 Must "A `config_option_update` contains all config options." => update_has_all_options;
     10 Must "A `config_option_update` contains only valid values." => updated_values_are_valid;
-    11 Must "Boolean options are sent only to clients with `session.configOptions.boolean`." => booleans;
+    11 Must "Boolean options are sent only to clients with `session.configOptions.boolean`." => sends_booleans_only_if_supported;
     12 Must "Boolean options are set with boolean values." => sets_boolean;
-    13 Must "A config option can be set during a turn." => at_work;
-    14 Must "Setting a config option does not affect other sessions." => of_one_session;
+    13 Must "A config option can be set during a turn." => sets_option_during_turn;
+    14 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
     15 Should "An agent with modes reports them as `modes` and as a config option of category `mode`." => has_mode_option_and_modes;
-    16 Should "Initially, `modes` and the config option of category `mode` agree." => same_at_first;
+    16 Should "Initially, `modes` and the config option of category `mode` agree." => has_same_initial_mode;
     17 Should "`session/set_mode` also updates the config option of category `mode`." => keeps_mode_in_sync;
     18 Must "Every config option of a loaded session has a valid value." => has_options_after_load;
     19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
@@ -38,19 +38,19 @@ async fn session_with_options(
 ) -> Result<(String, Vec<Value>), CheckStop> {
     let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    let options = options(&opened);
+    let options = config_options(&opened);
     if options.is_empty() {
         return skip("the agent's sessions have no config options");
     }
     Ok((session, options))
 }
 
-/// Returns the config options of a response or an update.
-fn options(of: &Value) -> Vec<Value> {
+/// Returns the config options in a response or an update.
+fn config_options(of: &Value) -> Vec<Value> {
     of["configOptions"].as_array().cloned().unwrap_or_default()
 }
 
-fn ids(options: &[Value]) -> Vec<&str> {
+fn option_ids(options: &[Value]) -> Vec<&str> {
     options
         .iter()
         .filter_map(|option| option["id"].as_str())
@@ -64,8 +64,8 @@ fn option_with_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// Returns the values of a select option, grouped or not.
-fn values(option: &Value) -> Vec<&Value> {
+/// Returns the values of a select option, which may be grouped.
+fn option_values(option: &Value) -> Vec<&Value> {
     let entries = option["options"].as_array().into_iter().flatten();
     let values = entries.flat_map(|entry| match entry["options"].as_array() {
         Some(group) => group.iter().map(|entry| &entry["value"]).collect(),
@@ -79,7 +79,7 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     for option in options {
         let current = &option["currentValue"];
         let fits = match option["type"].as_str() {
-            Some("select") => values(option).contains(&current),
+            Some("select") => option_values(option).contains(&current),
             Some("boolean") => current.is_boolean(),
             // The values of other types are unknown.
             _ => true,
@@ -92,8 +92,9 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Returns the first select option. Prefers modes, since setting another model may not be possible.
-fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
+/// Returns the option that checks set: the one for modes, since switching to another model may fail, or else the first
+/// select option.
+fn find_select_option(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
     match modes.or_else(|| choices().next()) {
@@ -102,10 +103,10 @@ fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     }
 }
 
-/// Returns a select option, and a value other than its current one.
-fn other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
-    let option = choice(options)?;
-    let values = values(option);
+/// Returns the id of a select option, and a value other than its current one.
+fn find_other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
+    let option = find_select_option(options)?;
+    let values = option_values(option);
     let other = values
         .into_iter()
         .find(|value| **value != option["currentValue"]);
@@ -115,26 +116,26 @@ fn other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
     }
 }
 
-fn setting(session: &str, id: &Value, value: &Value) -> Value {
+fn setting_params(session: &str, id: &Value, value: &Value) -> Value {
     json!({"sessionId": session, "configId": id, "value": value})
 }
 
 const SET: &str = "session/set_config_option";
 
-/// Sets an option to its current value, which must change nothing else. Returns all options.
-async fn current_options(
+/// Returns the current options, by setting an option to the value that it already has.
+async fn read_current_options(
     harness: &mut AgentHarness,
     session: &str,
     known: &[Value],
 ) -> Result<Vec<Value>, CheckStop> {
-    let option = choice(known)?;
-    let params = setting(session, &option["id"], &option["currentValue"]);
-    Ok(options(&harness.result(SET, params).await?))
+    let option = find_select_option(known)?;
+    let params = setting_params(session, &option["id"], &option["currentValue"]);
+    Ok(config_options(&harness.result(SET, params).await?))
 }
 
-async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(harness).await?;
-    let ids = ids(&options);
+    let ids = option_ids(&options);
     match ids
         .iter()
         .find(|id| ids.iter().filter(|other| other == id).count() > 1)
@@ -144,12 +145,12 @@ async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn defaults(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_valid_initial_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(harness).await?;
     require_values(&options, "at first")
 }
 
-async fn categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_known_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const KNOWN: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
     let (_, options) = session_with_options(harness).await?;
     let mut categories = options
@@ -165,28 +166,36 @@ async fn categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before) = session_with_options(harness).await?;
-    let after = current_options(harness, &session, &before).await?;
-    match ids(&before).iter().find(|id| !ids(&after).contains(id)) {
+    let after = read_current_options(harness, &session, &before).await?;
+    match option_ids(&before)
+        .iter()
+        .find(|id| !option_ids(&after).contains(id))
+    {
         Some(id) => fail(format!("the response does not contain option {id:?}")),
         None => Ok(()),
     }
 }
 
-/// Sets a select option to another value, if the agent allows it. Returns its id, the value and the options in the
-/// response.
-async fn set_other(harness: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>), CheckStop> {
+/// Sets a select option to another value. Returns the option's id, the value, and the options in the response. Skips if
+/// the agent rejects it.
+async fn set_other_value(
+    harness: &mut AgentHarness,
+) -> Result<(Value, Value, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(harness).await?;
-    let (id, value) = other_value(&before)?;
-    match harness.request(SET, setting(&session, &id, &value)).await? {
-        ReceivedResponse::Result(result) => Ok((id, value, options(&result))),
+    let (id, value) = find_other_value(&before)?;
+    match harness
+        .request(SET, setting_params(&session, &id, &value))
+        .await?
+    {
+        ReceivedResponse::Result(result) => Ok((id, value, config_options(&result))),
         ReceivedResponse::Error { code, message, .. } => skip(format!(
-            "the option {id} could not be set to {value}: error {code}: {message}"
+            "option {id} cannot be set to {value}: {message} (error {code})"
         )),
     }
 }
 
 async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (id, value, after) = set_other(harness).await?;
+    let (id, value, after) = set_other_value(harness).await?;
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
@@ -194,65 +203,71 @@ async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 }
 
 async fn returned_values_are_valid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (.., after) = set_other(harness).await?;
+    let (.., after) = set_other_value(harness).await?;
     require_values(&after, "in the response")
 }
 
-async fn refuses(harness: &mut AgentHarness, params: Value, what: &str) -> Result<(), CheckStop> {
+async fn require_rejected(
+    harness: &mut AgentHarness,
+    params: Value,
+    what: &str,
+) -> Result<(), CheckStop> {
     match harness.request(SET, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("{what} was set")),
     }
 }
 
-async fn unknown_option(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_option(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = session_with_options(harness).await?;
-    let params = setting(&session, &json!("no-such-option"), &json!("x"));
-    refuses(harness, params, "an unknown option").await
+    let params = setting_params(&session, &json!("no-such-option"), &json!("x"));
+    require_rejected(harness, params, "an unknown option").await
 }
 
-async fn unknown_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_invalid_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = session_with_options(harness).await?;
-    let id = choice(&options)?["id"].clone();
-    let params = setting(&session, &id, &json!("no-such-value"));
-    refuses(harness, params, "an invalid value").await
+    let id = find_select_option(&options)?["id"].clone();
+    let params = setting_params(&session, &id, &json!("no-such-value"));
+    require_rejected(harness, params, "an invalid value").await
 }
 
-/// Makes the agent change its options by itself. Returns the options before, and the last update.
-async fn own_update(
+/// Makes the agent change its options on its own. Returns the session's id, the options before, and those of the last
+/// update.
+async fn wait_for_agent_change(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(harness).await?;
     let turn = harness.task(&session, AgentTask::Plan).await?;
     match turn.of_kind("config_option_update").last() {
-        Some(update) => Ok((session, before, options(update))),
+        Some(update) => Ok((session, before, config_options(update))),
         None => skip("the agent did not change its config options on its own"),
     }
 }
 
 async fn update_has_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, before, updated) = own_update(harness).await?;
+    let (session, before, updated) = wait_for_agent_change(harness).await?;
     // The response to a request that changes nothing has the current options.
     let known = if updated.is_empty() {
         before
     } else {
         updated.clone()
     };
-    let now = current_options(harness, &session, &known).await?;
-    match ids(&now).iter().find(|id| !ids(&updated).contains(id)) {
-        Some(id) => fail(format!(
-            "the update does not have the option {id:?}, which there is"
-        )),
+    let now = read_current_options(harness, &session, &known).await?;
+    match option_ids(&now)
+        .iter()
+        .find(|id| !option_ids(&updated).contains(id))
+    {
+        Some(id) => fail(format!("option {id:?} is missing in the update")),
         None => Ok(()),
     }
 }
 
 async fn updated_values_are_valid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, updated) = own_update(harness).await?;
+    let (_, _, updated) = wait_for_agent_change(harness).await?;
     require_values(&updated, "in the update")
 }
 
-async fn booleans(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_booleans_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(harness).await?;
     match options.iter().find(|option| option["type"] == "boolean") {
         Some(option) => fail(format!(
@@ -272,25 +287,26 @@ async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("no boolean config option");
     };
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
-    let mut params = setting(&session, &id, &value);
+    let mut params = setting_params(&session, &id, &value);
     params["type"] = json!("boolean");
-    let after = options(&harness.result(SET, params).await?);
+    let after = config_options(&harness.result(SET, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
     })
 }
 
-async fn at_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sets_option_during_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = session_with_options(harness).await?;
-    choice(&options)?;
-    let set = async |harness: &mut AgentHarness| current_options(harness, &session, &options).await;
+    find_select_option(&options)?;
+    let set =
+        async |harness: &mut AgentHarness| read_current_options(harness, &session, &options).await;
     harness.while_at_work(&session, set).await.map(drop)
 }
 
-async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (other, theirs) = session_with_options(harness).await?;
-    let (id, value, _) = set_other(harness).await?;
+    let (id, value, _) = set_other_value(harness).await?;
     let before = &option_with_id(&theirs, &id)["currentValue"];
     // Setting the same option would not show its value before.
     let Some(another) = theirs
@@ -299,8 +315,8 @@ async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     else {
         return skip("only one select config option");
     };
-    let params = setting(&other, &another["id"], &another["currentValue"]);
-    let after = options(&harness.result(SET, params).await?);
+    let params = setting_params(&other, &another["id"], &another["currentValue"]);
+    let after = config_options(&harness.result(SET, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
         format!("option {id} was set to {value} in one session, and changed to {now} in another")
@@ -308,15 +324,18 @@ async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 /// Returns the config option that has the modes.
-fn mode_option(options: &[Value]) -> Option<&Value> {
+fn find_mode_option(options: &[Value]) -> Option<&Value> {
     let mut modes = options.iter().filter(|option| option["type"] == "select");
     modes.find(|option| option["category"] == "mode")
 }
 
 async fn has_mode_option_and_modes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = harness.open_session().await?;
-    let options = options(&opened);
-    match (opened["modes"].is_object(), mode_option(&options).is_some()) {
+    let options = config_options(&opened);
+    match (
+        opened["modes"].is_object(),
+        find_mode_option(&options).is_some(),
+    ) {
         (false, false) => skip("the agent's sessions have no modes"),
         (true, true) => Ok(()),
         (true, false) => fail("there are `modes`, but no config option of category `mode`"),
@@ -324,11 +343,11 @@ async fn has_mode_option_and_modes(harness: &mut AgentHarness) -> Result<(), Che
     }
 }
 
-async fn same_at_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_same_initial_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = harness.open_session().await?;
-    let options = options(&opened);
-    let Some(option) = mode_option(&options).filter(|_| opened["modes"].is_object()) else {
-        return skip("the agent does not report modes both ways");
+    let options = config_options(&opened);
+    let Some(option) = find_mode_option(&options).filter(|_| opened["modes"].is_object()) else {
+        return skip("the agent does not report modes both as `modes` and as a config option");
     };
     let (value, mode) = (&option["currentValue"], &opened["modes"]["currentModeId"]);
     require(value == mode, || {
@@ -339,21 +358,23 @@ async fn same_at_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let options_there = options(&opened);
-    let mode = mode_option(&options_there).filter(|_| opened["modes"].is_object());
+    let options_there = config_options(&opened);
+    let mode = find_mode_option(&options_there).filter(|_| opened["modes"].is_object());
     let Some(mode) = mode.map(|option| &option["id"]) else {
-        return skip("the agent does not report modes both ways");
+        return skip("the agent does not report modes both as `modes` and as a config option");
     };
     // The response to setting the mode's own option would not show its value before.
     let mut others = options_there
         .iter()
         .filter(|option| option["type"] == "select");
     let Some(another) = others.find(|option| option["id"] != *mode) else {
-        return skip("there is no other option by whose setting the mode's could be seen");
+        return skip(
+            "the agent has no other config option to set, so the option of the mode cannot be read",
+        );
     };
     let set = set_another(harness, session, &opened["modes"]).await?;
-    let params = setting(session, &another["id"], &another["currentValue"]);
-    let after = options(&harness.result(SET, params).await?);
+    let params = setting_params(session, &another["id"], &another["currentValue"]);
+    let after = config_options(&harness.result(SET, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
         format!("the mode was set to {set:?}, but the config option says {now}")
@@ -386,7 +407,7 @@ async fn require_options_after_reopen(
             return skip(format!("`{method}` failed with error {code}: {message}"));
         }
     };
-    let options = options(&opened);
+    let options = config_options(&opened);
     if options.is_empty() {
         return skip("the session has no config options");
     }

@@ -19,9 +19,9 @@ checks! { V1 Agent "session-delete";
 
 const SESSION: &str = "/agentCapabilities/sessionCapabilities";
 
-/// Returns a session with a turn, which was deleted. It is closed first, since agents may treat deleting an open one
-/// as they like.
-async fn deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Opens a session, runs one turn, deletes the session, and returns its id. If possible, it is closed first, since
+/// agents may reject deleting an open session.
+async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION}/delete"))?;
     let session = harness.session().await?;
@@ -36,7 +36,7 @@ async fn deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop
     match harness.request("session/delete", params).await? {
         ReceivedResponse::Result(_) => Ok(session),
         ReceivedResponse::Error { message, .. } if !closes => skip(format!(
-            "sessions cannot be closed, and the agent does not delete one that is open: {message}"
+            "the agent cannot close sessions, and does not delete open ones: {message}"
         )),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
             "`session/delete` of an existing session failed with error {code}: {message}"
@@ -45,7 +45,7 @@ async fn deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop
 }
 
 async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = deleted_session(harness).await?;
+    let session = create_deleted_session(harness).await?;
     harness.require_capability(&format!("{SESSION}/list"))?;
     let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     let found = listed.iter().any(|listed| listed["sessionId"] == session);
@@ -64,7 +64,7 @@ async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn deletes_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = deleted_session(harness).await?;
+    let session = create_deleted_session(harness).await?;
     harness
         .result("session/delete", json!({"sessionId": session}))
         .await?;
@@ -77,13 +77,13 @@ async fn rejects_unsupported_delete(harness: &mut AgentHarness) -> Result<(), Ch
         .require_capability(&format!("{SESSION}/delete"))
         .is_ok()
     {
-        return skip("the agent offers `session/delete`");
+        return skip("the agent supports `session/delete`");
     }
     let params = json!({"sessionId": session});
     match harness.request("session/delete", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not support `session/delete`, but the request succeeded")
+            fail("the agent does not support `session/delete`, but the request succeeded")
         }
     }
 }

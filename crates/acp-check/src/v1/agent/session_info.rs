@@ -1,4 +1,4 @@
-//! Session info: titles that change.
+//! Session info: changed titles.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, require, skip};
 
 checks! { V1 Agent "session-info";
-    1 Should "`session/list` shows the last title sent in an update." => title_in_list;
-    2 Should "No title updates are sent for a deleted session." => not_after_deletion;
+    1 Should "`session/list` shows the last title sent in an update." => lists_last_title;
+    2 Should "No title updates are sent for a deleted session." => sends_no_title_after_deletion;
 }
 
-/// Returns the last title that was reported for a session.
-fn title(harness: &AgentHarness, session: &str) -> Option<Value> {
+/// Returns the session's title in the last update that has one.
+fn last_title(harness: &AgentHarness, session: &str) -> Option<Value> {
     let of_session = harness
         .updates()
         .filter(|params| params["sessionId"] == session);
@@ -27,37 +27,37 @@ fn title(harness: &AgentHarness, session: &str) -> Option<Value> {
     titles.next_back().cloned()
 }
 
-/// Makes the agent give a session a title.
-async fn titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
+/// Makes the agent name a session. Returns the session's id and its title.
+async fn create_titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Answer).await?;
     harness.hush().await?;
-    match title(harness, &session) {
+    match last_title(harness, &session) {
         Some(title) => Ok((session, title)),
         None => skip("the agent sent no session title"),
     }
 }
 
-async fn title_in_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = titled_session(harness).await?;
+async fn lists_last_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = create_titled_session(harness).await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/list")?;
     let params = json!({"cwd": harness.place().project()});
     let list = harness.result("session/list", params).await?;
     // Another title may have come meanwhile.
-    let told = title(harness, &session).unwrap_or_default();
+    let reported = last_title(harness, &session).unwrap_or_default();
     let sessions = list["sessions"].as_array().into_iter().flatten();
     let mut listed = sessions.filter(|listed| listed["sessionId"] == session.as_str());
     let Some(listed) = listed.next() else {
         return skip("the session is not on the first page of the list");
     };
     let title = &listed["title"];
-    require(*title == told, || {
-        format!("the session has title {told}, but the list says {title}")
+    require(*title == reported, || {
+        format!("the session has title {reported}, but the list says {title}")
     })
 }
 
-async fn not_after_deletion(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = titled_session(harness).await?;
+async fn sends_no_title_after_deletion(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = create_titled_session(harness).await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/delete")?;
     harness
         .result("session/delete", json!({"sessionId": session}))
@@ -70,6 +70,6 @@ async fn not_after_deletion(harness: &mut AgentHarness) -> Result<(), CheckStop>
             && params["update"]["sessionUpdate"] == "session_info_update"
     });
     require(!late, || {
-        "it sent a `session_info_update` for a deleted session".to_owned()
+        "the agent sent a `session_info_update` for a deleted session".to_owned()
     })
 }

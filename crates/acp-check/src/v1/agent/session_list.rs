@@ -12,36 +12,36 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-list";
-    1 Must "`session/list` without params returns sessions." => lists;
-    2 Should "A session with at least one prompt is listed." => lists_own;
-    3 Must "With `cwd`, only sessions of that directory are listed." => of_directory;
+    1 Must "`session/list` without params returns sessions." => returns_sessions;
+    2 Should "A session with at least one prompt is listed." => lists_prompted_session;
+    3 Must "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
     4 Must "If there are no sessions, the list is empty." => lists_nothing_for_other_directory;
-    5 Should "An unknown cursor fails." => wrong_cursor;
+    5 Should "An unknown cursor fails." => rejects_unknown_cursor;
     6 Must "Each session is listed once across all pages." => lists_each_session_once;
-    7 Must "A session is listed with its working directory." => directory;
+    7 Must "A session is listed with its working directory." => lists_working_directory;
     8 Should "An agent without the capability rejects `session/list`." => rejects_unsupported_list;
-    9 Must "`session/set_title` returns the new title, and the session is listed with it." => title;
-    10 Must "An empty title fails with invalid params." => empty_title;
+    9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
+    10 Must "An empty title fails with invalid params." => rejects_empty_title;
     11 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
 const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
 const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
 
-/// The title that a check sets.
+/// The title that checks set.
 pub(crate) const NEW_TITLE: &str = "Set by the check";
 
-/// The maximum number of pages requested.
-const PAGES: usize = 200;
+/// The maximum number of pages to request.
+const MAX_PAGES: usize = 200;
 
-/// Returns all listed sessions, page by page, up to the maximum.
+/// Returns all listed sessions, requesting page after page up to the maximum.
 pub(super) async fn listed(
     harness: &mut AgentHarness,
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
     let mut sessions = Vec::new();
     let mut params = params;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let mut page = harness.result("session/list", params.clone()).await?;
         match page["sessions"].take() {
             Value::Array(listed) => sessions.extend(listed),
@@ -56,10 +56,10 @@ pub(super) async fn listed(
             next => params["cursor"] = next,
         }
     }
-    skip(format!("the list has more than {PAGES} pages"))
+    skip(format!("the list has more than {MAX_PAGES} pages"))
 }
 
-/// Opens sessions, each with a turn.
+/// Opens sessions, runs one turn in each, and returns their ids. Skips unless the agent can list sessions.
 async fn open_sessions(
     harness: &mut AgentHarness,
     how_many: usize,
@@ -75,8 +75,8 @@ async fn open_sessions(
     Ok(sessions)
 }
 
-/// Creates a directory in which no session was opened.
-fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
+/// Creates a directory that has no sessions.
+fn create_other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let elsewhere = harness.place().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
         Ok(()) => Ok(elsewhere),
@@ -90,7 +90,7 @@ fn find_session<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
     listed.iter().find(|listed| listed["sessionId"] == session)
 }
 
-async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(harness, 0).await?;
     let page = harness.result("session/list", json!({})).await?;
     require(page["sessions"].is_array(), || {
@@ -98,7 +98,7 @@ async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn lists_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
     let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     for session in sessions {
@@ -109,9 +109,9 @@ async fn lists_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn of_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
-    let other = other_directory(harness)?;
+    let other = create_other_directory(harness)?;
     let listed = listed(harness, json!({"cwd": other})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_none(), || {
@@ -127,29 +127,29 @@ async fn of_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn lists_nothing_for_other_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(harness, 0).await?;
-    let elsewhere = other_directory(harness)?;
+    let elsewhere = create_other_directory(harness)?;
     let params = json!({"cwd": elsewhere});
     match harness.request("session/list", params).await? {
         ReceivedResponse::Result(page) => require(page["sessions"] == json!([]), || {
             format!(
-                "there are no sessions in {}, but it listed {}",
+                "there are no sessions in {}, but the agent listed {}",
                 elsewhere.display(),
                 page["sessions"]
             )
         }),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "there are no sessions in {}, but it failed with error {code}: {message}",
+            "there are no sessions in {}, but `session/list` failed with error {code}: {message}",
             elsewhere.display()
         )),
     }
 }
 
-async fn wrong_cursor(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_cursor(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(harness, 0).await?;
     let params = json!({"cursor": "acp-check no such cursor"});
     match harness.request("session/list", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted an unknown cursor"),
+        ReceivedResponse::Result(_) => fail("the agent accepted an unknown cursor"),
     }
 }
 
@@ -165,7 +165,7 @@ async fn lists_each_session_once(harness: &mut AgentHarness) -> Result<(), Check
     Ok(())
 }
 
-async fn directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn lists_working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
     let listed = listed(harness, json!({})).await?;
     let Some(listed) = sessions
@@ -187,18 +187,18 @@ async fn directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     if harness.require_capability(LIST).is_ok() {
-        return skip("the agent offers `session/list`");
+        return skip("the agent supports `session/list`");
     }
     match harness.request("session/list", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not support `session/list`, but the request succeeded")
+            fail("the agent does not support `session/list`, but the request succeeded")
         }
     }
 }
 
-/// Returns a session with a turn, of an agent that lets clients set titles.
-async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Opens a session, runs one turn, and returns the session's id. Skips unless the agent lets clients set titles.
+async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;
     let session = harness.session().await?;
@@ -206,12 +206,12 @@ async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop>
     Ok(session)
 }
 
-async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(harness).await?;
+async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let answer = harness.result("session/set_title", params).await?;
-    let Some(kept) = answer["title"].as_str() else {
-        return fail(format!("the answer has no `title`: {answer}"));
+    let response = harness.result("session/set_title", params).await?;
+    let Some(kept) = response["title"].as_str() else {
+        return fail(format!("the response has no `title`: {response}"));
     };
     harness.require_capability(LIST)?;
     let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
@@ -226,8 +226,8 @@ async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(harness).await?;
+async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
     harness
         .expect_error("session/set_title", params, -32602)

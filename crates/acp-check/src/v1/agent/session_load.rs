@@ -1,4 +1,4 @@
-//! Session setup: loading old sessions, with a replay, and resuming them, without.
+//! Session setup: opening existing sessions, with (load) or without (resume) a replay.
 
 use serde_json::{Value, json};
 
@@ -11,18 +11,18 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
-    20 Must "Loading a session replays the user's messages." => replays_user;
-    21 Must "Loading a session replays the agent's messages." => replays_agent;
+    20 Must "Loading a session replays the user's messages." => replays_user_messages;
+    21 Must "Loading a session replays the agent's messages." => replays_agent_messages;
     22 Must "Messages are replayed in their original order." => replays_in_order;
-    23 Must "The replay is complete before the response." => replays_first;
-    24 Must "Replayed updates have the id of the loaded session." => replays_own;
+    23 Must "The replay is complete before the response." => replays_before_response;
+    24 Must "Replayed updates have the id of the loaded session." => replays_loaded_session_only;
     25 Must "A loaded session accepts prompts." => continues_after_load;
     26 Should "Loading an unknown session fails." => rejects_load_of_unknown;
     27 Should "An agent without the capability rejects `session/load`." => rejects_unsupported_load;
     28 Must "Resuming a session replays nothing." => resume_replays_nothing;
     29 Must "A resumed session accepts prompts." => continues_after_resume;
     30 Should "Resuming an unknown session fails." => rejects_resume_of_unknown;
-    31 Must "`session/resume` works without MCP servers." => resumed_without_servers;
+    31 Must "`session/resume` works without MCP servers." => resumes_without_servers;
     32 Should "An agent without the capability rejects `session/resume`." => rejects_unsupported_resume;
 }
 
@@ -30,8 +30,9 @@ const LOAD: &str = "/agentCapabilities/loadSession";
 const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
-/// Returns a session with a turn, which was closed if the agent supports closing sessions.
-async fn closed_session(
+/// Opens a session, runs one turn, and closes the session if the agent supports that. Returns its id and the turn.
+/// Skips unless the agent has the capability `offered`.
+async fn create_closed_session(
     harness: &mut AgentHarness,
     offered: &str,
 ) -> Result<(String, CheckTurn), CheckStop> {
@@ -47,15 +48,15 @@ async fn closed_session(
     Ok((session, turn))
 }
 
-/// Returns params that open a session again.
-fn params_for(harness: &AgentHarness, session: &str) -> Value {
+/// Returns params for opening an existing session.
+fn opening_params(harness: &AgentHarness, session: &str) -> Value {
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);
     params
 }
 
-/// Opens an old session, and returns the updates between the request and its response.
-async fn reopen(
+/// Opens an existing session, and returns the updates received before the response.
+async fn open_existing(
     harness: &mut AgentHarness,
     method: &str,
     params: Value,
@@ -67,7 +68,7 @@ async fn reopen(
         // The specification does not say that an open session can be opened again.
         ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
             skip(format!(
-                "sessions cannot be closed, and the agent does not open one that is open: {message}"
+                "the agent cannot close sessions, and does not open one that is already open: {message}"
             ))
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
@@ -76,40 +77,49 @@ async fn reopen(
     }
 }
 
-/// Loads a session, and returns its id, its one turn, and the replay.
-async fn load(harness: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
-    let (session, turn) = closed_session(harness, LOAD).await?;
-    let params = params_for(harness, &session);
-    let replayed = reopen(harness, "session/load", params).await?;
+/// Loads a session that has one turn. Returns its id, the turn, and the replayed updates.
+async fn load_session(
+    harness: &mut AgentHarness,
+) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
+    let (session, turn) = create_closed_session(harness, LOAD).await?;
+    let params = opening_params(harness, &session);
+    let replayed = open_existing(harness, "session/load", params).await?;
     Ok((session, turn, replayed))
 }
 
-fn kind(told: &Value) -> &str {
-    told["update"]["sessionUpdate"].as_str().unwrap_or_default()
+fn update_kind(reported: &Value) -> &str {
+    reported["update"]["sessionUpdate"]
+        .as_str()
+        .unwrap_or_default()
 }
 
-/// Returns `true` for an update of a user or agent message.
-fn is_message(told: &&Value) -> bool {
-    matches!(kind(told), "user_message_chunk" | "agent_message_chunk")
+/// Returns `true` if an update is a chunk of a user or agent message.
+fn is_message(reported: &&Value) -> bool {
+    matches!(
+        update_kind(reported),
+        "user_message_chunk" | "agent_message_chunk"
+    )
 }
 
-/// Returns `true` if an update repeats a part of a turn. The agent may send something new at any time.
-fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
-    match kind(told) {
+/// Returns `true` if an update replays part of a turn. Other updates may be sent at any time.
+fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
+    match update_kind(reported) {
         "user_message_chunk" => true,
         "agent_message_chunk" => {
-            let said = text([told], "agent_message_chunk");
+            let said = text_of_kind([reported], "agent_message_chunk");
             !said.is_empty() && without_whitespace(&turn.text()).contains(&said)
         }
         _ => false,
     }
 }
 
-/// Returns the text in updates of one type, without white space: it may be chunked differently.
-fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
-    let chunks = told.into_iter().filter(|told| kind(told) == of);
+/// Returns the text of all updates of one type without whitespace, since chunks may be split differently.
+fn text_of_kind<'a>(reported: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
+    let chunks = reported
+        .into_iter()
+        .filter(|reported| update_kind(reported) == of);
     let text: String = chunks
-        .filter_map(|told| told["update"]["content"]["text"].as_str())
+        .filter_map(|reported| reported["update"]["content"]["text"].as_str())
         .collect();
     without_whitespace(&text)
 }
@@ -118,36 +128,36 @@ fn without_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-async fn replays_user(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, replayed) = load(harness).await?;
+async fn replays_user_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, replayed) = load_session(harness).await?;
     let said = harness.text_for(AgentTask::Answer);
-    let text = text(&replayed, "user_message_chunk");
+    let text = text_of_kind(&replayed, "user_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was not replayed as `user_message_chunk` before the response")
     })
 }
 
-async fn replays_agent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(harness).await?;
+async fn replays_agent_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn, replayed) = load_session(harness).await?;
     let said = turn.text();
     if said.trim().is_empty() {
-        return skip("the agent said nothing");
+        return skip("the agent sent no text");
     }
-    let text = text(&replayed, "agent_message_chunk");
+    let text = text_of_kind(&replayed, "agent_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was not replayed as `agent_message_chunk` before the response")
     })
 }
 
 async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(harness).await?;
+    let (_, turn, replayed) = load_session(harness).await?;
     let user = replayed
         .iter()
-        .position(|told| kind(told) == "user_message_chunk");
+        .position(|reported| update_kind(reported) == "user_message_chunk");
     // Take the last one: it may have sent something before the first prompt.
     let agent = replayed
         .iter()
-        .rposition(|told| kind(told) == "agent_message_chunk");
+        .rposition(|reported| update_kind(reported) == "agent_message_chunk");
     match (user, agent) {
         (Some(user), Some(agent)) if !turn.text().is_empty() => require(user < agent, || {
             "the agent's message was replayed before its prompt".to_owned()
@@ -156,28 +166,29 @@ async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn replays_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn, _) = load(harness).await?;
+async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn, _) = load_session(harness).await?;
     let before = harness.messages.len();
     harness.collect(QUIET).await?;
     let mut late = harness.updates_since(before);
-    match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
-        Some(told) => fail(format!(
+    match late.find(|reported| reported["sessionId"] == session && belongs_to_turn(reported, &turn))
+    {
+        Some(reported) => fail(format!(
             "a `{}` was sent after the response to `session/load`",
-            kind(told)
+            update_kind(reported)
         )),
         None => Ok(()),
     }
 }
 
-async fn replays_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, replayed) = load(harness).await?;
-    for told in replayed.iter().filter(is_message) {
-        require(told["sessionId"] == session, || {
+async fn replays_loaded_session_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _, replayed) = load_session(harness).await?;
+    for reported in replayed.iter().filter(is_message) {
+        require(reported["sessionId"] == session, || {
             format!(
                 "session {session:?} was loaded, but a `{}` was sent for session {}",
-                kind(told),
-                told["sessionId"]
+                update_kind(reported),
+                reported["sessionId"]
             )
         })?;
     }
@@ -185,20 +196,20 @@ async fn replays_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn continues_after_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, _) = load(harness).await?;
+    let (session, _, _) = load_session(harness).await?;
     harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
 /// Requires that opening an unknown session fails.
-async fn reject_unknown_session(
+async fn require_unknown_rejected(
     harness: &mut AgentHarness,
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
     harness.session().await?;
     harness.require_capability(offered)?;
-    let params = params_for(harness, NO_SESSION);
+    let params = opening_params(harness, NO_SESSION);
     match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
@@ -206,11 +217,11 @@ async fn reject_unknown_session(
 }
 
 async fn rejects_load_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(harness, "session/load", LOAD).await
+    require_unknown_rejected(harness, "session/load", LOAD).await
 }
 
 async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(harness, "session/resume", RESUME).await
+    require_unknown_rejected(harness, "session/resume", RESUME).await
 }
 
 /// Requires that an unsupported method is rejected.
@@ -221,13 +232,13 @@ async fn require_unsupported_rejected(
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     if harness.require_capability(offered).is_ok() {
-        return skip(format!("the agent offers `{method}`"));
+        return skip(format!("the agent supports `{method}`"));
     }
-    let params = params_for(harness, &session);
+    let params = opening_params(harness, &session);
     match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
-            "it does not support `{method}`, but the request succeeded"
+            "the agent does not support `{method}`, but the request succeeded"
         )),
     }
 }
@@ -241,29 +252,32 @@ async fn rejects_unsupported_resume(harness: &mut AgentHarness) -> Result<(), Ch
 }
 
 async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn) = closed_session(harness, RESUME).await?;
-    let params = params_for(harness, &session);
-    let told = reopen(harness, "session/resume", params).await?;
-    match told.iter().find(|told| belongs_to_turn(told, &turn)) {
-        Some(told) => fail(format!(
+    let (session, turn) = create_closed_session(harness, RESUME).await?;
+    let params = opening_params(harness, &session);
+    let reported = open_existing(harness, "session/resume", params).await?;
+    match reported
+        .iter()
+        .find(|reported| belongs_to_turn(reported, &turn))
+    {
+        Some(reported) => fail(format!(
             "a `{}` was sent before the response to `session/resume`",
-            kind(told)
+            update_kind(reported)
         )),
         None => Ok(()),
     }
 }
 
 async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(harness, RESUME).await?;
-    let params = params_for(harness, &session);
-    reopen(harness, "session/resume", params).await?;
+    let (session, _) = create_closed_session(harness, RESUME).await?;
+    let params = opening_params(harness, &session);
+    open_existing(harness, "session/resume", params).await?;
     harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn resumed_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(harness, RESUME).await?;
+async fn resumes_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = create_closed_session(harness, RESUME).await?;
     let params = json!({"sessionId": session, "cwd": harness.place().project()});
-    reopen(harness, "session/resume", params).await?;
+    open_existing(harness, "session/resume", params).await?;
     Ok(())
 }

@@ -10,12 +10,12 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
     1 Must "The current mode of a new session is available." => current_is_available;
-    2 Must "Mode ids are unique." => unique_ids;
-    3 Must "`session/set_mode` sets an available mode." => sets;
-    4 Should "`session/set_mode` with an unavailable mode fails." => unknown_mode;
-    5 Must "The agent changes only to available modes." => own_change;
-    6 Must "The mode can be set during a turn." => at_work;
-    7 Should "`session/set_mode` for an unknown session fails." => unknown_session;
+    2 Must "Mode ids are unique." => has_unique_ids;
+    3 Must "`session/set_mode` sets an available mode." => sets_mode;
+    4 Should "`session/set_mode` with an unavailable mode fails." => rejects_unknown_mode;
+    5 Must "The agent changes only to available modes." => changes_to_available_mode;
+    6 Must "The mode can be set during a turn." => sets_mode_during_turn;
+    7 Should "`session/set_mode` for an unknown session fails." => rejects_unknown_session;
 }
 
 /// Opens a session, and returns its id and its modes. Skips if it has none.
@@ -36,8 +36,8 @@ fn available_ids(modes: &Value) -> Vec<&str> {
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// Sets a mode other than the current one, and returns its id. If one mode cannot be set here and now, another is
-/// tried: for example, root may not be able to set one that never asks.
+/// Sets a mode other than the current one, and returns its id. Tries one mode after another, since some may be
+/// unavailable: for example, an agent may reject a mode that never asks if it runs as root.
 pub(super) async fn set_another(
     harness: &mut AgentHarness,
     session: &str,
@@ -71,7 +71,7 @@ async fn current_is_available(harness: &mut AgentHarness) -> Result<(), CheckSto
     })
 }
 
-async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(harness).await?;
     let ids = available_ids(&modes);
     let twice = ids
@@ -83,21 +83,23 @@ async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn sets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sets_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
     set_another(harness, &session, &modes).await.map(drop)
 }
 
-async fn unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = session_with_modes(harness).await?;
     let params = json!({"sessionId": session, "modeId": "no-such-mode"});
     match harness.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted the unavailable mode \"no-such-mode\""),
+        ReceivedResponse::Result(_) => {
+            fail("the agent accepted the unavailable mode \"no-such-mode\"")
+        }
     }
 }
 
-async fn own_change(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn changes_to_available_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
     let turn = harness.task(&session, AgentTask::Plan).await?;
     let mut changes = turn.of_kind("current_mode_update").peekable();
@@ -120,17 +122,17 @@ async fn own_change(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn at_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sets_mode_during_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
     let set = async |harness: &mut AgentHarness| set_another(harness, &session, &modes).await;
     harness.while_at_work(&session, set).await.map(drop)
 }
 
-async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(harness).await?;
     let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
     match harness.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it set the mode of an unknown session"),
+        ReceivedResponse::Result(_) => fail("the agent set the mode of an unknown session"),
     }
 }

@@ -1,4 +1,4 @@
-//! Session setup: new sessions, and their params.
+//! Session setup: opening new sessions, and their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
     1 Must "A new session has an id." => has_id;
-    2 Must "Session ids are unique." => ids_differ;
-    3 Must "A session uses its own working directory, not the agent's." => working_directory;
+    2 Must "Session ids are unique." => has_unique_ids;
+    3 Must "A session uses its own working directory, not the agent's." => uses_session_directory;
     4 Should "A relative working directory fails." => rejects_relative_cwd;
-    5 Should "The agent connects to MCP servers over stdin and stdout." => mcp_stdio;
-    6 Must "MCP servers are started with the given arguments and environment." => mcp_arguments;
+    5 Should "The agent connects to MCP servers over stdin and stdout." => connects_to_mcp_server;
+    6 Must "MCP servers are started with the given arguments and environment." => passes_mcp_arguments;
     7 Must "Several sessions can be used at once." => supports_several_sessions;
-    8 Must "Updates have the id of the prompted session." => own_session;
+    8 Must "Updates have the id of the prompted session." => names_prompted_session;
     9 Should "A prompt for an unknown session fails." => rejects_unknown_session;
-    10 Must "An agent with the capability accepts `additionalDirectories`." => further_directories;
+    10 Must "An agent with the capability accepts `additionalDirectories`." => accepts_additional_directories;
 }
 
 async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -30,20 +30,20 @@ async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
 }
 
-async fn ids_differ(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut ids: Vec<String> = Vec::new();
     for _ in 0..3 {
         let id = harness.session().await?;
         require(!ids.contains(&id), || {
-            format!("it opened two sessions with id {id:?}")
+            format!("the agent opened two sessions with id {id:?}")
         })?;
         ids.push(id);
     }
     Ok(())
 }
 
-/// Creates a directory outside the project, which is not the agent's own working directory.
-fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
+/// Creates a directory outside the project, with a `notes.txt` of its own.
+fn create_other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let other = harness.place().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
         .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
@@ -51,8 +51,8 @@ fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     Ok(other)
 }
 
-async fn working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let other = other_directory(harness)?;
+async fn uses_session_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let other = create_other_directory(harness)?;
     harness.initialize().await?;
     let mut params = harness.session_params();
     params["cwd"] = json!(other);
@@ -68,26 +68,26 @@ async fn working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let project = harness.place().project();
     if let Some(wrong) = files.find(|file| Path::new(file).starts_with(project)) {
         return fail(format!(
-            "the session is in {}, but it used {wrong}",
+            "the session's directory is {}, but the agent used {wrong}",
             other.display()
         ));
     }
     // What it says about the file shows which one it has read.
     let said = turn.text().to_lowercase();
-    let told = reported_files(&turn.updates) + &said;
-    match (told.contains("omega"), told.contains("alpha")) {
+    let reported = tool_call_content(&turn.updates) + &said;
+    match (reported.contains("omega"), reported.contains("alpha")) {
         (true, _) => Ok(()),
         (false, true) => fail(format!(
-            "the session is in {}, and it said what is in {}",
+            "the session's directory is {}, but the agent reported the content of {}",
             other.display(),
             project.join("notes.txt").display()
         )),
-        (false, false) => skip("the agent did not say what it has read"),
+        (false, false) => skip("the agent did not report what it read"),
     }
 }
 
-/// Returns the output of tool calls, as text.
-fn reported_files(updates: &[Value]) -> String {
+/// Returns the content of all tool calls, as JSON.
+fn tool_call_content(updates: &[Value]) -> String {
     let shown = updates.iter().map(|update| &update["content"]);
     let shown = shown.filter(|content| content.is_array());
     shown.map(ToString::to_string).collect()
@@ -99,22 +99,25 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
     match harness.request("session/new", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it opened a session in \"project\", which is not an absolute path")
+            fail("the agent opened a session in \"project\", which is not an absolute path")
         }
     }
 }
 
-/// An MCP server that writes down how it was started. The script requires a shell.
+/// An MCP server, as a shell script, that writes files about how it was started.
 const MCP_SERVER: &str = include_str!("mcp_server.sh");
 
-/// How often to check for the server's notes.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often to look for the files that the server writes.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Opens a session with an MCP server, sends a prompt, and returns the server's note `of`: "started" has its argument
-/// and an environment variable, "initialized" the client's first request.
-async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<String>, CheckStop> {
+/// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` has its
+/// argument and an environment variable, `initialized` the client's first request.
+async fn read_server_note(
+    harness: &mut AgentHarness,
+    of: &str,
+) -> Result<Option<String>, CheckStop> {
     if !cfg!(unix) {
-        return skip("the server that is tried is a shell script");
+        return skip("the MCP server of this check is a shell script, which cannot run here");
     }
     let (script, notes) = (
         harness.place().file("server.sh"),
@@ -141,7 +144,7 @@ async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<Stri
             if let Ok(noted) = std::fs::read_to_string(&file) {
                 return Ok(Some(noted));
             }
-            harness.collect(LOOK).await?;
+            harness.collect(POLL_INTERVAL).await?;
             if harness.wire.has_ended() {
                 return Ok(None);
             }
@@ -152,15 +155,17 @@ async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<Stri
         .unwrap_or(Ok(None))
 }
 
-async fn mcp_stdio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    match server_note(harness, "initialized").await? {
+async fn connects_to_mcp_server(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match read_server_note(harness, "initialized").await? {
         Some(_) => Ok(()),
-        None => fail("the session was opened and prompted, but its MCP server got no `initialize`"),
+        None => fail(
+            "the MCP server received no `initialize`, although the session was opened and prompted",
+        ),
     }
 }
 
-async fn mcp_arguments(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let Some(noted) = server_note(harness, "started").await? else {
+async fn passes_mcp_arguments(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let Some(noted) = read_server_note(harness, "started").await? else {
         return skip("the agent did not start the MCP server");
     };
     let mut lines = noted.lines();
@@ -180,29 +185,29 @@ async fn supports_several_sessions(harness: &mut AgentHarness) -> Result<(), Che
     for session in &sessions {
         prompts.push(harness.begin_prompt(session, &text).await?);
     }
-    for (answer, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
-        harness.turn_since(session, answer, 0)?;
+    for (response, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
+        harness.turn_since(session, response, 0)?;
     }
     Ok(())
 }
 
-async fn own_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.session().await?;
     let before = harness.messages.len();
     harness.turn(&session, AgentTask::Answer).await?;
     // Other sessions may get updates at any time, but not everything of this turn.
-    let of_turn = harness.updates_since(before).filter(|told| {
-        let kind = told["update"]["sessionUpdate"].as_str();
+    let of_turn = harness.updates_since(before).filter(|reported| {
+        let kind = reported["update"]["sessionUpdate"].as_str();
         matches!(
             kind,
             Some("agent_message_chunk" | "agent_thought_chunk" | "tool_call")
         )
     });
-    let sessions: Vec<&Value> = of_turn.map(|told| &told["sessionId"]).collect();
+    let sessions: Vec<&Value> = of_turn.map(|reported| &reported["sessionId"]).collect();
     match sessions.first() {
         None => skip("the turn had no updates"),
-        Some(_) if sessions.iter().any(|told| **told == session) => Ok(()),
+        Some(_) if sessions.iter().any(|reported| **reported == session) => Ok(()),
         Some(other) => fail(format!(
             "session {session:?} was prompted, but updates were sent for session {other}"
         )),
@@ -215,14 +220,14 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     let id = harness.begin_prompt(NO_SESSION, &text).await?;
     match harness.turn_answer(&id).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
+        ReceivedResponse::Result(_) => fail("the agent accepted a prompt for an unknown session"),
     }
 }
 
-async fn further_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_additional_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
-    let other = other_directory(harness)?;
+    let other = create_other_directory(harness)?;
     let mut params = harness.session_params();
     params["additionalDirectories"] = json!([other]);
     harness.open_session_with(params).await?;

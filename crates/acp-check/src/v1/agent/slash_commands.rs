@@ -10,24 +10,24 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "slash-commands";
-    1 Should "A command name is one word without the slash." => names;
-    2 Should "Every command has a human-readable description." => descriptions;
-    3 Should "An input hint is not empty." => hints;
-    4 Must "A slash command in a prompt is accepted." => run;
-    5 Must "A slash command followed by other content is accepted." => run_with_content;
-    6 Must "An unknown slash command is treated as a normal prompt." => unknown;
+    1 Should "A command name is one word without the slash." => has_valid_names;
+    2 Should "Every command has a human-readable description." => has_descriptions;
+    3 Should "An input hint is not empty." => has_nonempty_hints;
+    4 Must "A slash command in a prompt is accepted." => accepts_command;
+    5 Must "A slash command followed by other content is accepted." => accepts_command_with_content;
+    6 Must "An unknown slash command is treated as a normal prompt." => treats_unknown_command_as_text;
 }
 
-/// How long to wait for commands, which an agent need not have.
-const WAIT: Duration = Duration::from_secs(2);
+/// How long to wait for commands. An agent need not have any.
+const COMMANDS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Names of commands that do no harm.
-const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
+/// Names of commands that are assumed to change nothing.
+const SAFE_COMMANDS: [&str; 4] = ["help", "status", "context", "usage"];
 
 /// Opens a session, and returns its id and its commands. Skips if it has none.
-async fn commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let session = harness.session().await?;
-    let told = async {
+    let reported = async {
         loop {
             let update = harness
                 .updates()
@@ -38,11 +38,11 @@ async fn commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), Ch
                 return Ok(commands.clone());
             }
             if harness.next().await?.is_none() {
-                return fail("it closed its output");
+                return fail("the agent closed its output");
             }
         }
     };
-    match timeout(WAIT, told).await {
+    match timeout(COMMANDS_TIMEOUT, reported).await {
         Ok(commands) => match commands? {
             commands if commands.is_empty() => skip("the agent has no commands"),
             commands => Ok((session, commands)),
@@ -51,22 +51,22 @@ async fn commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), Ch
     }
 }
 
-fn name(command: &Value) -> &str {
+fn command_name(command: &Value) -> &str {
     command["name"].as_str().unwrap_or_default()
 }
 
-async fn names(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(harness).await?;
+async fn has_valid_names(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = wait_for_commands(harness).await?;
     let wrong =
         |name: &str| name.is_empty() || name.starts_with('/') || name.contains(char::is_whitespace);
-    match commands.iter().map(name).find(|name| wrong(name)) {
+    match commands.iter().map(command_name).find(|name| wrong(name)) {
         Some(name) => fail(format!("invalid command name {name:?}")),
         None => Ok(()),
     }
 }
 
-async fn descriptions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(harness).await?;
+async fn has_descriptions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = wait_for_commands(harness).await?;
     let silent = |command: &&Value| {
         command["description"]
             .as_str()
@@ -75,20 +75,20 @@ async fn descriptions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match commands.iter().find(silent) {
         Some(command) => fail(format!(
             "the command {:?} has no description",
-            name(command)
+            command_name(command)
         )),
         None => Ok(()),
     }
 }
 
-async fn hints(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(harness).await?;
+async fn has_nonempty_hints(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = wait_for_commands(harness).await?;
     let mut hints = commands
         .iter()
         .filter(|command| command["input"].is_object())
         .peekable();
     if hints.peek().is_none() {
-        return skip("no command of the agent has an input");
+        return skip("none of the agent's commands takes input");
     }
     let silent = |command: &&Value| {
         command["input"]["hint"]
@@ -96,32 +96,35 @@ async fn hints(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             .is_some_and(|hint| hint.trim().is_empty())
     };
     match hints.find(silent) {
-        Some(command) => fail(format!("command {:?} has an empty hint", name(command))),
+        Some(command) => fail(format!(
+            "command {:?} has an empty hint",
+            command_name(command)
+        )),
         None => Ok(()),
     }
 }
 
-/// Returns a session and a command that can be run without harm. Skips if there is none.
-async fn harmless(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
-    let (session, commands) = commands(harness).await?;
+/// Opens a session, and returns its id and a command that is safe to run. Skips if there is none.
+async fn find_safe_command(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
+    let (session, commands) = wait_for_commands(harness).await?;
     match commands
         .iter()
-        .map(name)
-        .find(|name| HARMLESS.contains(name))
+        .map(command_name)
+        .find(|name| SAFE_COMMANDS.contains(name))
     {
         Some(name) => Ok((session, format!("/{name}"))),
-        None => skip("the agent has no command that is known to be safe"),
+        None => skip("the agent has no command that is known to be safe to run"),
     }
 }
 
-async fn run(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, command) = harmless(harness).await?;
+async fn accepts_command(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, command) = find_safe_command(harness).await?;
     let text = json!({"type": "text", "text": command});
     harness.prompt(&session, json!([text])).await.map(drop)
 }
 
-async fn run_with_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, command) = harmless(harness).await?;
+async fn accepts_command_with_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, command) = find_safe_command(harness).await?;
     let text = json!({"type": "text", "text": command});
     let uri = format!("file://{}", harness.place().file("notes.txt").display());
     let link = json!({"type": "resource_link", "name": "notes.txt", "uri": uri});
@@ -131,7 +134,7 @@ async fn run_with_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-async fn unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn treats_unknown_command_as_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let prompt = harness.begin_prompt(&session, "/no-such-command").await?;
     harness.turn_answer(&prompt).await?;

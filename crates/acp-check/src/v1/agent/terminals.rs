@@ -11,16 +11,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "terminals";
-    1 Must "`terminal/*` is sent only to clients with the `terminal` capability." => if_offered;
-    2 Must "A terminal is released when it is no longer needed." => released;
-    3 Must "A terminal is released even if its turn is cancelled." => released_when_cancelled;
-    4 Must "A released terminal is not used again." => not_used_afterwards;
-    5 Must "Only terminals created by the client are used." => known_terminals;
-    6 Must "The working directory of a command is an absolute path." => absolute_cwd;
-    7 Must "A failed `terminal/create` leaves the session usable." => not_started;
-    8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => no_waiting;
-    9 Must "An exit status with a signal and no exit code is accepted." => signalled;
-    10 Must "Truncated output without an exit status is accepted." => truncated;
+    1 Must "`terminal/*` is sent only to clients with the `terminal` capability." => uses_terminals_only_if_supported;
+    2 Must "A terminal is released when it is no longer needed." => releases_terminal;
+    3 Must "A terminal is released even if its turn is cancelled." => releases_terminal_after_cancel;
+    4 Must "A released terminal is not used again." => does_not_use_released_terminal;
+    5 Must "Only terminals created by the client are used." => uses_known_terminals;
+    6 Must "The working directory of a command is an absolute path." => uses_absolute_cwd;
+    7 Must "A failed `terminal/create` leaves the session usable." => continues_after_failed_start;
+    8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => continues_after_failed_wait;
+    9 Must "An exit status with a signal and no exit code is accepted." => accepts_signal;
+    10 Must "Truncated output without an exit status is accepted." => accepts_truncated_output;
 }
 
 const CREATE: &str = "terminal/create";
@@ -28,7 +28,7 @@ const WAIT: &str = "terminal/wait_for_exit";
 const OUTPUT: &str = "terminal/output";
 const RELEASE: &str = "terminal/release";
 
-async fn if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["terminal"] = json!(false);
     harness.initialize_with(params).await?;
@@ -39,14 +39,14 @@ async fn if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .find(|(method, _)| method.starts_with("terminal/"))
     {
         Some((method, _)) => fail(format!(
-            "it called `{method}`, which the client does not support"
+            "the agent called `{method}`, which the client does not support"
         )),
         None => Ok(()),
     }
 }
 
-/// Makes the agent run a command, in a turn of its own.
-async fn run(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Makes the agent run a command, and returns the session's id. Skips unless the agent uses a client terminal.
+async fn run_command(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session().await?;
     harness.attempt(&session, AgentTask::Run).await?;
     if harness.requests().any(|(method, _)| method == CREATE) {
@@ -56,8 +56,8 @@ async fn run(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     }
 }
 
-/// Returns the terminals that were created and not released.
-fn open(harness: &AgentHarness) -> Vec<&String> {
+/// Returns the ids of terminals that were created but not released.
+fn unreleased_terminals(harness: &AgentHarness) -> Vec<&String> {
     let released = |id: &str| {
         let mut calls = harness.requests();
         calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
@@ -70,8 +70,8 @@ fn open(harness: &AgentHarness) -> Vec<&String> {
         .collect()
 }
 
-/// Requires that every terminal is released, at the latest when its session is closed.
-async fn all_released(
+/// Requires that every terminal is released, at the latest when the session is closed.
+async fn require_all_released(
     harness: &mut AgentHarness,
     session: &str,
     when: &str,
@@ -80,7 +80,7 @@ async fn all_released(
     loop {
         let patience = harness.wire.patience();
         let releasing = async {
-            while !open(harness).is_empty() {
+            while !unreleased_terminals(harness).is_empty() {
                 if harness.next().await?.is_none() {
                     break;
                 }
@@ -93,7 +93,7 @@ async fn all_released(
         let closes = harness
             .capability("/agentCapabilities/sessionCapabilities/close")
             .is_object();
-        if open(harness).is_empty() || asked_to_close || !closes {
+        if unreleased_terminals(harness).is_empty() || asked_to_close || !closes {
             break;
         }
         asked_to_close = true;
@@ -101,29 +101,29 @@ async fn all_released(
             .request("session/close", json!({"sessionId": session}))
             .await?;
     }
-    match open(harness).first() {
+    match unreleased_terminals(harness).first() {
         Some(id) => fail(format!("{when}, but terminal {id:?} was not released")),
         None => Ok(()),
     }
 }
 
-async fn released(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = run(harness).await?;
-    all_released(harness, &session, "the command has ended, and the turn").await
+async fn releases_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = run_command(harness).await?;
+    require_all_released(harness, &session, "the turn ended").await
 }
 
-async fn released_when_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn releases_terminal_after_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let (prompt, asked, _) = harness.until_asked(&session, AgentTask::Run, WAIT).await?;
     harness.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
     harness.answer_open(asked, &ended).await?;
     harness.end_of(&prompt).await?;
-    all_released(harness, &session, "the turn was cancelled").await
+    require_all_released(harness, &session, "the turn was cancelled").await
 }
 
-async fn not_used_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(harness).await?;
+async fn does_not_use_released_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_command(harness).await?;
     harness.hush().await?;
     let mut released: HashSet<&str> = HashSet::new();
     for (method, params) in harness
@@ -141,8 +141,8 @@ async fn not_used_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop
     Ok(())
 }
 
-async fn known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(harness).await?;
+async fn uses_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_command(harness).await?;
     let used = harness
         .requests()
         .filter(|(method, _)| method.starts_with("terminal/"));
@@ -156,14 +156,14 @@ async fn known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(harness).await?;
+async fn uses_absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_command(harness).await?;
     let created = harness.requests().filter(|(method, _)| *method == CREATE);
     let mut places = created
         .filter_map(|(_, params)| params["cwd"].as_str())
         .peekable();
     if places.peek().is_none() {
-        return skip("the agent does not say where its commands are to run");
+        return skip("the agent does not set a working directory for its commands");
     }
     match places.find(|place| !std::path::Path::new(place).is_absolute()) {
         Some(place) => fail(format!(
@@ -173,8 +173,8 @@ async fn absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Responds to the first `method` with an error, and requires that the turn ends and the session continues.
-async fn fails(
+/// Responds to requests of `method` with an error, and requires that the session stays usable.
+async fn require_failure_handled(
     harness: &mut AgentHarness,
     method: &'static str,
     what: &str,
@@ -187,30 +187,30 @@ async fn fails(
     harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn not_started(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    fails(harness, CREATE, "a command that failed to start").await
+async fn continues_after_failed_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_failure_handled(harness, CREATE, "a command that failed to start").await
 }
 
-async fn no_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    fails(harness, WAIT, "a command that could not be waited for").await
+async fn continues_after_failed_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_failure_handled(harness, WAIT, "a command that could not be waited for").await
 }
 
-/// Responds to the first `method` with this result, and requires that the turn ends with a stop reason.
-async fn takes(
+/// Responds to requests of `method` with this result, and requires that the turn ends with a stop reason.
+async fn require_result_accepted(
     harness: &mut AgentHarness,
     method: &'static str,
     result: Value,
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    let answer = json!({"result": result});
-    let answer = harness
-        .task_with(&session, AgentTask::Run, method, answer)
+    let response = json!({"result": result});
+    let response = harness
+        .task_with(&session, AgentTask::Run, method, response)
         .await?;
-    harness.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, response, 0).map(drop)
 }
 
-async fn signalled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    takes(
+async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_result_accepted(
         harness,
         WAIT,
         json!({"exitCode": null, "signal": "SIGKILL"}),
@@ -218,8 +218,8 @@ async fn signalled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn truncated(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    takes(
+async fn accepts_truncated_output(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_result_accepted(
         harness,
         OUTPUT,
         json!({"output": "checked\n", "truncated": true}),

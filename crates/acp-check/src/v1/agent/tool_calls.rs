@@ -11,21 +11,20 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedMessage;
 
 checks! { V1 Agent "tool-calls";
-    1 Should "Every tool use is reported as a tool call." => reported;
-    2 Must "Tool call ids are unique within a session." => unique_ids;
-    3 Should "A tool call is reported before its updates." => known_ids;
+    1 Should "Every tool use is reported as a tool call." => reports_tool_calls;
+    2 Must "Tool call ids are unique within a session." => has_unique_ids;
+    3 Should "A tool call is reported before its updates." => reports_call_before_updates;
     4 Must "A completed or failed tool call stays in that status." => stays_finished;
     5 Should "A running tool call does not return to `pending`." => does_not_go_back;
-    6 Should "When a turn ends normally, its tool calls are completed or failed." => finished;
-    7 Must "Paths in tool call locations and diffs are absolute." => absolute_paths;
-    8 Must "Line numbers in locations start at 1." => lines;
-    9 Should "A diff has the old and new text of the file." => diffs;
-    10 Should "An embedded terminal was created with `terminal/create`." => created_terminals;
-    11 Must "A terminal is embedded in a tool call before it is released." => shown_before_release;
+    6 Should "When a turn ends normally, its tool calls are completed or failed." => finishes_calls;
+    7 Must "Paths in tool call locations and diffs are absolute." => uses_absolute_paths;
+    8 Must "Line numbers in locations start at 1." => starts_lines_at_one;
+    9 Should "A diff has the old and new text of the file." => sends_accurate_diffs;
+    10 Should "An embedded terminal was created with `terminal/create`." => embeds_created_terminals;
+    11 Must "A terminal is embedded in a tool call before it is released." => embeds_before_release;
 }
 
-/// Makes the agent use its tools in several turns, and returns the session's updates and the requests in between, in
-/// order. Skips if there is no tool call.
+/// Makes the agent do several tasks that use tools, and returns all of its messages. Skips if it reported no tool call.
 pub(super) async fn work(
     harness: &mut AgentHarness,
     tasks: &[AgentTask],
@@ -34,14 +33,14 @@ pub(super) async fn work(
     for task in tasks {
         harness.attempt(&session, *task).await?;
     }
-    if calls(&harness.messages).next().is_none() {
-        return skip("the agent has reported no tool call");
+    if call_updates(&harness.messages).next().is_none() {
+        return skip("the agent reported no tool call");
     }
     Ok(harness.messages.clone())
 }
 
-/// Returns the updates of tool calls in order, each with `true` if it is a new call.
-fn calls(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
+/// Returns the updates about tool calls in order, each with `true` if it starts a new call.
+fn call_updates(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
         .filter(|message| message.method() == "session/update");
@@ -55,7 +54,7 @@ fn calls(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     })
 }
 
-fn id(update: &Value) -> &str {
+fn call_id(update: &Value) -> &str {
     update["toolCallId"].as_str().unwrap_or_default()
 }
 
@@ -63,12 +62,12 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Returns all changes of status: the call's id, the status before (`pending` for a new call), and the one after.
-fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
+/// Returns all status changes: the tool call's id, its status before (`pending` for a new call), and its status after.
+fn status_changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
-    for (new, update) in calls(messages) {
-        let id = id(update);
+    for (new, update) in call_updates(messages) {
+        let id = call_id(update);
         let after = match update["status"].as_str() {
             Some(status) => status,
             None if new => "pending",
@@ -81,7 +80,7 @@ fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     changes
 }
 
-async fn reported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_tool_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Read).await?;
     let used = turn
@@ -92,13 +91,13 @@ async fn reported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         return Ok(());
     }
     if used {
-        fail("it read a file, but reported no tool call")
+        fail("the agent read a file, but reported no tool call")
     } else {
-        skip("the agent did not visibly use a tool")
+        skip("the agent used no tool, as far as the client can see")
     }
 }
 
-async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let tasks = [
         AgentTask::Read,
         AgentTask::Read,
@@ -107,8 +106,8 @@ async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     ];
     let messages = work(harness, &tasks).await?;
     let mut finished: HashSet<&str> = HashSet::new();
-    for (new, update) in calls(&messages) {
-        let id = id(update);
+    for (new, update) in call_updates(&messages) {
+        let id = call_id(update);
         // A call that is announced again before it has finished is a repetition.
         require(!(new && finished.contains(id)), || {
             format!("the id {id:?} of a finished tool call was reused")
@@ -120,11 +119,11 @@ async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn known_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_call_before_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let mut known: HashSet<&str> = HashSet::new();
-    for (new, update) in calls(&messages) {
-        let id = id(update);
+    for (new, update) in call_updates(&messages) {
+        let id = call_id(update);
         if new {
             known.insert(id);
         }
@@ -137,7 +136,7 @@ async fn known_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
-    let wrong = changes(&messages);
+    let wrong = status_changes(&messages);
     let mut wrong = wrong
         .iter()
         .filter(|(_, before, after)| is_final(before) && before != after);
@@ -151,7 +150,7 @@ async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
-    let back = changes(&messages);
+    let back = status_changes(&messages);
     let mut back = back
         .iter()
         .filter(|(_, before, after)| before == "in_progress" && after == "pending");
@@ -163,14 +162,14 @@ async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn finishes_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Read).await?;
-    if turn.stop != "end_turn" || calls(&harness.messages).next().is_none() {
-        return skip("there was no turn with a tool call that ended by itself");
+    if turn.stop != "end_turn" || call_updates(&harness.messages).next().is_none() {
+        return skip("no turn with a tool call ended normally");
     }
     let mut last: HashMap<String, String> = HashMap::new();
-    for (id, _, after) in changes(&harness.messages) {
+    for (id, _, after) in status_changes(&harness.messages) {
         last.insert(id, after);
     }
     match last.iter().find(|(_, status)| !is_final(status)) {
@@ -181,19 +180,23 @@ async fn finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns the items of one list in all updates of tool calls.
-fn items<'a>(messages: &'a [ReceivedMessage], list: &'a str) -> impl Iterator<Item = &'a Value> {
-    calls(messages).flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
+/// Returns the items of the field `list` in all updates about tool calls.
+fn listed_items<'a>(
+    messages: &'a [ReceivedMessage],
+    list: &'a str,
+) -> impl Iterator<Item = &'a Value> {
+    call_updates(messages)
+        .flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
 }
 
-/// Returns the diffs that tool calls show.
+/// Returns the diffs of all tool calls.
 fn diffs_in(messages: &[ReceivedMessage]) -> impl Iterator<Item = &Value> {
-    items(messages, "content").filter(|content| content["type"] == "diff")
+    listed_items(messages, "content").filter(|content| content["type"] == "diff")
 }
 
-async fn absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
-    let places = items(&messages, "locations").chain(diffs_in(&messages));
+    let places = listed_items(&messages, "locations").chain(diffs_in(&messages));
     let paths: Vec<&str> = places.filter_map(|place| place["path"].as_str()).collect();
     if paths.is_empty() {
         return skip("no tool call has a location or a diff");
@@ -207,9 +210,9 @@ async fn absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
-    let lines: Vec<u64> = items(&messages, "locations")
+    let lines: Vec<u64> = listed_items(&messages, "locations")
         .filter_map(|location| location["line"].as_u64())
         .collect();
     if lines.is_empty() {
@@ -220,7 +223,7 @@ async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_accurate_diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let file = harness.place().file("notes.txt");
     let read = || {
         std::fs::read_to_string(&file)
@@ -250,8 +253,8 @@ async fn diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Returns the terminals in a tool call's update.
-fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
+/// Returns the ids of terminals that are embedded in a tool call by this message.
+fn embedded_terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content
         .into_iter()
@@ -260,9 +263,9 @@ fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     shown.filter_map(|content| content["terminalId"].as_str())
 }
 
-async fn created_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn embeds_created_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Run]).await?;
-    let shown: Vec<&str> = messages.iter().flat_map(terminals).collect();
+    let shown: Vec<&str> = messages.iter().flat_map(embedded_terminals).collect();
     if shown.is_empty() {
         return skip("no tool call embedded a terminal");
     }
@@ -275,7 +278,7 @@ async fn created_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-async fn shown_before_release(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn embeds_before_release(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(harness, &[AgentTask::Run]).await?;
     let mut seen: HashSet<&str> = HashSet::new();
     let mut released: HashSet<&str> = HashSet::new();
@@ -283,7 +286,7 @@ async fn shown_before_release(harness: &mut AgentHarness) -> Result<(), CheckSto
         if message.method() == "terminal/release" {
             released.extend(message.params()["terminalId"].as_str());
         }
-        for id in terminals(message) {
+        for id in embedded_terminals(message) {
             let first = seen.insert(id);
             require(!(first && released.contains(id)), || {
                 format!("terminal {id:?} was first embedded after it was released")

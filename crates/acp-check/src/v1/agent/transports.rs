@@ -1,4 +1,4 @@
-//! Transports: lines of JSON over stdin and stdout, and how the connection ends.
+//! Transports: lines of JSON on stdin and stdout, and the end of the connection.
 
 use serde_json::{Value, json};
 
@@ -9,31 +9,30 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "transports";
-    1 Must "Only messages are written to stdout." => only_messages;
-    2 Must "A message is one line." => one_line;
-    3 Must "Messages are valid UTF-8." => utf8;
-    4 Must "A message may arrive in pieces." => pieces;
-    5 Must "Several messages may arrive at once." => together;
-    6 Should "A line may end with a carriage return." => carriage_return;
-    7 Should "Empty lines are ignored." => empty_lines;
-    8 Must "Whitespace and field order in a message do not matter." => white_space;
-    9 Must "Any character in a string may be escaped." => escapes;
-    10 Must "A message may be split within a character." => split_character;
-    11 Must "A prompt may contain any Unicode characters." => languages;
-    12 Must "A 1 MB request gets a response." => megabyte;
-    13 Should "A line of invalid UTF-8 does not affect later lines." => invalid_utf8;
-    14 Should "Lines of invalid JSON do not affect later lines." => garbage;
-    15 Should "Deeply nested JSON does not affect later lines." => nested;
-    16 Should "JSON that is not a message does not affect later lines." => no_message;
-    17 Should "The agent exits when stdin is closed." => ends;
-    18 Should "The agent exits when stdin is closed during a turn." => ends_in_turn;
-    19 Should "The agent process exits on its own when stdin is closed." => process_ends;
-    20 Should "When the agent exits, no child processes keep running." => leaves_nothing;
+    1 Must "Only messages are written to stdout." => writes_only_messages;
+    2 Must "A message is one line." => writes_one_line_per_message;
+    3 Must "Messages are valid UTF-8." => writes_utf8;
+    4 Must "A message may arrive in pieces." => accepts_message_in_parts;
+    5 Must "Several messages may arrive at once." => accepts_messages_at_once;
+    6 Should "A line may end with a carriage return." => accepts_carriage_return;
+    7 Should "Empty lines are ignored." => ignores_empty_lines;
+    8 Must "Whitespace and field order in a message do not matter." => accepts_whitespace;
+    9 Must "Any character in a string may be escaped." => accepts_escapes;
+    10 Must "A message may be split within a character." => accepts_split_character;
+    11 Must "A prompt may contain any Unicode characters." => accepts_any_language;
+    12 Must "A 1 MB request gets a response." => accepts_large_request;
+    13 Should "A line of invalid UTF-8 does not affect later lines." => survives_invalid_utf8;
+    14 Should "Lines of invalid JSON do not affect later lines." => survives_invalid_json;
+    15 Should "Deeply nested JSON does not affect later lines." => survives_deep_nesting;
+    16 Should "JSON that is not a message does not affect later lines." => survives_other_json;
+    17 Should "The agent exits when stdin is closed." => closes_output;
+    18 Should "The agent exits when stdin is closed during a turn." => closes_output_during_turn;
+    19 Should "The agent process exits on its own when stdin is closed." => exits;
+    20 Should "When the agent exits, no child processes keep running." => leaves_no_processes;
 }
 
-/// Makes the agent send a few messages, and returns its output that was not JSON. Errors are ignored: output that
-/// cannot be parsed is what the check is about.
-async fn noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
+/// Runs one turn, and returns the lines on stdout that were not JSON. If there are any, other failures are ignored.
+async fn collect_noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
         let session = harness.session().await?;
         harness.turn(&session, AgentTask::Read).await
@@ -54,16 +53,16 @@ fn is_utf8(line: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a line is part of a message that spans several lines. Lines of a log may start with brackets,
-/// too.
+/// Returns `true` if a line is part of a message that was split into several lines. The line may not be log output,
+/// which can start with a bracket, too.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
     is_utf8(line) && (text.starts_with(['{', '}', '"']) || matches!(text, "[" | "]" | "],"))
 }
 
-async fn only_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(harness).await?;
+async fn writes_only_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = collect_noise(harness).await?;
     match noise.iter().find(|line| !is_part(line) && is_utf8(line)) {
         Some(line) => fail(format!(
             "unexpected output on stdout: {:?}",
@@ -73,19 +72,19 @@ async fn only_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn one_line(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(harness).await?;
+async fn writes_one_line_per_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = collect_noise(harness).await?;
     match noise.iter().find(|line| is_part(line)) {
         Some(line) => fail(format!(
-            "incomplete message on one line: {:?}",
+            "a line has only part of a message: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),
     }
 }
 
-async fn utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(harness).await?;
+async fn writes_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = collect_noise(harness).await?;
     match noise.iter().find(|line| !is_utf8(line)) {
         Some(line) => fail(format!(
             "line is not valid UTF-8: {:?}",
@@ -95,8 +94,8 @@ async fn utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns a request as text, with the id `id`.
-fn request(harness: &AgentHarness, id: &str, method: &str) -> String {
+/// Returns a request with this id and method as a line of JSON.
+fn request_line(harness: &AgentHarness, id: &str, method: &str) -> String {
     let params = match method {
         "initialize" => harness.initialize_params(),
         _ => json!({}),
@@ -104,8 +103,8 @@ fn request(harness: &AgentHarness, id: &str, method: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-async fn pieces(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(harness, "pieces", "initialize") + "\n";
+async fn accepts_message_in_parts(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request_line(harness, "pieces", "initialize") + "\n";
     for piece in line.as_bytes().chunks(40) {
         harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
@@ -114,29 +113,31 @@ async fn pieces(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn together(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_messages_at_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let ids = ["a", "b", "c"];
-    let lines = ids.map(|id| request(harness, id, UNKNOWN) + "\n").concat();
+    let lines = ids
+        .map(|id| request_line(harness, id, UNKNOWN) + "\n")
+        .concat();
     harness.wire.send_bytes(lines.as_bytes()).await?;
     harness.answers(&ids.map(Value::from)).await?;
     Ok(())
 }
 
-async fn carriage_return(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(harness, "cr", "initialize") + "\r";
+async fn accepts_carriage_return(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request_line(harness, "cr", "initialize") + "\r";
     harness.wire.send_line(line.as_bytes()).await?;
     harness.answer(&json!("cr")).await?;
     Ok(())
 }
 
-async fn empty_lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_empty_lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.wire.send_bytes(b"\n\n\n").await?;
     harness.require_responsive("empty lines").await
 }
 
-async fn white_space(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_whitespace(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
     let line = format!(
         " {{ \"params\" :\t{params} , \"method\" : \"initialize\", \"id\": \"spaced\" , \"jsonrpc\" : \"2.0\" }} "
@@ -146,7 +147,7 @@ async fn white_space(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
     let line = format!(
         r#"{{"jsonrpc":"2.0","id":"\u0065scaped \ud83d\ude00","m\u0065thod":"initi\u0061lize","params":{params}}}"#
@@ -155,13 +156,13 @@ async fn escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match harness.answer(&json!("escaped 😀")).await?.code() {
         None => Ok(()),
         Some(code) => fail(format!(
-            "`initialize`, written as \"initi\\u0061lize\", was answered with error {code}"
+            "`initialize`, written as \"initi\\u0061lize\", failed with error {code}"
         )),
     }
 }
 
-async fn split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(harness, "Grüße 😀", "initialize") + "\n";
+async fn accepts_split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request_line(harness, "Grüße 😀", "initialize") + "\n";
     // Each byte of a non-ASCII character starts a piece.
     for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
         harness.wire.send_bytes(piece).await?;
@@ -171,7 +172,7 @@ async fn split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn languages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_any_language(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
     harness
@@ -180,7 +181,7 @@ async fn languages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn megabyte(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_large_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
     // Use a method that no agent knows: no agent should send a megabyte to a model.
@@ -188,7 +189,7 @@ async fn megabyte(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn invalid_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn survives_invalid_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"text":""#.to_vec();
     line.extend_from_slice(b"\xff\xfe\xc3\"}}");
@@ -196,7 +197,7 @@ async fn invalid_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.require_responsive("a line that is not UTF-8").await
 }
 
-async fn garbage(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn survives_invalid_json(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     for line in [&b"hello"[..], b"{", b"]]]", b"\x00\x01\x02", b"{\"a\":}"] {
         harness.wire.send_line(line).await?;
@@ -204,7 +205,7 @@ async fn garbage(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.require_responsive("lines of invalid JSON").await
 }
 
-async fn nested(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn survives_deep_nesting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const DEPTH: usize = 100_000;
     harness.initialize().await?;
     let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
@@ -215,7 +216,7 @@ async fn nested(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn no_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn survives_other_json(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let lines = [
         json!(null),
@@ -234,7 +235,7 @@ async fn no_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 /// Closes the agent's input and waits for the end of its output.
-async fn end(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn close_and_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.wire.close();
     let patience = harness.wire.patience();
     // Do not use `next` of the harness: it would send responses, and the output is closed.
@@ -245,17 +246,17 @@ async fn end(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "it did not close its output within {patience:?} after its input was closed"
+            "the agent did not close its output within {patience:?} after its input was closed"
         )),
     }
 }
 
-async fn ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn closes_output(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    end(harness).await
+    close_and_wait(harness).await
 }
 
-async fn ends_in_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn closes_output_during_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = harness.text_for(AgentTask::Long);
     harness.begin_prompt(&session, &text).await?;
@@ -265,15 +266,15 @@ async fn ends_in_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             began.then_some(())
         })
         .await?;
-    end(harness).await
+    close_and_wait(harness).await
 }
 
-async fn process_ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.wire.close();
     let patience = harness.wire.patience();
     let Some(process) = harness.process() else {
-        return skip("the agent is not a process");
+        return skip("the agent runs inside this process");
     };
     match tokio::time::timeout(patience, process.wait()).await {
         Ok(_) => Ok(()),
@@ -283,12 +284,12 @@ async fn process_ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn leaves_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_no_processes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.session().await?;
     harness.wire.close();
     let patience = harness.wire.patience();
     let Some(process) = harness.process() else {
-        return skip("the agent is not a process");
+        return skip("the agent runs inside this process");
     };
     if tokio::time::timeout(patience, process.wait())
         .await

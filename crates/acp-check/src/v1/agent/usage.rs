@@ -1,4 +1,4 @@
-//! Usage: the context usage and the cost of a session.
+//! Usage: tokens in the context, and the cost of a session.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "usage";
-    1 Should "The context usage does not exceed the context size." => fits;
-    2 Must "The reported cost is cumulative and never decreases." => cumulative;
+    1 Should "The context usage does not exceed the context size." => stays_within_context;
+    2 Must "The reported cost is cumulative and never decreases." => reports_cumulative_cost;
 }
 
-/// Makes the agent take two turns, and returns the usage it has reported.
-async fn usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Runs two turns, and returns all usage updates.
+async fn collect_usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     for _ in 0..2 {
         harness.task(&session, AgentTask::Answer).await?;
@@ -29,8 +29,8 @@ async fn usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(usage)
 }
 
-async fn fits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for update in usage(harness).await? {
+async fn stays_within_context(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for update in collect_usage(harness).await? {
         let (used, size) = (&update["used"], &update["size"]);
         let fits = used
             .as_u64()
@@ -43,8 +43,8 @@ async fn fits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn cumulative(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let usage = usage(harness).await?;
+async fn reports_cumulative_cost(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let usage = collect_usage(harness).await?;
     let cost = |update: &Value| {
         Some((
             update["cost"]["amount"].as_f64()?,

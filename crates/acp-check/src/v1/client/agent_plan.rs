@@ -9,12 +9,12 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "agent-plan";
-    101 Must "Plan entries of every priority and status are accepted." => every;
-    102 Must "A plan replaces the previous one, even if it is shorter or empty." => replaced;
-    103 May "Unknown priorities and statuses are ignored." => unknown;
+    101 Must "Plan entries of every priority and status are accepted." => accepts_every_value;
+    102 Must "A plan replaces the previous one, even if it is shorter or empty." => accepts_replaced_plan;
+    103 May "Unknown priorities and statuses are ignored." => ignores_unknown_values;
 }
 
-fn plan(entries: Vec<Value>) -> Value {
+fn plan_update(entries: Vec<Value>) -> Value {
     json!({"sessionUpdate": "plan", "entries": entries})
 }
 
@@ -22,30 +22,30 @@ fn entry(priority: &str, status: &str) -> Value {
     json!({"content": format!("{priority}, {status}"), "priority": priority, "status": status})
 }
 
-async fn every(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_every_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let priorities = ["high", "medium", "low"];
     let entries = priorities.into_iter().flat_map(|priority| {
         ["pending", "in_progress", "completed"].map(|status| entry(priority, status))
     });
-    takes(harness, "a plan", [plan(entries.collect())]).await
+    takes(harness, "a plan", [plan_update(entries.collect())]).await
 }
 
-async fn replaced(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_replaced_plan(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [
-        plan(vec![
+        plan_update(vec![
             entry("high", "pending"),
             entry("low", "pending"),
             entry("low", "pending"),
         ]),
-        plan(vec![entry("high", "completed")]),
-        plan(Vec::new()),
-        plan(vec![entry("medium", "in_progress")]),
+        plan_update(vec![entry("high", "completed")]),
+        plan_update(Vec::new()),
+        plan_update(vec![entry("medium", "in_progress")]),
     ];
     takes(harness, "a replaced plan", plans).await
 }
 
-async fn unknown(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let plans = [plan(vec![
+async fn ignores_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let plans = [plan_update(vec![
         entry("urgent", "blocked"),
         entry("high", "pending"),
     ])];

@@ -10,13 +10,13 @@ use super::steps::{PLEASE_WAIT, after, answer, lives, maybe_after_turns};
 use super::terminals::CheckTerminal;
 
 checks! { V1 Client "cancellation";
-    101 Must "A permission request cancelled by the agent still gets a response." => permission;
-    102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => waiting;
-    103 May "Cancelling an unknown request is ignored." => not_open;
-    104 Should "A client cancels only its own requests." => own_requests;
+    101 Must "A permission request cancelled by the agent still gets a response." => responds_to_cancelled_permission;
+    102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => responds_to_cancelled_wait;
+    103 May "Cancelling an unknown request is ignored." => ignores_unknown_cancel;
+    104 Should "A client cancels only its own requests." => cancels_only_own_requests;
 }
 
-async fn permission(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_permission(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let params = json!({
         "sessionId": prompted.session,
@@ -35,7 +35,7 @@ async fn permission(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn waiting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_wait(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exec sleep 60", json!({})).await?;
     let id = harness
         .wire
@@ -53,7 +53,7 @@ async fn waiting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     terminal.done(harness).await
 }
 
-async fn not_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
         harness
@@ -65,24 +65,24 @@ async fn not_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn own_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn cancels_only_own_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // Do not respond to the list. Some clients cancel it when they no longer need it.
     harness.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     if maybe_after_turns(harness, "session/list").await?.is_none() {
-        return skip("the client sent no request that it could cancel");
+        return skip("the client sent no request that could be cancelled");
     }
     let cancelled = maybe_after_turns(harness, "$/cancel_request").await?;
     let Some((_, params)) = cancelled else {
-        return skip("the client has cancelled no request");
+        return skip("the client cancelled no request");
     };
     let asked = |m: &crate::wire::ReceivedMessage| {
         !m.method().is_empty() && !m.0["id"].is_null() && m.0["id"] == params["requestId"]
     };
     require(harness.messages.iter().any(asked), || {
         format!(
-            "it cancelled request {}, which it did not send",
+            "the client cancelled request {}, which it did not send",
             params["requestId"]
         )
     })

@@ -9,29 +9,29 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::steps::{lives, offers, prompted_with, refused, result};
 
 checks! { V1 Client "elicitation";
-    101 Must "A form is accepted, declined or cancelled." => answered;
-    102 Must "An accepted form contains all required fields, with valid types, and no others." => as_asked;
-    103 May "`elicitation/complete` for an unknown elicitation is ignored." => completed;
-    104 Should "`elicitation/create` fails if the client does not support it." => not_offered;
-    105 Must "An optional field of unknown type does not prevent a response." => unknown_field;
+    101 Must "A form is accepted, declined or cancelled." => responds_to_form;
+    102 Must "An accepted form contains all required fields, with valid types, and no others." => fills_in_valid_values;
+    103 May "`elicitation/complete` for an unknown elicitation is ignored." => ignores_unknown_completion;
+    104 Should "`elicitation/create` fails if the client does not support it." => rejects_unsupported_form;
+    105 Must "An optional field of unknown type does not prevent a response." => responds_despite_unknown_field;
 }
 
 const FORM: &str = "/clientCapabilities/elicitation/form";
 
-async fn ask(
+async fn request_form(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
     schema: Value,
 ) -> Result<Value, CheckStop> {
     let params = json!({
-        "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
+        "sessionId": prompted.session, "mode": "form", "message": "What should it be called?",
         "requestedSchema": schema,
     });
     // A user may have to answer. Without one, it is declined or cancelled.
     result(harness, "elicitation/create", params).await
 }
 
-fn form() -> Value {
+fn sample_form() -> Value {
     json!({
         "type": "object", "title": "A name", "required": ["name", "days", "loud"],
         "properties": {
@@ -43,22 +43,27 @@ fn form() -> Value {
     })
 }
 
-async fn answered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
-    let answer = ask(harness, &prompted, form()).await?;
-    let action = answer["action"].as_str().unwrap_or_default();
+    let response = request_form(harness, &prompted, sample_form()).await?;
+    let action = response["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
-    require(known, || format!("the answer was {answer}"))?;
+    require(known, || {
+        format!("unknown action in the response: {response}")
+    })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn as_asked(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
-    let answer = ask(harness, &prompted, form()).await?;
-    if answer["action"] != "accept" {
-        return skip(format!("the answer was {}", answer["action"]));
+    let response = request_form(harness, &prompted, sample_form()).await?;
+    if response["action"] != "accept" {
+        return skip(format!(
+            "the form was not accepted: the action is {}",
+            response["action"]
+        ));
     }
-    let content = &answer["content"];
+    let content = &response["content"];
     let right = content["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty())
@@ -75,13 +80,13 @@ async fn as_asked(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .flat_map(|fields| fields.keys());
     if let Some(other) = fields.find(|field| !properties.contains(&field.as_str())) {
         return fail(format!(
-            "the form has no field {other:?}, and the answer has"
+            "the response has a field {other:?}, which the form does not have"
         ));
     }
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn completed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_completion(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness
         .wire
@@ -91,27 +96,21 @@ async fn completed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     if offers(harness, FORM) || offers(harness, "/clientCapabilities/elicitation") {
-        return skip("the client supports it");
+        return skip("the client supports elicitation");
     }
     let params = json!({
-        "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": form(),
+        "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": sample_form(),
     });
-    refused(
-        harness,
-        "elicitation/create",
-        params,
-        "a form, which it does not offer,",
-    )
-    .await?;
+    refused(harness, "elicitation/create", params, "an unsupported form").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_despite_unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
-    let mut schema = form();
+    let mut schema = sample_form();
     schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
     // Any response will do, including an error.
     let params = json!({

@@ -10,41 +10,45 @@ use crate::wire::ReceivedResponse;
 use super::steps::{lives, takes};
 
 checks! { V1 Client "extensibility";
-    101 Must "An extension request gets a response with its id." => custom_request;
-    102 Should "Unknown extension requests get error -32601." => not_found;
-    103 Should "Unknown extension notifications are ignored." => custom_notification;
-    104 Must "`_meta` with any content is accepted anywhere." => meta;
-    105 May "Unknown notifications are ignored, even without a leading underscore." => other_notification;
+    101 Must "An extension request gets a response with its id." => responds_to_extension;
+    102 Should "Unknown extension requests get error -32601." => rejects_unknown_extension;
+    103 Should "Unknown extension notifications are ignored." => ignores_unknown_extension;
+    104 Must "`_meta` with any content is accepted anywhere." => accepts_any_meta;
+    105 May "Unknown notifications are ignored, even without a leading underscore." => ignores_unknown_notification;
 }
 
-/// A method that no client has.
+/// A method that no client supports.
 const METHOD: &str = "_example.org/acp-check/unheard-of";
 
-async fn custom_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.request(METHOD, json!({"language": "rust"})).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     match harness.request(METHOD, json!([1, 2])).await? {
         ReceivedResponse::Error { code: -32601, .. } => {
             harness.end_turn(&prompted, "end_turn").await
         }
-        ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
-        ReceivedResponse::Result(result) => fail(format!("it succeeded with {result}")),
+        ReceivedResponse::Error { code, .. } => fail(format!(
+            "`{METHOD}` failed with error {code}; expected -32601"
+        )),
+        ReceivedResponse::Result(result) => fail(format!(
+            "`{METHOD}` succeeded with {result}; expected an error"
+        )),
     }
 }
 
-async fn custom_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.wire.notify(METHOD, json!({"path": "/x"})).await?;
-    lives(harness, "a notification of an extension").await?;
+    lives(harness, "an extension notification").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta =
         json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
     harness.introduction["_meta"] = meta.clone();
@@ -57,7 +61,7 @@ async fn meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     takes(harness, "`_meta` everywhere", [update]).await
 }
 
-async fn other_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.wire.notify("$/acp_check", json!({"a": 1})).await?;
     harness

@@ -1,4 +1,4 @@
-//! The file system: files that a client gives access to.
+//! File system: access to the client's files.
 
 use serde_json::{Value, json};
 
@@ -10,26 +10,26 @@ use crate::wire::ReceivedResponse;
 use super::steps::{ScratchDirectory, offers, prompted_with, refused, result};
 
 checks! { V1 Client "file-system";
-    101 Must "A file is read verbatim, including the final newline." => reads;
-    102 Must "`line` starts at 1." => from_line;
-    103 Must "`limit` is the maximum number of lines read." => limited;
-    104 Must "`line` and `limit` together select a range of lines." => part;
-    105 Should "Reading a missing file fails." => missing;
-    106 Should "The error for a missing file is -32002, or says so in its message." => says_missing;
-    107 Must "Writing creates a missing file." => creates;
-    108 Must "Writing replaces the whole file." => replaces;
-    109 Must "Written text is read back unchanged." => reads_back;
-    110 May "A relative path fails." => relative;
-    111 Should "Files outside the session's directories are not accessible." => outside;
-    112 Should "`fs/read_text_file` fails if the client does not support it." => reading_not_offered;
-    113 Should "`fs/write_text_file` fails if the client does not support it." => writing_not_offered;
+    101 Must "A file is read verbatim, including the final newline." => reads_verbatim;
+    102 Must "`line` starts at 1." => reads_from_line;
+    103 Must "`limit` is the maximum number of lines read." => limits_lines;
+    104 Must "`line` and `limit` together select a range of lines." => reads_range;
+    105 Should "Reading a missing file fails." => rejects_missing_file;
+    106 Should "The error for a missing file has code -32002, or its message says that the file is missing." => reports_missing_file;
+    107 Must "Writing creates a missing file." => creates_file;
+    108 Must "Writing replaces the whole file." => replaces_file;
+    109 Must "Written text is read back unchanged." => keeps_written_text;
+    110 May "A relative path fails." => rejects_relative_path;
+    111 Should "Files outside the session's directories are not accessible." => rejects_outside_file;
+    112 Should "`fs/read_text_file` fails if the client does not support it." => rejects_unsupported_read;
+    113 Should "`fs/write_text_file` fails if the client does not support it." => rejects_unsupported_write;
 }
 
 const READING: &str = "/clientCapabilities/fs/readTextFile";
 const WRITING: &str = "/clientCapabilities/fs/writeTextFile";
 const TEXT: &str = "one\ntwo\nthree\nfour\n";
 
-async fn read(
+async fn read_file(
     harness: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
@@ -39,15 +39,15 @@ async fn read(
     if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
         params.extend(part);
     }
-    let answer = result(harness, "fs/read_text_file", params).await?;
-    match answer["content"].as_str() {
+    let response = result(harness, "fs/read_text_file", params).await?;
+    match response["content"].as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => fail(format!("the answer has no `content`: {answer}")),
+        None => fail(format!("the response has no `content`: {response}")),
     }
 }
 
-/// Reads a part of a file of four lines.
-async fn reads_part(
+/// Reads the file [`TEXT`] with the params `reads_range`, which select some lines, and requires the content `expected`.
+async fn require_part(
     harness: &mut ClientHarness,
     part: Value,
     expected: &str,
@@ -55,16 +55,16 @@ async fn reads_part(
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
-    let text = read(harness, &prompted.session, &path, part.clone()).await?;
+    let text = read_file(harness, &prompted.session, &path, part.clone()).await?;
     // The specification does not say whether the line end belongs to the last line.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
     require(same, || {
-        format!("for {TEXT:?}, it returned {text:?} for {part}; expected {expected:?}")
+        format!("reading {part} of {TEXT:?} returned {text:?}; expected {expected:?}")
     })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     for text in [
@@ -74,25 +74,27 @@ async fn reads(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "Grüße, 世界 🦀\n\ttab\n\n",
     ] {
         let path = scratch.with("notes.txt", text)?;
-        let read = read(harness, &prompted.session, &path, json!({})).await?;
-        require(read == text, || format!("of {text:?} it gave {read:?}"))?;
+        let read = read_file(harness, &prompted.session, &path, json!({})).await?;
+        require(read == text, || {
+            format!("the file contains {text:?}, but the client returned {read:?}")
+        })?;
     }
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn from_line(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(harness, json!({"line": 3}), "three\nfour\n").await
+async fn reads_from_line(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_part(harness, json!({"line": 3}), "three\nfour\n").await
 }
 
-async fn limited(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(harness, json!({"limit": 2}), "one\ntwo\n").await
+async fn limits_lines(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_part(harness, json!({"limit": 2}), "one\ntwo\n").await
 }
 
-async fn part(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(harness, json!({"line": 2, "limit": 2}), "two\nthree\n").await
+async fn reads_range(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_part(harness, json!({"line": 2, "limit": 2}), "two\nthree\n").await
 }
 
-async fn missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
@@ -100,12 +102,12 @@ async fn missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn says_missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let answer = refused(harness, "fs/read_text_file", params, "a missing file").await?;
-    let ReceivedResponse::Error { code, error, .. } = answer else {
+    let response = refused(harness, "fs/read_text_file", params, "a missing file").await?;
+    let ReceivedResponse::Error { code, error, .. } = response else {
         return Ok(());
     };
     // Agents that test whether a file exists rely on one or the other.
@@ -124,8 +126,8 @@ async fn says_missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes a file, and returns its content afterwards.
-async fn write(
+/// Writes a file, and returns what it then contains.
+async fn write_file(
     harness: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
@@ -136,7 +138,7 @@ async fn write(
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         // An editor may keep it unsaved.
-        Err(_) if offers(harness, READING) => read(harness, session, path, json!({})).await,
+        Err(_) if offers(harness, READING) => read_file(harness, session, path, json!({})).await,
         Err(e) => fail(format!(
             "cannot read {} after it was written: {e}",
             path.display()
@@ -144,25 +146,25 @@ async fn write(
     }
 }
 
-async fn creates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, WRITING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("new.txt");
-    let found = write(harness, &prompted.session, &path, "new\n").await?;
+    let found = write_file(harness, &prompted.session, &path, "new\n").await?;
     require(found == "new\n", || {
         format!("wrote \"new\\n\", found {found:?}")
     })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn replaces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, WRITING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
-    write(harness, &prompted.session, &path, "short\n").await?;
+    write_file(harness, &prompted.session, &path, "short\n").await?;
     // If an editor has the file open, its buffer counts.
     let found = if offers(harness, READING) {
-        read(harness, &prompted.session, &path, json!({})).await?
+        read_file(harness, &prompted.session, &path, json!({})).await?
     } else {
         std::fs::read_to_string(&path).unwrap_or_default()
     };
@@ -172,36 +174,36 @@ async fn replaces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads_back(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, WRITING).await?;
     super::steps::needs(harness, READING)?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("odd.txt");
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
-    write(harness, &prompted.session, &path, text).await?;
-    let found = read(harness, &prompted.session, &path, json!({})).await?;
+    write_file(harness, &prompted.session, &path, text).await?;
+    let found = read_file(harness, &prompted.session, &path, json!({})).await?;
     require(found == text, || format!("wrote {text:?}, read {found:?}"))?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn relative(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let file = scratch.with("notes.txt", TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
-        return skip("the check's file is not below the session's `cwd`");
+        return skip("the check's file is not inside the session's `cwd`");
     };
     let params = json!({"sessionId": prompted.session, "path": path});
     refused(harness, "fs/read_text_file", params, "a relative path").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn outside(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
-        return skip("the check cannot create a directory outside the session's directory");
+        return skip("cannot create a directory outside the session's directory");
     };
     if elsewhere
         .path()
@@ -224,26 +226,26 @@ async fn outside(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reading_not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unsupported_read(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     if offers(harness, READING) {
-        return skip("the client offers it");
+        return skip("the client supports `fs/read_text_file`");
     }
     let params = json!({"sessionId": prompted.session, "path": harness.place().file("notes.txt")});
     refused(
         harness,
         "fs/read_text_file",
         params,
-        "reading, which it does not offer,",
+        "`fs/read_text_file`, which the client does not support,",
     )
     .await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn writing_not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unsupported_write(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     if offers(harness, WRITING) {
-        return skip("the client offers it");
+        return skip("the client supports `fs/write_text_file`");
     }
     let path = harness.place().file("new.txt");
     let params = json!({"sessionId": prompted.session, "path": path, "content": "new\n"});
@@ -251,7 +253,7 @@ async fn writing_not_offered(harness: &mut ClientHarness) -> Result<(), CheckSto
         harness,
         "fs/write_text_file",
         params,
-        "writing, which it does not offer,",
+        "`fs/write_text_file`, which the client does not support,",
     )
     .await?;
     harness.end_turn(&prompted, "end_turn").await

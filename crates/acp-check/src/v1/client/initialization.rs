@@ -9,37 +9,37 @@ use crate::verdict::{CheckStop, fail, require};
 use super::steps::{lives, sent, watch};
 
 checks! { V1 Client "initialization";
-    101 Must "The client's first message is `initialize`." => begins;
-    102 Must "`initialize` has the client's latest protocol version." => says_version;
-    103 Should "A client that does not support the agent's version closes the connection." => closes;
-    104 Must "Capabilities omitted by the agent are treated as unsupported." => nothing_offered;
-    105 Should "The client reports its name and version." => says_its_name;
-    106 Must "Unknown capabilities and fields are ignored." => unknown_capabilities;
+    101 Must "The client's first message is `initialize`." => starts_with_initialize;
+    102 Must "`initialize` has the client's latest protocol version." => requests_latest_version;
+    103 Should "A client that does not support the agent's version closes the connection." => closes_on_unsupported_version;
+    104 Must "Capabilities omitted by the agent are treated as unsupported." => requires_no_capabilities;
+    105 Should "The client reports its name and version." => reports_name;
+    106 Must "Unknown capabilities and fields are ignored." => ignores_unknown_capabilities;
     107 Must "`initialize` is sent once, at the beginning." => initializes_once;
     108 Must "Optional fields of the response may be omitted or null." => accepts_minimal_initialize;
-    109 Must "No session is opened before the response to `initialize`." => waits;
+    109 Must "No session is opened before the response to `initialize`." => waits_for_response;
     110 Must "No session is opened when `initialize` fails." => opens_no_session_after_failure;
 }
 
-async fn begins(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn starts_with_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.expect("initialize").await?;
     require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
-async fn says_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn requests_latest_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("initialize").await?;
     match params.get("protocolVersion").and_then(Value::as_u64) {
         Some(1..=2) => Ok(()),
         _ => fail(format!(
-            "it asked for version {}",
+            "the client requested version {}",
             params["protocolVersion"]
         )),
     }
 }
 
-async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn closes_on_unsupported_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["protocolVersion"] = json!(999);
     let (id, _) = harness.expect("initialize").await?;
     let introduction = harness.introduction.clone();
@@ -48,7 +48,7 @@ async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
-                return fail(format!("it went on with `{}`", message.method()));
+                return fail(format!("the client continued with `{}`", message.method()));
             }
         }
         Ok(())
@@ -56,12 +56,12 @@ async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "it did not close the connection within {patience:?}"
+            "the client did not close the connection within {patience:?}"
         )),
     }
 }
 
-async fn nothing_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn requires_no_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     for block in blocks {
@@ -85,13 +85,13 @@ async fn nothing_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         sent.filter(|method| !baseline.contains(method) && !method.starts_with(['_', '$']));
     match others.next() {
         Some(method) => fail(format!(
-            "it sent `{method}`, which the agent does not support"
+            "the client sent `{method}`, which the agent does not support"
         )),
         None => harness.end_turn(&prompted, "end_turn").await,
     }
 }
 
-async fn says_its_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("initialize").await?;
     let says = |name: &str| {
         let said = params["clientInfo"][name].as_str();
@@ -102,7 +102,7 @@ async fn says_its_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
     harness.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
     harness.introduction["agentCapabilities"]["_meta"] =
@@ -116,7 +116,9 @@ async fn initializes_once(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let prompted = harness.wait_for_prompt().await?;
     lives(harness, "its prompt").await?;
     let times = sent(harness, "initialize").count();
-    require(times == 1, || format!("it sent `initialize` {times} times"))?;
+    require(times == 1, || {
+        format!("the client sent `initialize` {times} times")
+    })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -126,7 +128,7 @@ async fn accepts_minimal_initialize(harness: &mut ClientHarness) -> Result<(), C
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn waits_for_response(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, params) = harness.expect("initialize").await?;
     harness.initialized = Some(params);
     watch(
@@ -143,10 +145,7 @@ async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn opens_no_session_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = harness.expect("initialize").await?;
-    harness
-        .wire
-        .refuse(&id, -32603, "The agent is not well")
-        .await?;
+    harness.wire.refuse(&id, -32603, "Internal error").await?;
     watch(
         harness,
         &["session/new", "session/load", "session/prompt"],

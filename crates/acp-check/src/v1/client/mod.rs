@@ -1,4 +1,4 @@
-//! What version 1 requires of clients. One file for each page of the specification.
+//! Requirements of version 1 for clients. One file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -25,7 +25,7 @@ use crate::check::Check;
 
 pub use steps::{PLEASE_CANCEL, PLEASE_WAIT};
 
-/// Returns the checks, page by page.
+/// Returns all checks, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

@@ -1,4 +1,4 @@
-//! Overview: JSON-RPC 2.0 messages, as a client responds to them.
+//! Overview: how a client responds to JSON-RPC 2.0 messages.
 
 use serde_json::{Value, json};
 
@@ -12,18 +12,18 @@ use super::steps::{after, lives, refused, takes};
 
 checks! { V1 Client "overview";
     101 Must "Every request gets exactly one response." => responds_once;
-    102 Must "A string id stays a string in the response." => string_id;
-    103 Must "A large numeric id is unchanged in the response." => large_id;
-    104 Must "Client and agent request ids are independent." => same_id;
-    105 Must "Unknown methods get an error." => unknown_method;
-    106 Should "Unknown methods get error -32601." => method_not_found;
-    107 Must "Notifications get no response." => notifications;
-    108 May "Responses to unknown requests are ignored." => stray_answer;
+    102 Must "A string id stays a string in the response." => keeps_string_id;
+    103 Must "A large numeric id is unchanged in the response." => keeps_large_id;
+    104 Must "Client and agent request ids are independent." => separates_ids;
+    105 Must "Unknown methods get an error." => rejects_unknown_method;
+    106 Should "Unknown methods get error -32601." => reports_method_not_found;
+    107 Must "Notifications get no response." => ignores_notifications;
+    108 May "Responses to unknown requests are ignored." => ignores_stray_response;
     109 Must "Concurrent requests all get a response with their own id." => handles_many_requests;
-    110 Should "Unknown fields are ignored." => unknown_fields;
+    110 Should "Unknown fields are ignored." => ignores_unknown_fields;
 }
 
-/// Returns the ids of all responses of the client.
+/// Returns the ids of all responses from the client.
 fn received_responses(harness: &ClientHarness) -> Vec<Value> {
     let answers = harness.messages.iter().filter_map(|m| match m.envelope() {
         Some(Envelope::Response { id, .. }) => Some(id.clone()),
@@ -32,7 +32,7 @@ fn received_responses(harness: &ClientHarness) -> Vec<Value> {
     answers.collect()
 }
 
-async fn with_id(harness: &mut ClientHarness, id: Value) -> Result<(), CheckStop> {
+async fn require_response_with_id(harness: &mut ClientHarness, id: Value) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
@@ -54,46 +54,51 @@ async fn responds_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_id(harness, json!("17")).await
+async fn keeps_string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_response_with_id(harness, json!("17")).await
 }
 
-async fn large_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_large_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // The largest that numbers of every language represent exactly.
-    with_id(harness, json!(9_007_199_254_740_991_u64)).await
+    require_response_with_id(harness, json!(9_007_199_254_740_991_u64)).await
 }
 
-async fn same_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn separates_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let id = prompted.id.clone();
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
-    let answer = harness.answer(&id).await;
-    after("a request with the id of its own prompt", answer)?;
+    let response = harness.answer(&id).await;
+    after(
+        "a request with the same id as the client's prompt",
+        response,
+    )?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    let what = "a request of `acp_check/unheard_of`";
+    let what = "the unknown method `acp_check/unheard_of`";
     refused(harness, "acp_check/unheard_of", json!({}), what).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn method_not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reports_method_not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     match harness.request("acp_check/unheard_of", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => {
             harness.end_turn(&prompted, "end_turn").await
         }
-        ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
-        ReceivedResponse::Result(result) => {
-            fail(format!("it was answered with the result {result}"))
-        }
+        ReceivedResponse::Error { code, .. } => fail(format!(
+            "an unknown method got error {code}; expected -32601"
+        )),
+        ReceivedResponse::Result(result) => fail(format!(
+            "an unknown method got the result {result}; expected an error"
+        )),
     }
 }
 
-async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.say(&prompted.session, "One moment.").await?;
     harness.wire.notify("_acp_check/note", json!({})).await?;
@@ -105,12 +110,15 @@ async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .filter(|of| *of != id)
         .collect();
     require(others.is_empty(), || {
-        format!("it responded to a notification, with id {}", json!(others))
+        format!(
+            "the client responded to a notification, with id {}",
+            json!(others)
+        )
     })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn stray_answer(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_stray_response(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness
         .wire
@@ -142,7 +150,7 @@ async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckS
         let next = tokio::time::timeout(harness.wire.patience(), harness.next()).await;
         let Ok(Some(message)) = next.unwrap_or(Ok(None)) else {
             return fail(format!(
-                "of the concurrent requests 0 to {last}, these got no response: {}",
+                "concurrent requests 0 to {last} were sent; no response to: {}",
                 json!(waiting)
             ));
         };
@@ -154,7 +162,7 @@ async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_fields(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_fields(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["mood"] = json!("good");
     harness.session["mood"] = json!(["good"]);
     let update = json!({

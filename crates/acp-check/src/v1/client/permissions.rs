@@ -10,55 +10,55 @@ use crate::wire::ReceivedResponse;
 use super::steps::{answer, result, sent};
 
 checks! { V1 Client "tool-calls";
-    121 Must "The response to a permission request selects one of its options, or is `cancelled`." => an_option;
-    122 Must "Option ids are returned unchanged, whatever characters they contain." => odd_options;
-    123 Must "With several options of the same kind, one is selected." => same_kind;
-    124 Must "A permission request may have a single option." => one_option;
-    125 Must "A permission request may refer to a tool call by its id only." => bare_call;
+    121 Must "The response to a permission request selects one of its options, or is `cancelled`." => selects_offered_option;
+    122 Must "Option ids are returned unchanged, whatever characters they contain." => keeps_option_ids;
+    123 Must "With several options of the same kind, one is selected." => handles_same_kind;
+    124 Must "A permission request may have a single option." => accepts_single_option;
+    125 Must "A permission request may refer to a tool call by its id only." => accepts_call_without_details;
     126 Must "Concurrent permission requests are each answered with one of their own options." => handles_several_requests;
-    127 Should "The outcome is `cancelled` only if the turn was cancelled." => not_cancelled;
-    128 May "Unknown option kinds are accepted." => unknown_kind;
-    129 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
+    127 Should "The outcome is `cancelled` only if the turn was cancelled." => cancels_only_with_turn;
+    128 May "Unknown option kinds are accepted." => accepts_unknown_kind;
+    129 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_for_subagent;
 }
 
 fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
-/// Requires that the outcome is one of the options, or cancelled.
-fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckStop> {
-    let outcome = &answer["outcome"];
+/// Requires that the response selects one of the options, or is `cancelled`.
+fn require_offered_option(response: &Value, options: &Value) -> Result<(), CheckStop> {
+    let outcome = &response["outcome"];
     match outcome["outcome"].as_str() {
         Some("cancelled") => Ok(()),
         Some("selected") => {
             let mut offered = options.as_array().into_iter().flatten();
             let chosen = &outcome["optionId"];
             require(offered.any(|option| option["optionId"] == *chosen), || {
-                format!("it selected {chosen}, which is not one of the options")
+                format!("the client selected {chosen}, which is not one of the options")
             })
         }
-        _ => fail(format!("the outcome is {outcome}")),
+        _ => fail(format!("invalid outcome {outcome}")),
     }
 }
 
-async fn permission_response(
+async fn request_permission(
     harness: &mut ClientHarness,
     call: Value,
     options: Value,
 ) -> Result<Value, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let params = permission_params(&prompted.session, call, options.clone());
-    let answer = result(harness, "session/request_permission", params).await?;
-    require_offered_option(&answer, &options)?;
+    let response = result(harness, "session/request_permission", params).await?;
+    require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await?;
-    Ok(answer)
+    Ok(response)
 }
 
-fn edit() -> Value {
+fn edit_call() -> Value {
     json!({"toolCallId": "edit", "title": "Edit notes.txt", "kind": "edit", "status": "pending"})
 }
 
-fn yes_or_no() -> Value {
+fn two_options() -> Value {
     json!([
         {"optionId": "allow-once", "name": "Allow once", "kind": "allow_once"},
         {"optionId": "allow-always", "name": "Allow always", "kind": "allow_always"},
@@ -67,7 +67,7 @@ fn yes_or_no() -> Value {
     ])
 }
 
-async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     if harness
         .capability("/clientCapabilities/subagents")
@@ -80,52 +80,52 @@ async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
     harness.update(&prompted.session, announced).await?;
     harness.say(child, "I look around.").await?;
-    let options = yes_or_no();
-    let params = permission_params(child, edit(), options.clone());
-    let answer = result(harness, "session/request_permission", params).await?;
-    require_offered_option(&answer, &options)?;
+    let options = two_options();
+    let params = permission_params(child, edit_call(), options.clone());
+    let response = result(harness, "session/request_permission", params).await?;
+    require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn an_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    permission_response(harness, edit(), yes_or_no())
+async fn selects_offered_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, edit_call(), two_options())
         .await
         .map(drop)
 }
 
-async fn odd_options(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_option_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "0", "name": "Yes", "kind": "allow_once"},
         {"optionId": " a/b?c=\"ja\"\\ ", "name": "Yes, always", "kind": "allow_always"},
         {"optionId": "нет🦀", "name": "No", "kind": "reject_once"},
     ]);
-    permission_response(harness, edit(), options)
+    request_permission(harness, edit_call(), options)
         .await
         .map(drop)
 }
 
-async fn same_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn handles_same_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "this-file", "name": "This file", "kind": "allow_once"},
         {"optionId": "all-files", "name": "All files", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
         {"optionId": "no-and-stop", "name": "No, and stop", "kind": "reject_once"},
     ]);
-    permission_response(harness, edit(), options)
+    request_permission(harness, edit_call(), options)
         .await
         .map(drop)
 }
 
-async fn one_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let options = json!([{"optionId": "go", "name": "Go on", "kind": "allow_once"}]);
-    permission_response(harness, edit(), options)
+async fn accepts_single_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let options = json!([{"optionId": "go", "name": "Continue", "kind": "allow_once"}]);
+    request_permission(harness, edit_call(), options)
         .await
         .map(drop)
 }
 
-async fn bare_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_call_without_details(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let call = json!({"toolCallId": "call/never announced"});
-    permission_response(harness, call, yes_or_no())
+    request_permission(harness, call, two_options())
         .await
         .map(drop)
 }
@@ -149,7 +149,7 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
     }
     for (id, options) in open {
         match answer(harness, &id).await? {
-            ReceivedResponse::Result(answer) => require_offered_option(&answer, &options)?,
+            ReceivedResponse::Result(response) => require_offered_option(&response, &options)?,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("request {id} failed with error {code}: {message}"));
             }
@@ -158,22 +158,22 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_cancelled(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = permission_response(harness, edit(), yes_or_no()).await?;
+async fn cancels_only_with_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let response = request_permission(harness, edit_call(), two_options()).await?;
     let cancelled = sent(harness, "session/cancel").next().is_some();
     require(
-        cancelled || answer["outcome"]["outcome"] != "cancelled",
-        || "it responded with `cancelled`, but did not cancel the turn".to_owned(),
+        cancelled || response["outcome"]["outcome"] != "cancelled",
+        || "the client responded with `cancelled`, but did not cancel the turn".to_owned(),
     )
 }
 
-async fn unknown_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "maybe", "name": "Maybe", "kind": "shrug"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]);
-    permission_response(harness, edit(), options)
+    request_permission(harness, edit_call(), options)
         .await
         .map(drop)
 }

@@ -1,4 +1,4 @@
-//! The prompt turn: its messages, and how it is cancelled.
+//! Prompt turn: its messages, and its cancellation.
 
 use serde_json::json;
 
@@ -12,27 +12,27 @@ use super::steps::{
 };
 
 checks! { V1 Client "prompt-turn";
-    101 Should "No prompt is sent while a turn is running in the session." => one_turn;
-    102 Must "Message, thought and user message chunks are accepted." => chunks;
-    103 Must "Session title and usage updates are accepted." => session_itself;
-    104 Should "Unknown update types are ignored." => unknown_update;
-    105 May "Updates for unknown sessions are ignored." => unknown_session;
-    106 May "Updates after the end of the turn are accepted." => late_updates;
-    107 Must "Further prompts use the same session id." => same_session;
+    101 Should "No prompt is sent while a turn is running in the session." => waits_for_turn_end;
+    102 Must "Message, thought and user message chunks are accepted." => accepts_chunks;
+    103 Must "Session title and usage updates are accepted." => accepts_session_updates;
+    104 Should "Unknown update types are ignored." => ignores_unknown_update;
+    105 May "Updates for unknown sessions are ignored." => ignores_unknown_session;
+    106 May "Updates after the end of the turn are accepted." => accepts_late_updates;
+    107 Must "Further prompts use the same session id." => keeps_session_id;
     108 Must "`session/cancel` has a known session id." => cancels_session;
-    109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancelled_permissions;
-    110 Should "Tool call updates are accepted after a cancel." => updates_after_cancel;
-    111 Must "Requests from the agent between turns get a response." => between_turns;
+    109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancels_pending_permissions;
+    110 Should "Tool call updates are accepted after a cancel." => accepts_updates_after_cancel;
+    111 Must "Requests from the agent between turns get a response." => responds_between_turns;
 }
 
-async fn one_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn waits_for_turn_end(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.say(&prompted.session, "One moment.").await?;
     watch(harness, &["session/prompt"], "while a turn was running").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "user_message_chunk",
         "agent_thought_chunk",
@@ -49,10 +49,10 @@ async fn chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "content": {"type": "text", "text": "No id."},
         "messageId": null,
     });
-    takes(harness, "pieces of messages", pieces.chain([last])).await
+    takes(harness, "message chunks", pieces.chain([last])).await
 }
 
-async fn session_itself(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_session_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "A check", "updatedAt": "2026-01-02T03:04:05Z"}),
         json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
@@ -60,10 +60,10 @@ async fn session_itself(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "usage_update", "used": 0, "size": 0, "cost": {"amount": 0.25, "currency": "EUR"}}),
         json!({"sessionUpdate": "usage_update", "used": 300_000, "size": 200_000, "cost": null}),
     ];
-    takes(harness, "updates of the session's title and use", updates).await
+    takes(harness, "updates of the session's title and usage", updates).await
 }
 
-async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "mood_update", "mood": "good"}),
         json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
@@ -71,12 +71,12 @@ async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     takes(harness, "unknown update types", updates).await
 }
 
-async fn unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.say("sess_nobodys", "Is there anyone?").await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
     harness.update("sess_nobodys", call).await?;
-    lives(harness, "updates of an unknown session").await?;
+    lives(harness, "updates for an unknown session").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -92,8 +92,8 @@ async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, Chec
     }
 }
 
-/// Sends a request after the end of the turn. A client that has ended as well is not blamed for not responding.
-async fn answers_still(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+/// Requires that the client still responds after the end of the turn. Skips if it has exited, which is allowed.
+async fn require_responsive_after_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     let Err(CheckStop::Fail(why)) = asked else {
         return asked.map(drop);
@@ -107,10 +107,10 @@ async fn answers_still(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     fail(why)
 }
 
-async fn late_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_late_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    let content = json!({"type": "text", "text": "One thing more."});
+    let content = json!({"type": "text", "text": "One more thing."});
     for update in [
         json!({"sessionUpdate": "agent_message_chunk", "content": content}),
         json!({"sessionUpdate": "usage_update", "used": 10, "size": 1000}),
@@ -121,26 +121,26 @@ async fn late_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     }
     after(
         "updates after the end of the turn",
-        answers_still(harness).await,
+        require_responsive_after_turn(harness).await,
     )
 }
 
-async fn same_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_session_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let first = harness.wait_for_prompt().await?;
     harness.end_turn(&first, "end_turn").await?;
     let second = next_prompt(harness).await?;
     let opened = sent(harness, "session/new").count();
     require(opened > 1 || second.session == first.session, || {
         format!(
-            "it sent a prompt to unknown session {:?}; the first prompt was for {:?}",
+            "the client sent a prompt to unknown session {:?}; the first prompt was for {:?}",
             second.session, first.session
         )
     })?;
     harness.end_turn(&second, "end_turn").await
 }
 
-/// Runs a turn in which the agent asks the user to cancel.
-async fn asking_to_be_cancelled(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+/// Starts a turn in which the agent asks the user to cancel it.
+async fn begin_turn_to_cancel(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let call = json!({
         "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
@@ -151,25 +151,25 @@ async fn asking_to_be_cancelled(harness: &mut ClientHarness) -> Result<ReceivedP
 }
 
 async fn cancels_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = asking_to_be_cancelled(harness).await?;
+    let prompted = begin_turn_to_cancel(harness).await?;
     let Some((_, params)) = maybe(harness, "session/cancel").await? else {
-        return skip("the client has not cancelled the turn");
+        return skip("the client did not cancel the turn");
     };
     let named = &params["sessionId"];
     require(*named == prompted.session, || {
         format!(
-            "it cancelled session {named} instead of {:?}",
+            "the client cancelled session {named} instead of {:?}",
             prompted.session
         )
     })?;
     harness.end_turn(&prompted, "cancelled").await
 }
 
-fn says_cancelled(answer: &ReceivedResponse) -> bool {
-    matches!(answer, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
+fn is_cancelled(response: &ReceivedResponse) -> bool {
+    matches!(response, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
 }
 
-async fn cancelled_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let mut open = Vec::new();
     for (number, title) in [PLEASE_WAIT, PLEASE_CANCEL].into_iter().enumerate() {
@@ -191,26 +191,28 @@ async fn cancelled_permissions(harness: &mut ClientHarness) -> Result<(), CheckS
     }
     // If the client responds before it cancels, the user chose to.
     if maybe(harness, "session/cancel").await?.is_none() {
-        return skip("the client has not cancelled the turn");
+        return skip("the client did not cancel the turn");
     }
     // Some clients respond with `cancelled` first, and cancel then.
-    open.retain(|id| come(harness, id).as_ref().is_none_or(says_cancelled));
+    open.retain(|id| come(harness, id).as_ref().is_none_or(is_cancelled));
     if open.is_empty() {
-        return skip("the client responded to its permission requests before it cancelled");
+        return skip(
+            "the client responded to the permission requests before it cancelled the turn",
+        );
     }
     for id in open {
         let said = after("`session/cancel`", answer(harness, &id).await)?;
-        require(says_cancelled(&said), || {
+        require(is_cancelled(&said), || {
             format!("a pending permission request got {said:?} instead of `cancelled`")
         })?;
     }
     harness.end_turn(&prompted, "cancelled").await
 }
 
-async fn updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = asking_to_be_cancelled(harness).await?;
+async fn accepts_updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = begin_turn_to_cancel(harness).await?;
     if maybe(harness, "session/cancel").await?.is_none() {
-        return skip("the client has not cancelled the turn");
+        return skip("the client did not cancel the turn");
     }
     let last = json!({
         "sessionUpdate": "tool_call_update", "toolCallId": "long", "status": "failed",
@@ -221,8 +223,11 @@ async fn updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckSt
     harness.end_turn(&prompted, "cancelled").await
 }
 
-async fn between_turns(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_between_turns(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    after("the end of its turn", answers_still(harness).await)
+    after(
+        "the end of its turn",
+        require_responsive_after_turn(harness).await,
+    )
 }

@@ -9,23 +9,23 @@ use crate::verdict::{CheckStop, require, skip};
 use super::steps::{lives, maybe, sent, takes};
 
 checks! { V1 Client "session-config-options";
-    101 Must "A config option is set by its id, to one of its values." => known_value;
-    102 Must "Missing and unknown categories are accepted." => categories;
-    103 Should "Options of unknown type are ignored." => unknown_type;
+    101 Must "A config option is set by its id, to one of its values." => sets_known_value;
+    102 Must "Missing and unknown categories are accepted." => accepts_any_category;
+    103 Should "Options of unknown type are ignored." => ignores_unknown_type;
     104 Must "Options changed by the agent are accepted." => follows_option_change;
-    105 Must "Grouped values are accepted." => groups;
-    106 Should "If the agent has both, a client that uses config options does not use modes." => not_both;
+    105 Must "Grouped values are accepted." => accepts_grouped_values;
+    106 Should "If the agent has both, a client that uses config options does not use modes." => does_not_use_both;
 }
 
-fn mode(value: &str) -> Value {
+fn mode_option(value: &str) -> Value {
     json!({
         "id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": value,
         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code", "description": "Writes"}],
     })
 }
 
-/// Lets the client open the session, send a prompt, and set options.
-async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+/// Waits until the client sets an option, responding to its other requests. Skips if it sets none.
+async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = harness.session["configOptions"].clone();
     harness.answers.insert(
         "session/set_config_option",
@@ -39,23 +39,23 @@ async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     }
     match maybe(harness, method).await? {
         Some((id, _)) => {
-            let answer = harness.answers.get(method).cloned().unwrap_or_default();
-            harness.wire.answer(&id, answer).await
+            let response = harness.answers.get(method).cloned().unwrap_or_default();
+            harness.wire.answer(&id, response).await
         }
-        None => skip("the client has set no config option"),
+        None => skip("the client set no config option"),
     }
 }
 
-async fn known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.session["configOptions"] = json!([mode("ask")]);
-    setting(harness).await?;
+async fn sets_known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = json!([mode_option("ask")]);
+    wait_for_setting(harness).await?;
     for params in sent(harness, "session/set_config_option") {
         let value = params["value"].as_str().unwrap_or_default();
         require(
             params["configId"] == "mode" && ["ask", "code"].contains(&value),
             || {
                 format!(
-                    "it set {} to {}, which does not exist",
+                    "the client set {} to {}, which does not exist",
                     params["configId"], params["value"]
                 )
             },
@@ -64,7 +64,7 @@ async fn known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn opens_with(
+async fn require_options_accepted(
     harness: &mut ClientHarness,
     what: &str,
     options: Value,
@@ -75,7 +75,7 @@ async fn opens_with(
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn categories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_any_category(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let categories = [
         json!("model"),
         json!("thought_level"),
@@ -85,41 +85,41 @@ async fn categories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     ];
     let mut options: Vec<Value> = Vec::new();
     for (number, category) in categories.into_iter().enumerate() {
-        let mut option = mode("ask");
+        let mut option = mode_option("ask");
         option["id"] = json!(format!("option-{number}"));
         option["category"] = category;
         options.push(option);
     }
-    let mut without = mode("ask");
+    let mut without = mode_option("ask");
     without["id"] = json!("without");
     if let Some(fields) = without.as_object_mut() {
         fields.remove("category");
     }
     options.push(without);
-    opens_with(harness, "unknown categories", json!(options)).await
+    require_options_accepted(harness, "unknown categories", json!(options)).await
 }
 
-async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let slider = json!({
         "id": "heat", "name": "Heat", "type": "slider", "currentValue": 0.5, "minimum": 0, "maximum": 1,
     });
-    opens_with(
+    require_options_accepted(
         harness,
         "an option of an unknown type",
-        json!([slider, mode("ask")]),
+        json!([slider, mode_option("ask")]),
     )
     .await
 }
 
 async fn follows_option_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.session["configOptions"] = json!([mode("ask")]);
+    harness.session["configOptions"] = json!([mode_option("ask")]);
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
-    let updates = [update(json!([mode("code")])), update(json!([]))];
-    takes(harness, "a change of the config options", updates).await
+    let updates = [update(json!([mode_option("code")])), update(json!([]))];
+    takes(harness, "changed config options", updates).await
 }
 
-async fn groups(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_grouped_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let model = json!({
         "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "large",
         "options": [
@@ -127,21 +127,21 @@ async fn groups(harness: &mut ClientHarness) -> Result<(), CheckStop> {
             {"group": "far", "name": "There", "options": [{"value": "large", "name": "Large"}]},
         ],
     });
-    opens_with(harness, "values in groups", json!([model])).await
+    require_options_accepted(harness, "grouped values", json!([model])).await
 }
 
-async fn not_both(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.session["configOptions"] = json!([mode("ask")]);
+async fn does_not_use_both(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = json!([mode_option("ask")]);
     harness.session["modes"] = json!({
         "currentModeId": "ask",
         "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
     });
-    setting(harness).await?;
+    wait_for_setting(harness).await?;
     // A request that sets a mode would come before the response.
     if !harness.wire.has_ended() {
         let _ = harness.request("_acp_check/alive", json!({})).await;
     }
     require(sent(harness, "session/set_mode").next().is_none(), || {
-        "it sent both `session/set_mode` and `session/set_config_option`".to_owned()
+        "the client sent both `session/set_mode` and `session/set_config_option`".to_owned()
     })
 }

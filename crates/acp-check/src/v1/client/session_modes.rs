@@ -9,14 +9,14 @@ use crate::verdict::{CheckStop, require, skip};
 use super::steps::{maybe, sent, takes};
 
 checks! { V1 Client "session-modes";
-    101 Must "Mode ids are sent unchanged, whatever characters they contain." => known_mode;
+    101 Must "Mode ids are sent unchanged, whatever characters they contain." => keeps_mode_ids;
     102 Must "Mode changes by the agent are accepted." => follows_mode_change;
-    103 May "Unknown modes are accepted." => unknown_mode;
-    104 Must "`session/set_mode` has a known session id." => known_session;
+    103 May "Unknown modes are accepted." => accepts_unknown_mode;
+    104 Must "`session/set_mode` has a known session id." => names_known_session;
 }
 
-/// Gives the agent modes.
-fn with_modes(harness: &mut ClientHarness) {
+/// Adds modes to the session.
+fn add_modes(harness: &mut ClientHarness) {
     harness.session["modes"] = json!({
         "currentModeId": "https://example.org/modes#ask",
         "availableModes": [
@@ -26,21 +26,21 @@ fn with_modes(harness: &mut ClientHarness) {
     });
 }
 
-/// Waits for the client to set a mode. Skips if it does not.
-async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_modes(harness);
+/// Waits until the client sets a mode. Skips if it sets none.
+async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    add_modes(harness);
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     if sent(harness, "session/set_mode").next().is_none()
         && maybe(harness, "session/set_mode").await?.is_none()
     {
-        return skip("the client has set no mode");
+        return skip("the client set no mode");
     }
     Ok(())
 }
 
-async fn known_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    setting(harness).await?;
+async fn keeps_mode_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    wait_for_setting(harness).await?;
     for params in sent(harness, "session/set_mode") {
         let mode = params["modeId"].as_str().unwrap_or_default();
         let known = [
@@ -48,32 +48,35 @@ async fn known_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
             "https://example.org/modes#code",
         ];
         require(known.contains(&mode), || {
-            format!("it set unknown mode {}", params["modeId"])
+            format!("the client set unknown mode {}", params["modeId"])
         })?;
     }
     Ok(())
 }
 
 async fn follows_mode_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_modes(harness);
+    add_modes(harness);
     let mode = |id: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": id});
     let modes = [
         mode("https://example.org/modes#code"),
         mode("https://example.org/modes#ask"),
     ];
-    takes(harness, "a change of the mode", modes).await
+    takes(harness, "a changed mode", modes).await
 }
 
-async fn unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mode = json!({"sessionUpdate": "current_mode_update", "currentModeId": "dreaming"});
     takes(harness, "an unknown mode", [mode]).await
 }
 
-async fn known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    setting(harness).await?;
+async fn names_known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    wait_for_setting(harness).await?;
     for params in sent(harness, "session/set_mode") {
         require(params["sessionId"] == harness.session["sessionId"], || {
-            format!("it set a mode of unknown session {}", params["sessionId"])
+            format!(
+                "the client set a mode of unknown session {}",
+                params["sessionId"]
+            )
         })?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Session setup: the params of sessions, and their ids.
+//! Session setup: opening sessions, and their ids.
 
 use std::path::Path;
 
@@ -11,56 +11,59 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::steps::{lives, maybe_after_turns, sent, watch};
 
 checks! { V1 Client "session-setup";
-    101 Must "`cwd` is an absolute path." => absolute;
-    102 Must "`mcpServers` is a list, even if empty." => servers;
-    103 Must "HTTP and SSE MCP servers are passed only to agents that support them." => offered_transports;
-    104 Must "The command of an MCP server is an absolute path." => absolute_command;
-    105 Must "A session id stays a string, even if it looks like a number." => number_like_id;
-    106 Must "Session ids are sent unchanged, whatever characters they contain." => odd_id;
-    107 Must "Long session ids are sent unchanged." => long_id;
-    108 Should "Additional directories are passed only to agents that support them." => no_directories;
-    109 Must "No prompt is sent before the session is open." => waits;
+    101 Must "`cwd` is an absolute path." => uses_absolute_cwd;
+    102 Must "`mcpServers` is a list, even if empty." => sends_server_list;
+    103 Must "HTTP and SSE MCP servers are passed only to agents that support them." => uses_supported_transports;
+    104 Must "The command of an MCP server is an absolute path." => uses_absolute_command;
+    105 Must "A session id stays a string, even if it looks like a number." => keeps_numeric_id;
+    106 Must "Session ids are sent unchanged, whatever characters they contain." => keeps_unusual_id;
+    107 Must "Long session ids are sent unchanged." => keeps_long_id;
+    108 Should "Additional directories are passed only to agents that support them." => sends_directories_only_if_supported;
+    109 Must "No prompt is sent before the session is open." => waits_for_session;
     110 Must "No prompt is sent if the session cannot be opened." => sends_no_prompt_after_failure;
-    111 May "Updates before the response to `session/new` are accepted." => early_updates;
-    112 Must "Optional fields in the response to `session/new` may be null." => nulls;
-    113 Should "Existing sessions are opened only with ids from the agent, and with methods it supports." => old_sessions;
+    111 May "Updates before the response to `session/new` are accepted." => accepts_early_updates;
+    112 Must "Optional fields in the response to `session/new` may be null." => accepts_nulls;
+    113 Should "Existing sessions are opened only with ids from the agent, and with methods it supports." => opens_only_known_sessions;
 }
 
-async fn absolute(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_absolute_cwd(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("session/new").await?;
     let cwd = params["cwd"].as_str().unwrap_or_default();
-    require(absolute_anywhere(cwd), || {
-        format!("`cwd` is {}, which is not absolute", params["cwd"])
+    require(is_absolute_anywhere(cwd), || {
+        format!("`cwd` is {}, which is not an absolute path", params["cwd"])
     })
 }
 
-/// Returns `true` for a path that is absolute on Unix or on Windows.
-fn absolute_anywhere(path: &str) -> bool {
+/// Returns `true` if a path is absolute on Unix or on Windows.
+fn is_absolute_anywhere(path: &str) -> bool {
     let drive = path.as_bytes().get(1..3);
     Path::new(path).is_absolute()
         || path.starts_with(['/', '\\'])
         || drive.is_some_and(|drive| drive == b":\\" || drive == b":/")
 }
 
-async fn servers(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sends_server_list(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("session/new").await?;
     require(params["mcpServers"].is_array(), || {
-        format!("`mcpServers` is {}", params["mcpServers"])
+        format!(
+            "`mcpServers` is {}, which is not a list",
+            params["mcpServers"]
+        )
     })
 }
 
-async fn offered_transports(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_supported_transports(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("session/new").await?;
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
         require(transport == "stdio", || {
-            format!("it passed a server over {transport}, which the agent does not support")
+            format!("the client passed a server over {transport}, which the agent does not support")
         })?;
     }
     Ok(())
 }
 
-async fn absolute_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_absolute_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("session/new").await?;
     let servers = params["mcpServers"].as_array();
     let mut commands = servers
@@ -71,8 +74,8 @@ async fn absolute_command(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     if commands.peek().is_none() {
         return skip("the client passed no stdio MCP server");
     }
-    match commands.find(|command| !absolute_anywhere(command)) {
-        Some(command) => fail(format!("the command {command:?} is not absolute")),
+    match commands.find(|command| !is_absolute_anywhere(command)) {
+        Some(command) => fail(format!("the command {command:?} is not an absolute path")),
         None => Ok(()),
     }
 }
@@ -88,27 +91,27 @@ async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Resul
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn number_like_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_numeric_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_session_id_used(harness, "0").await
 }
 
-async fn odd_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_unusual_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_session_id_used(harness, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
 }
 
-async fn long_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_long_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_session_id_used(harness, &"0123456789abcdef".repeat(64)).await
 }
 
-async fn no_directories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sends_directories_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.expect("session/new").await?;
     let directories = params["additionalDirectories"].as_array();
     require(directories.is_none_or(Vec::is_empty), || {
-        "it passed `additionalDirectories`, which the agent does not support".to_owned()
+        "the client passed `additionalDirectories`, which the agent does not support".to_owned()
     })
 }
 
-async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn waits_for_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = harness.expect("session/new").await?;
     let in_a_session = ["session/prompt", "session/set_mode"];
     watch(
@@ -125,7 +128,10 @@ async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn sends_no_prompt_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = harness.expect("session/new").await?;
-    harness.wire.refuse(&id, -32603, "There is no room").await?;
+    harness
+        .wire
+        .refuse(&id, -32603, "Too many sessions")
+        .await?;
     watch(
         harness,
         &["session/prompt"],
@@ -134,11 +140,11 @@ async fn sends_no_prompt_after_failure(harness: &mut ClientHarness) -> Result<()
     .await
 }
 
-async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = harness.expect("session/new").await?;
     let commands = json!({
         "sessionUpdate": "available_commands_update",
-        "availableCommands": [{"name": "early", "description": "Comes early"}],
+        "availableCommands": [{"name": "early", "description": "Early title"}],
     });
     harness.update(SESSION, commands).await?;
     harness.say(SESSION, "Good morning.").await?;
@@ -149,7 +155,7 @@ async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.session["modes"] = Value::Null;
     harness.session["configOptions"] = Value::Null;
     harness.session["_meta"] = Value::Null;
@@ -157,7 +163,7 @@ async fn nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn old_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     const OLD: &str = "sess_old";
     harness.introduction["agentCapabilities"] = json!({
         "loadSession": true,
@@ -165,7 +171,7 @@ async fn old_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "auth": {"logout": {}},
     });
     let (id, params) = harness.expect("session/new").await?;
-    let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "What was"});
+    let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "Old session"});
     let empty = ["session/load", "session/resume", "session/delete"];
     harness.answers = empty
         .into_iter()
@@ -199,7 +205,7 @@ async fn old_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         }
     }
     require(sent(harness, "session/fork").next().is_none(), || {
-        "it sent `session/fork`, which the agent does not support".to_owned()
+        "the client sent `session/fork`, which the agent does not support".to_owned()
     })?;
     if seen {
         Ok(())

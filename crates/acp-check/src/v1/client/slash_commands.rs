@@ -9,37 +9,41 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "slash-commands";
-    101 Must "Commands with and without input are accepted." => commands;
+    101 Must "Commands with and without input are accepted." => accepts_commands;
     102 Must "Commands may change or be removed." => follows_changed_commands;
-    103 May "Unknown input types are accepted." => unknown_input;
+    103 May "Unknown input types are accepted." => accepts_unknown_input;
 }
 
-fn available(commands: Value) -> Value {
+fn commands_update(commands: Value) -> Value {
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
-async fn commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands = json!([
         {"name": "web", "description": "Search the web", "input": {"hint": "what to search for"}},
         {"name": "test", "description": "Run the tests", "input": null},
         {"name": "mcp:server/prompt-1", "description": ""},
     ]);
-    takes(harness, "commands", [available(commands)]).await
+    takes(harness, "commands", [commands_update(commands)]).await
 }
 
 async fn follows_changed_commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let one = json!([{"name": "plan", "description": "Make a plan"}]);
-    let updates = [available(one.clone()), available(json!([])), available(one)];
-    takes(harness, "a change of the commands", updates).await
+    let updates = [
+        commands_update(one.clone()),
+        commands_update(json!([])),
+        commands_update(one),
+    ];
+    takes(harness, "changed commands", updates).await
 }
 
-async fn unknown_input(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands =
         json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
     takes(
         harness,
         "a command with unknown input",
-        [available(commands)],
+        [commands_update(commands)],
     )
     .await
 }

@@ -1,4 +1,4 @@
-//! Steps that many checks of clients share.
+//! Steps that many checks for clients share.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,17 +13,16 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-/// The agent's message if a check needs the user to cancel the turn.
+/// The agent's message when a check needs the user to cancel the turn.
 pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
 
 /// The title of a permission request that must stay pending until the turn is cancelled.
 pub const PLEASE_WAIT: &str = "Please leave this open.";
 
-/// How long to watch the client for something that it must not do. It is long enough for a client that does it
-/// without waiting.
+/// How long to watch for messages that the client must not send. Long enough for a client that sends them immediately.
 pub(super) const WATCHED: Duration = Duration::from_millis(300);
 
-/// Adds to a failure what came before it.
+/// Prefixes the reason of a failure with what happened before.
 pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -31,13 +30,13 @@ pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, Chec
     }
 }
 
-/// Requires that the client still responds: every request gets a response, also one of an extension.
+/// Requires that the client still responds to requests. In the reason for a failure, `what` says what happened before.
 pub(super) async fn lives(harness: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     after(what, asked).map(drop)
 }
 
-/// Requires that the client accepts these updates in its first turn, and continues.
+/// Sends updates in the client's first turn, and requires that the client still responds. `what` describes the updates.
 pub(super) fn takes<'a>(
     harness: &'a mut ClientHarness,
     what: &'a str,
@@ -55,7 +54,7 @@ pub(super) fn takes<'a>(
     })
 }
 
-/// Requires that no message of `unwanted` comes for a while. Other messages are served.
+/// Requires that no message with one of the methods `unwanted` arrives for a while. Responds to all others.
 pub(super) async fn watch(
     harness: &mut ClientHarness,
     unwanted: &[&str],
@@ -67,7 +66,7 @@ pub(super) async fn watch(
             return Ok(());
         };
         if unwanted.contains(&message.method()) {
-            return fail(format!("it sent `{}` {before}", message.method()));
+            return fail(format!("the client sent `{}` {before}", message.method()));
         }
         harness.serve(&message).await?;
     }
@@ -91,7 +90,7 @@ pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
     )
 }
 
-/// Waits for the first prompt of a client that supports the capability at `pointer`.
+/// Waits for the client's first prompt. Skips unless the client supports the capability at `pointer`.
 pub(super) async fn prompted_with(
     harness: &mut ClientHarness,
     pointer: &str,
@@ -115,7 +114,7 @@ pub(super) async fn result(
     }
 }
 
-/// Sends a request that must fail, and returns its error.
+/// Sends a request that must fail, and returns the response. `what` describes the request.
 pub(super) async fn refused(
     harness: &mut ClientHarness,
     method: &str,
@@ -130,8 +129,8 @@ pub(super) async fn refused(
     }
 }
 
-/// Waits for a request or notification with this method, as long as a user may take, and returns its id and params.
-/// Returns `None` if there is none, since no client has to send it.
+/// Waits for a request or notification with this method, and returns its id and params. Returns `None` if it does not
+/// arrive in time: it may depend on a user, and clients do not have to send it.
 pub(super) async fn maybe(
     harness: &mut ClientHarness,
     method: &str,
@@ -143,7 +142,7 @@ pub(super) async fn maybe(
     }
 }
 
-/// Like [`maybe`], and serves the client's further prompts meanwhile.
+/// Like [`maybe`], but also responds to further prompts.
 pub(super) async fn maybe_after_turns(
     harness: &mut ClientHarness,
     method: &str,
@@ -166,7 +165,7 @@ pub(super) async fn maybe_after_turns(
     Ok(None)
 }
 
-/// Returns the response to a request, if it has arrived already.
+/// Returns the response to a request, if it has already arrived.
 pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
     harness
         .messages
@@ -179,18 +178,18 @@ pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedRespon
         })
 }
 
-/// Waits for the response to one of several pending requests, which may have arrived while another was awaited.
+/// Waits for the response to a request, unless it has already arrived. For requests that are pending at the same time.
 pub(super) async fn answer(
     harness: &mut ClientHarness,
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
     match come(harness, id) {
-        Some(answer) => Ok(answer),
+        Some(response) => Ok(response),
         None => harness.answer(id).await,
     }
 }
 
-/// Returns the params of everything that the client has sent with this method.
+/// Returns the params of all messages from the client with this method.
 pub(super) fn sent<'a>(
     harness: &'a ClientHarness,
     method: &'a str,
@@ -201,25 +200,24 @@ pub(super) fn sent<'a>(
         .map(|message| message.params())
 }
 
-/// A directory within the session's, where the client gives access to files. Removed when dropped.
+/// A temporary directory inside the session's working directory, where the client gives access to files. It is removed
+/// on drop.
 pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Creates a directory, for a client that has opened its session.
+    /// Creates the directory. The client must have opened its session.
     pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
         let cwd = sent(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
-            return skip("the session's `cwd` is not writable");
+            return skip("the session's `cwd` is not a directory");
         };
         let made = tempfile::Builder::new()
             .prefix("acp-check-")
             .tempdir_in(cwd);
         match made {
             Ok(directory) => Ok(Self(directory)),
-            Err(e) => skip(format!(
-                "the check cannot write to the session's `cwd`: {e}"
-            )),
+            Err(e) => skip(format!("cannot write to the session's `cwd`: {e}")),
         }
     }
 
@@ -231,7 +229,7 @@ impl ScratchDirectory {
         self.0.path().join(name)
     }
 
-    /// Creates a file with this text.
+    /// Creates a file with this content.
     pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {

@@ -1,4 +1,4 @@
-//! Terminals: how commands are started, and how much of their output is kept.
+//! Terminals: how commands are started, and the limit of their output.
 
 use serde_json::{Value, json};
 
@@ -10,16 +10,16 @@ use super::steps::{ScratchDirectory, prompted_with, result};
 use super::terminals::{CheckTerminal, TERMINALS};
 
 checks! { V1 Client "terminals";
-    121 Must "Arguments are passed verbatim, without a shell." => arguments;
-    122 Must "The command gets the given environment variables." => environment;
-    123 Must "The command runs in `cwd`." => directory;
-    124 Must "Output beyond `outputByteLimit` is truncated from the start." => limit;
-    125 Must "Truncated output is valid UTF-8." => boundary;
+    121 Must "Arguments are passed verbatim, without a shell." => passes_arguments;
+    122 Must "The command gets the given environment variables." => passes_environment;
+    123 Must "The command runs in `cwd`." => uses_directory;
+    124 Must "Output beyond `outputByteLimit` is truncated from the start." => limits_output;
+    125 Must "Truncated output is valid UTF-8." => keeps_characters_whole;
     126 Must "`truncated` is set if output was truncated." => reports_truncation;
-    127 Must "Output includes stderr." => errors;
+    127 Must "Output includes stderr." => includes_stderr;
 }
 
-/// Returns the whole output of a command: the result of `terminal/output` after it has exited.
+/// Runs a command, waits until it exits, and returns the result of `terminal/output`.
 async fn command_result(
     harness: &mut ClientHarness,
     line: &str,
@@ -34,16 +34,16 @@ async fn finish_command(
     terminal: CheckTerminal,
 ) -> Result<Value, CheckStop> {
     terminal.ask(harness, "terminal/wait_for_exit").await?;
-    let answer = terminal.ask(harness, "terminal/output").await?;
+    let response = terminal.ask(harness, "terminal/output").await?;
     terminal.done(harness).await?;
-    Ok(answer)
+    Ok(response)
 }
 
-fn output(answer: &Value) -> &str {
-    answer["output"].as_str().unwrap_or_default()
+fn output_text(response: &Value) -> &str {
+    response["output"].as_str().unwrap_or_default()
 }
 
-async fn arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, TERMINALS).await?;
     // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
     let args = json!([
@@ -60,46 +60,52 @@ async fn arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
     let created = result(harness, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
-    let answer = finish_command(harness, CheckTerminal { prompted, id }).await?;
+    let response = finish_command(harness, CheckTerminal { prompted, id }).await?;
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
-    require(output(&answer).trim_end() == expected, || {
-        format!("the arguments {expected} arrived as {}", output(&answer))
+    require(output_text(&response).trim_end() == expected, || {
+        format!(
+            "the arguments {expected} were passed as {}",
+            output_text(&response)
+        )
     })
 }
 
-async fn environment(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let env = json!([
         {"name": "ACP_CHECK_ONE", "value": "a b=\"c\""},
         {"name": "ACP_CHECK_TWO", "value": ""},
     ]);
     let line = "printf '<%s><%s>' \"$ACP_CHECK_ONE\" \"${ACP_CHECK_TWO-not set}\"";
-    let answer = command_result(harness, line, json!({ "env": env })).await?;
-    require(output(&answer).trim_end() == "<a b=\"c\"><>", || {
-        format!("variables of `env` arrived as {:?}", output(&answer))
+    let response = command_result(harness, line, json!({ "env": env })).await?;
+    require(output_text(&response).trim_end() == "<a b=\"c\"><>", || {
+        format!(
+            "the variables in `env` were passed as {:?}",
+            output_text(&response)
+        )
     })
 }
 
-async fn directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, TERMINALS).await?;
     let scratch = ScratchDirectory::new(harness)?;
     scratch.with("here", "")?;
     let line = "test -e here && echo yes || pwd";
     let terminal =
         CheckTerminal::run_in(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
-    let answer = finish_command(harness, terminal).await?;
-    require(output(&answer).trim_end() == "yes", || {
+    let response = finish_command(harness, terminal).await?;
+    require(output_text(&response).trim_end() == "yes", || {
         format!(
-            "`cwd` was {}, but it ran in {}",
+            "`cwd` was {}, but the command ran in {}",
             scratch.path().display(),
-            output(&answer).trim_end()
+            output_text(&response).trim_end()
         )
     })
 }
 
-async fn limit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn limits_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let line = "printf 0123456789abcdef";
-    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
-    let kept = output(&answer);
+    let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
+    let kept = output_text(&response);
     require(kept.len() <= 10, || {
         format!(
             "the limit was 10 bytes, but {} were returned: {kept:?}",
@@ -112,17 +118,17 @@ async fn limit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn boundary(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // Three bytes each: ten bytes hold three of them, with one byte left over.
     let line = "printf '世界世界世界'";
-    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
-    let kept = output(&answer);
+    let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
+    let kept = output_text(&response);
     require(
         !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
         || format!("output was truncated within a character: {kept:?}"),
     )?;
     if kept.len() > 10 {
-        return skip("the output was not cut; where is not to be seen");
+        return skip("the output was not truncated");
     }
     Ok(())
 }
@@ -132,33 +138,36 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
     let long = json!({"outputByteLimit": 4});
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.ask(harness, "terminal/wait_for_exit").await?;
-    let answer = cut.ask(harness, "terminal/output").await?;
+    let response = cut.ask(harness, "terminal/output").await?;
     // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
-    let what = match output(&answer) {
-        "0123456789" => "was not cut",
+    let what = match output_text(&response) {
+        "0123456789" => "was not truncated",
         _ => "was cut",
     };
-    require(answer["truncated"] == (what == "was cut"), || {
-        format!("output {what}, but `truncated` is {}", answer["truncated"])
+    require(response["truncated"] == (what == "was cut"), || {
+        format!(
+            "output {what}, but `truncated` is {}",
+            response["truncated"]
+        )
     })?;
     cut.ask(harness, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
     let whole = CheckTerminal::run_in(harness, prompted, "printf 0123456789", short).await?;
-    let answer = finish_command(harness, whole).await?;
-    require(answer["truncated"] == false, || {
+    let response = finish_command(harness, whole).await?;
+    require(response["truncated"] == false, || {
         format!(
             "output was not truncated, but `truncated` is {}",
-            answer["truncated"]
+            response["truncated"]
         )
     })
 }
 
-async fn errors(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = command_result(harness, "echo wrong >&2", json!({})).await?;
-    require(output(&answer).trim_end() == "wrong", || {
+async fn includes_stderr(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let response = command_result(harness, "echo wrong >&2", json!({})).await?;
+    require(output_text(&response).trim_end() == "wrong", || {
         format!(
             "\"wrong\" was written to stderr, but the output is {:?}",
-            output(&answer)
+            output_text(&response)
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Tool calls, as agents show them.
+//! Tool calls: how they are reported.
 
 use serde_json::{Value, json};
 
@@ -9,28 +9,28 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "tool-calls";
-    101 Must "Tool calls of every kind and status are accepted." => kinds;
+    101 Must "Tool calls of every kind and status are accepted." => accepts_every_kind;
     102 Must "A tool call update may change any field and omit or null the rest." => accepts_partial_update;
-    103 Must "Diffs are accepted, including for new files." => diffs;
-    104 Must "Content blocks and locations are accepted." => contents;
+    103 Must "Diffs are accepted, including for new files." => accepts_diffs;
+    104 Must "Content blocks and locations are accepted." => accepts_content;
     105 Must "`rawInput` and `rawOutput` may be any JSON." => accepts_raw_values;
-    106 Must "A tool call id may be any string." => odd_ids;
+    106 Must "A tool call id may be any string." => accepts_any_id;
     107 May "Updates of unknown tool calls are accepted." => accepts_unannounced_call;
     108 May "A tool call announced twice is accepted." => accepts_call_twice;
-    109 May "An unknown terminal in a tool call is accepted." => unknown_terminal;
+    109 May "An unknown terminal in a tool call is accepted." => accepts_unknown_terminal;
     110 May "Unknown kinds, statuses and content types are accepted." => accepts_unknown_values;
-    111 May "Agent terminal output in `_meta` is accepted." => own_terminal;
+    111 May "Agent terminal output in `_meta` is accepted." => accepts_agent_terminal;
 }
 
 /// Returns the update that starts a tool call.
-fn call(id: &str, fields: Value) -> Value {
+fn call_update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
         fields,
     )
 }
 
-/// Returns an update of a tool call.
+/// Returns an update for a tool call.
 fn update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
@@ -45,7 +45,7 @@ fn merge_fields(mut message: Value, fields: Value) -> Value {
     message
 }
 
-async fn kinds(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_every_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "read",
         "edit",
@@ -59,9 +59,12 @@ async fn kinds(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "other",
     ];
     let statuses = ["pending", "in_progress", "completed", "failed"];
-    let mut updates = vec![call("least", json!({}))];
+    let mut updates = vec![call_update("least", json!({}))];
     for kind in kinds {
-        updates.push(call(kind, json!({"kind": kind, "status": "pending"})));
+        updates.push(call_update(
+            kind,
+            json!({"kind": kind, "status": "pending"}),
+        ));
         updates.extend(statuses.map(|status| update(kind, json!({"status": status}))));
     }
     takes(harness, "tool calls of every kind", updates).await
@@ -73,7 +76,7 @@ async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), Check
         "rawInput": null, "rawOutput": null, "_meta": null,
     });
     let updates = [
-        call("partial", json!({"status": "pending"})),
+        call_update("partial", json!({"status": "pending"})),
         update("partial", json!({})),
         update("partial", json!({"title": "Another title"})),
         update("partial", json!({"kind": "search"})),
@@ -84,7 +87,7 @@ async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), Check
     takes(harness, "partial updates of a tool call", updates).await
 }
 
-async fn diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let diff = |old: Value, new: &str| json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new});
     let new = json!({"type": "diff", "path": "/project/new.txt", "newText": "alpha\n"});
     let content = json!([
@@ -94,13 +97,13 @@ async fn diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         new
     ]);
     let updates = [
-        call("edit", json!({"kind": "edit", "content": content})),
+        call_update("edit", json!({"kind": "edit", "content": content})),
         update("edit", json!({"status": "completed"})),
     ];
     takes(harness, "diffs", updates).await
 }
 
-async fn contents(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = |block: Value| json!({"type": "content", "content": block});
     let content = json!([
         block(json!({"type": "text", "text": "alpha"})),
@@ -115,13 +118,13 @@ async fn contents(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         {"path": "/project/notes.txt", "line": null},
     ]);
     let updates = [
-        call(
+        call_update(
             "look",
             json!({"kind": "read", "content": content, "locations": locations}),
         ),
         update("look", json!({"content": content, "locations": []})),
     ];
-    takes(harness, "contents of tool calls", updates).await
+    takes(harness, "tool call content", updates).await
 }
 
 async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -135,28 +138,23 @@ async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop
         deep,
     ];
     let updates = any.into_iter().enumerate().map(|(number, value)| {
-        call(
+        call_update(
             &format!("raw-{number}"),
             json!({"rawInput": value, "rawOutput": value}),
         )
     });
-    takes(
-        harness,
-        "what tools were given",
-        updates.collect::<Vec<_>>(),
-    )
-    .await
+    takes(harness, "raw input and output", updates.collect::<Vec<_>>()).await
 }
 
-async fn odd_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_any_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
     let updates = ids.into_iter().flat_map(|id| {
         [
-            call(id, json!({"status": "pending"})),
+            call_update(id, json!({"status": "pending"})),
             update(id, json!({"status": "completed"})),
         ]
     });
-    takes(harness, "odd ids of tool calls", updates).await
+    takes(harness, "unusual tool call ids", updates).await
 }
 
 async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -169,7 +167,7 @@ async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), Che
     ];
     takes(
         harness,
-        "updates of a tool call that was not announced",
+        "updates for a tool call that was not announced",
         updates,
     )
     .await
@@ -177,17 +175,17 @@ async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        call("twice", json!({"status": "completed"})),
-        call("twice", json!({"status": "pending", "kind": "read"})),
+        call_update("twice", json!({"status": "completed"})),
+        call_update("twice", json!({"status": "pending", "kind": "read"})),
         update("twice", json!({"status": "in_progress"})),
     ];
     takes(harness, "a tool call announced twice", updates).await
 }
 
-async fn unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!([{"type": "terminal", "terminalId": "term_nobodys"}]);
     let updates = [
-        call("run", json!({"kind": "execute", "content": content})),
+        call_update("run", json!({"kind": "execute", "content": content})),
         update("run", json!({"content": content, "status": "completed"})),
     ];
     takes(harness, "an unknown terminal", updates).await
@@ -195,7 +193,7 @@ async fn unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 
 async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
+        call_update("odd", json!({"kind": "juggle", "status": "in_the_air"})),
         update(
             "odd",
             json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
@@ -204,7 +202,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
     takes(harness, "unknown tool call kinds", updates).await
 }
 
-async fn own_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_agent_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta = |fields: Value| json!({ "_meta": fields });
     let content = json!([{"type": "terminal", "terminalId": "own-1"}]);
     let begin = merge_fields(
@@ -212,7 +210,7 @@ async fn own_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"kind": "execute", "content": content}),
     );
     let updates = [
-        call("own", begin),
+        call_update("own", begin),
         update(
             "own",
             meta(json!({"terminal_output": {"terminal_id": "own-1", "data": "checked\n"}})),

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON, however they are split.
+//! Transports: lines of JSON, split in various ways.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use crate::verdict::{CheckStop, fail};
 use super::steps::{after, answer, lives, takes};
 
 checks! { V1 Client "transport";
-    101 Must "A line may end with a carriage return and line feed." => carriage_return;
-    102 May "Empty lines are ignored." => empty_lines;
-    103 Must "A message may arrive in pieces." => pieces;
-    104 Must "Messages that arrive at once are all processed." => at_once;
-    105 May "Lines that are not messages do not close the connection." => noise;
-    106 Should "A 1 MB message is processed." => large;
-    107 Must "Non-ASCII characters are preserved." => utf8;
-    108 May "A line of invalid UTF-8 does not close the connection." => no_utf8;
-    109 May "The client does not wait for an agent that exits during a turn." => agent_ends;
-    110 Must "JSON escapes are decoded, and field order does not matter." => escapes;
+    101 Must "A line may end with a carriage return and line feed." => accepts_carriage_return;
+    102 May "Empty lines are ignored." => ignores_empty_lines;
+    103 Must "A message may arrive in pieces." => accepts_message_in_parts;
+    104 Must "Messages that arrive at once are all processed." => accepts_messages_at_once;
+    105 May "Lines that are not messages do not close the connection." => ignores_noise;
+    106 Should "A 1 MB message is processed." => accepts_large_message;
+    107 Must "Non-ASCII characters are preserved." => accepts_non_ascii;
+    108 May "A line of invalid UTF-8 does not close the connection." => ignores_invalid_utf8;
+    109 May "The client does not wait for an agent that exits during a turn." => closes_when_agent_exits;
+    110 Must "JSON escapes are decoded, and field order does not matter." => decodes_escapes;
 }
 
-/// The pause between two pieces of a message, so that they are read separately.
-const BETWEEN: Duration = Duration::from_millis(50);
+/// The pause between two parts of a message, so that the client reads them separately.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns a request as a line, without its line end.
-fn request(id: &str) -> String {
+fn request_line(id: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/alive", "params": {}}).to_string()
 }
 
-async fn send_bytes(
+async fn require_bytes_accepted(
     harness: &mut ClientHarness,
     what: &str,
     bytes: &[u8],
 ) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.wire.note(format!("{what} are sent"));
+    harness.wire.note(format!("sending {what}"));
     harness.wire.send_bytes(bytes).await?;
     lives(harness, what).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn carriage_return(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_carriage_return(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    let line = format!("{}\r", request("cr"));
+    let line = format!("{}\r", request_line("cr"));
     harness.wire.send_line(line.as_bytes()).await?;
     after(
         "a line that ends with \\r\\n",
@@ -54,32 +54,30 @@ async fn carriage_return(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn empty_lines(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    send_bytes(harness, "empty lines", b"\n\n\n").await
+async fn ignores_empty_lines(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_bytes_accepted(harness, "empty lines", b"\n\n\n").await
 }
 
-async fn pieces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    let line = format!("{}\n", request("pieces"));
+    let line = format!("{}\n", request_line("pieces"));
     let (head, tail) = line.split_at(line.len() / 2);
-    harness
-        .wire
-        .note(format!("two pieces of {line:?} are sent"));
+    harness.wire.note(format!("sending {line:?} in two parts"));
     harness.wire.send_bytes(head.as_bytes()).await?;
-    tokio::time::sleep(BETWEEN).await;
+    tokio::time::sleep(PAUSE).await;
     let sent = harness.wire.send_bytes(tail.as_bytes()).await;
-    after("a message in two pieces", sent)?;
+    after("a message in two parts", sent)?;
     after(
-        "a message in two pieces",
+        "a message in two parts",
         harness.answer(&json!("pieces")).await,
     )?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_messages_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    let lines = format!("{}\n{}\n", request("one"), request("two"));
-    harness.wire.note(format!("{lines:?} is sent"));
+    let lines = format!("{}\n{}\n", request_line("one"), request_line("two"));
+    harness.wire.note(format!("sending {lines:?}"));
     harness.wire.send_bytes(lines.as_bytes()).await?;
     for id in [json!("two"), json!("one")] {
         after("two messages at once", answer(harness, &id).await)?;
@@ -87,18 +85,18 @@ async fn at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn noise(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_noise(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let lines = b"Loading the model... done\n{\"jsonrpc\": \"2.0\", \n[1, 2\n\"text\"\n";
-    send_bytes(harness, "lines that are not messages", lines).await
+    require_bytes_accepted(harness, "lines that are not messages", lines).await
 }
 
-async fn large(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_large_message(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "0123456789abcdef".repeat(64 * 1024)});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-    takes(harness, "a message of 1 MB", [update]).await
+    takes(harness, "a 1 MB message", [update]).await
 }
 
-async fn utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_non_ascii(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let id = json!("Grüße, κόσμε, 世界, 🦀");
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
@@ -107,14 +105,14 @@ async fn utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn no_utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_invalid_utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp_check/note","params":{"text":""#.to_vec();
     line.extend_from_slice(&[0xff, 0xfe, 0xc3]);
     line.extend_from_slice(b"\"}}\n");
-    send_bytes(harness, "invalid UTF-8", &line).await
+    require_bytes_accepted(harness, "invalid UTF-8", &line).await
 }
 
-async fn agent_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn closes_when_agent_exits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.say(&prompted.session, "One moment").await?;
     harness.wire.close();
@@ -126,12 +124,12 @@ async fn agent_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "it did not close the connection within {patience:?} after the agent exited"
+            "the client did not close the connection within {patience:?} after the agent exited"
         )),
     }
 }
 
-async fn escapes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn decodes_escapes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let line = br#" { "params" : { } , "method":"\u005facp_check\/alive","id" :"\u0065scapes", "jsonrpc":"2\u002e0" } "#;
     harness.wire.send_line(line).await?;

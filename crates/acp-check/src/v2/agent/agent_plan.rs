@@ -10,13 +10,13 @@ use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "agent-plan";
     1 Must "Every plan has an id." => has_id;
-    2 Must "Custom plan types start with `_`." => own_types;
-    3 Must "Custom priorities start with `_`." => own_priorities;
-    4 Must "Custom statuses start with `_`." => own_statuses;
+    2 Must "Custom plan types start with `_`." => prefixes_custom_types;
+    3 Must "Custom priorities start with `_`." => prefixes_custom_priorities;
+    4 Must "Custom statuses start with `_`." => prefixes_custom_statuses;
 }
 
-/// Returns the plans that are shown for a task that requires one.
-async fn plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent show a plan, and returns all plan updates.
+async fn collect_plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let turn = harness.turn_v2(&session, AgentTask::Plan).await?;
     let plans = turn
@@ -30,20 +30,20 @@ async fn plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(plans)
 }
 
-fn entries(plans: &[Value]) -> impl Iterator<Item = &Value> {
+fn plan_entries(plans: &[Value]) -> impl Iterator<Item = &Value> {
     let items = plans.iter().filter(|plan| plan["type"] == "items");
     items.flat_map(|plan| plan["entries"].as_array().into_iter().flatten())
 }
 
 async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
+    let plans = collect_plans(harness).await?;
     match plans.iter().find(|plan| !plan["planId"].is_string()) {
         Some(plan) => fail(format!("a plan of type {} has no `planId`", plan["type"])),
         None => Ok(()),
     }
 }
 
-/// Requires that values are known or start with `_`.
+/// Requires that each value is one of `known` or starts with `_`. `what` describes the values.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,
@@ -58,26 +58,22 @@ fn require_known_or_custom<'a>(
     }
 }
 
-async fn own_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
+async fn prefixes_custom_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = collect_plans(harness).await?;
     // The last two are in the unstable schema.
     let known = ["items", "file", "markdown"];
-    require_known_or_custom(
-        "type of plans",
-        plans.iter().map(|plan| &plan["type"]),
-        &known,
-    )
+    require_known_or_custom("plan type", plans.iter().map(|plan| &plan["type"]), &known)
 }
 
-async fn own_priorities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
-    let priorities = entries(&plans).map(|entry| &entry["priority"]);
+async fn prefixes_custom_priorities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = collect_plans(harness).await?;
+    let priorities = plan_entries(&plans).map(|entry| &entry["priority"]);
     require_known_or_custom("priority", priorities, &["high", "medium", "low"])
 }
 
-async fn own_statuses(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(harness).await?;
-    let statuses = entries(&plans).map(|entry| &entry["status"]);
+async fn prefixes_custom_statuses(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = collect_plans(harness).await?;
+    let statuses = plan_entries(&plans).map(|entry| &entry["status"]);
     require_known_or_custom(
         "status",
         statuses,

@@ -9,15 +9,18 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "authentication";
-    1 Must "An agent with auth methods supports `auth/login`." => takes_login;
-    2 Must "An agent with auth methods supports `auth/logout`." => takes_logout;
-    3 Must "Auth method ids are unique." => ids;
+    1 Must "An agent with auth methods supports `auth/login`." => supports_login;
+    2 Must "An agent with auth methods supports `auth/logout`." => supports_logout;
+    3 Must "Auth method ids are unique." => has_unique_ids;
     4 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
-    5 Must "Environment variable names of a `terminal` auth method are unique." => variables;
+    5 Must "Environment variable names of a `terminal` auth method are unique." => has_unique_variables;
 }
 
-/// Returns the auth methods that are offered to a client with these capabilities. Skips if there are none.
-async fn methods(harness: &mut AgentHarness, capabilities: Value) -> Result<Vec<Value>, CheckStop> {
+/// Returns the auth methods that the agent offers to a client with these capabilities. Skips if there are none.
+async fn offered_methods(
+    harness: &mut AgentHarness,
+    capabilities: Value,
+) -> Result<Vec<Value>, CheckStop> {
     let mut params = harness.initialize_params();
     params["capabilities"] = capabilities;
     let said = harness.initialize_with(params).await?;
@@ -27,21 +30,23 @@ async fn methods(harness: &mut AgentHarness, capabilities: Value) -> Result<Vec<
     }
 }
 
-async fn takes_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    methods(harness, json!({})).await?;
+async fn supports_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    offered_methods(harness, json!({})).await?;
     // An unknown method, so no login starts. An agent that is logged in may say so; others reject it.
     let login = harness.request("auth/login", json!({"methodId": "acp-check/none"}));
     match login.await?.code() {
-        Some(-32601) => fail("`authMethods` is not empty, but `auth/login` is an unknown method"),
+        Some(-32601) => fail("the agent has auth methods, but does not support `auth/login`"),
         _ => Ok(()),
     }
 }
 
-async fn takes_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    methods(harness, json!({})).await?;
+async fn supports_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    offered_methods(harness, json!({})).await?;
     // Log out only if the options have an auth method to log in again.
     let Some(method) = harness.login().map(str::to_owned) else {
-        return skip("this would log you out; choose an auth method with --login");
+        return skip(
+            "no auth method given; choose one with --login (the check logs out and in again)",
+        );
     };
     harness
         .result("auth/login", json!({"methodId": method}))
@@ -49,7 +54,7 @@ async fn takes_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match harness.request("auth/logout", json!({})).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code: -32601, .. } => {
-            fail("`authMethods` is not empty, but `auth/logout` is an unknown method")
+            fail("the agent has auth methods, but does not support `auth/logout`")
         }
         ReceivedResponse::Error { code, message, .. } => {
             fail(format!("`auth/logout` failed with error {code}: {message}"))
@@ -57,8 +62,8 @@ async fn takes_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(harness, json!({"auth": {"terminal": {}}})).await?;
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let methods = offered_methods(harness, json!({"auth": {"terminal": {}}})).await?;
     match repeated(methods.iter().map(|method| &method["methodId"])) {
         Some(id) => fail(format!("duplicate auth method id {id}")),
         None => Ok(()),
@@ -66,7 +71,7 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(harness, json!({})).await?;
+    let methods = offered_methods(harness, json!({})).await?;
     let terminal = |method: &Value| method["type"] == "terminal";
     require(!methods.iter().any(terminal), || {
         "a `terminal` auth method was offered to a client that does not support `auth.terminal`"
@@ -74,8 +79,8 @@ async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckSt
     })
 }
 
-async fn variables(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(harness, json!({"auth": {"terminal": {}}})).await?;
+async fn has_unique_variables(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let methods = offered_methods(harness, json!({"auth": {"terminal": {}}})).await?;
     let mut seen = false;
     for method in methods.iter().filter(|method| method["type"] == "terminal") {
         seen = true;

@@ -1,4 +1,4 @@
-//! Cancellation: of turns, and of single requests.
+//! Cancellation of turns and of single requests.
 
 use serde_json::{Value, json};
 
@@ -12,25 +12,24 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    31 Should "After a cancel, the agent becomes idle." => ends;
-    32 Should "A cancelled turn ends with stop reason `cancelled`." => says_cancelled;
-    33 Must "A prompt after a cancelled turn is processed." => takes_another;
-    34 Must "A cancel while idle has no effect on the next turn." => idle_is_left;
-    35 Must "A cancel for an unknown session is ignored." => unknown_session;
-    36 Must "A cancel does not affect other sessions." => other_session;
+    31 Should "After a cancel, the agent becomes idle." => becomes_idle;
+    32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_cancelled;
+    33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt;
+    34 Must "A cancel while idle has no effect on the next turn." => ignores_cancel_while_idle;
+    35 Must "A cancel for an unknown session is ignored." => ignores_unknown_session;
+    36 Must "A cancel does not affect other sessions." => leaves_other_sessions;
     37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
-    38 Must "A tool call is not executed if its permission request gets `cancelled`." => leaves_action_undone;
-    39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => answers_cancelled_request;
-    40 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
+    38 Must "A tool call is not executed if its permission request gets `cancelled`." => does_not_execute_cancelled_call;
+    39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => responds_to_cancelled_request;
+    40 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Starts a long task, and waits until the agent is at work. Skips if the turn ends at once: it cannot be cancelled,
-/// since its end and the cancel may cross.
+/// Starts a long turn, and waits until the agent is working. Skips if the turn ends before it can be cancelled.
 async fn start_long_prompt(
     harness: &mut AgentHarness,
     session: &str,
 ) -> Result<AcceptedPrompt, CheckStop> {
-    let begun = harness.begin_task_v2(session, AgentTask::Long).await?;
+    let accepted = harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
         .until("some output of a long task", |_, message| {
             let update = &message.params()["update"];
@@ -40,12 +39,12 @@ async fn start_long_prompt(
         })
         .await?;
     harness.hush().await?;
-    if harness.finished_turn_v2(&begun).is_some() {
+    if harness.finished_turn_v2(&accepted).is_some() {
         return skip(
-            "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
+            "the turn ended before it could be cancelled; use a longer task (--prompt-for long=TEXT)",
         );
     }
-    Ok(begun)
+    Ok(accepted)
 }
 
 async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
@@ -55,81 +54,84 @@ async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckSt
         .await
 }
 
-async fn ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn becomes_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&begun).await.map(drop)
+    harness.finish_v2(&accepted).await.map(drop)
 }
 
-async fn says_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ends_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    let turn = harness.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     require(turn.stop == "cancelled", || {
-        format!("it was cancelled, but ended with {:?}", turn.stop)
+        format!(
+            "the turn was cancelled, but ended with stop reason {:?}",
+            turn.stop
+        )
     })
 }
 
-async fn takes_another(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the prompt after the cancelled one was cancelled, too".to_owned()
     })
 }
 
-async fn idle_is_left(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_cancel_while_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     cancel(harness, &session).await?;
     let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
-        "a cancel sent before the prompt cancelled it".to_owned()
+        "a cancel sent before the prompt cancelled its turn".to_owned()
     })
 }
 
-async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     cancel(harness, "acp-check-nobodys").await?;
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session_v2().await?;
     let second = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &first).await?;
+    let accepted = start_long_prompt(harness, &first).await?;
     cancel(harness, &second).await?;
     harness.wait_until_quiet().await?;
     // It may have ended by itself meanwhile.
     let cancelled = harness
-        .updates_of_prompt_v2(&begun)
+        .updates_of_prompt_v2(&accepted)
         .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
     require(!cancelled, || {
-        "a cancel in another session cancelled it".to_owned()
+        "a cancel in another session cancelled the turn".to_owned()
     })
 }
 
-/// Starts a task that requests permission, leaves the request pending, and returns its id.
+/// Starts a turn that requests permission, leaves the request pending, and returns its id.
 async fn wait_for_permission(
     harness: &mut AgentHarness,
     session: &str,
 ) -> Result<(AcceptedPrompt, Value), CheckStop> {
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(session, AgentTask::Edit).await?;
-    let asked = harness.wait_for_permission_v2(&begun).await?;
+    let accepted = harness.begin_task_v2(session, AgentTask::Edit).await?;
+    let asked = harness.wait_for_permission_v2(&accepted).await?;
     match asked {
-        Some((id, _)) => Ok((begun, id)),
-        None => skip("the agent requested no permission"),
+        Some((id, _)) => Ok((accepted, id)),
+        None => skip("the agent did not request permission"),
     }
 }
 
 async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let (begun, id) = wait_for_permission(harness, &session).await?;
+    let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     // An agent may end its turn without waiting for the response, and the response may take a moment.
     harness.wait_until_quiet().await?;
@@ -137,25 +139,28 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
         .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    let turn = harness.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     require(turn.stop == "cancelled", || {
-        format!("it was cancelled, but ended with {:?}", turn.stop)
+        format!(
+            "the turn was cancelled, but ended with stop reason {:?}",
+            turn.stop
+        )
     })
 }
 
-async fn leaves_action_undone(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_execute_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let (begun, id) = wait_for_permission(harness, &session).await?;
+    let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     harness
         .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 
-async fn answers_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let id = harness.wire.ask("_acp-check/cancelled", json!({})).await?;
     harness
@@ -175,7 +180,7 @@ async fn answers_cancelled_request(harness: &mut AgentHarness) -> Result<(), Che
     }
 }
 
-async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness
         .wire

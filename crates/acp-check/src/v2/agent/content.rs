@@ -1,4 +1,4 @@
-//! Content: the blocks of messages and tool calls.
+//! Content: the blocks in messages and tool calls.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "content";
-    1 Must "Images, audio and binary resources are valid base64." => base64;
+    1 Must "Images, audio and binary resources are valid base64." => sends_valid_base64;
 }
 
-/// Passes every object in a value to `look`, except in fields that may contain anything.
+/// Calls `look` with every object inside a value, except in fields that may contain anything.
 pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {
@@ -28,7 +28,7 @@ pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     }
 }
 
-async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     for task in [
         AgentTask::Answer,

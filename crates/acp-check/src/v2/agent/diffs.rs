@@ -12,12 +12,12 @@ use super::content::each_object;
 checks! { V2 Agent "tool-calls";
     21 Should "A diff includes a patch whenever possible." => has_patch;
     22 Must "Paths in a patch are absolute." => uses_absolute_paths;
-    23 Must "A patch has no commit metadata or email header." => has_git_header;
-    24 Must "Every file of a patch is listed in `changes`." => patch_matches_changes;
+    23 Must "A patch has no commit metadata or email header." => starts_with_git_header;
+    24 Must "Every file of a patch is listed in `changes`." => lists_all_files;
 }
 
-/// Returns the diffs that are shown when a file is edited.
-async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent edit a file, and returns the diffs that it shows.
+async fn collect_diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     harness.turn_v2(&session, AgentTask::Edit).await?;
     let mut diffs = Vec::new();
@@ -37,9 +37,9 @@ async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(diffs)
 }
 
-/// Returns the patches of the diffs in Git's format, each with its diff.
-async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    let diffs = diffs(harness).await?;
+/// Returns the patches in Git's format, each with the diff that contains it.
+async fn collect_patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+    let diffs = collect_diffs(harness).await?;
     let git = diffs
         .into_iter()
         .filter(|diff| diff["patch"]["format"] == "git_patch");
@@ -52,9 +52,9 @@ async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, Che
     Ok(patches)
 }
 
-/// Returns the paths in a patch, from the lines before each file's first hunk. Quoted paths contain escaped bytes,
-/// and are left as they are.
-fn paths(patch: &str) -> Vec<String> {
+/// Returns the paths in a patch, from the headers before each file's first hunk. Escapes in quoted paths are not
+/// decoded.
+fn patch_paths(patch: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut head = false;
     for line in patch.lines() {
@@ -83,7 +83,7 @@ fn paths(patch: &str) -> Vec<String> {
     paths
 }
 
-/// Returns `true` for a path that is absolute on any system: `/a`, `C:\a`, `\\host\a`.
+/// Returns `true` if a path is absolute on some system: `/a`, `C:\a` or `\\host\a`.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -91,7 +91,7 @@ fn is_absolute(path: &str) -> bool {
 }
 
 async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let diffs = diffs(harness).await?;
+    let diffs = collect_diffs(harness).await?;
     // Other files may have nothing to show.
     let other = |change: &Value| {
         matches!(
@@ -109,16 +109,19 @@ async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(harness).await? {
-        if let Some(path) = paths(&patch).into_iter().find(|path| !is_absolute(path)) {
+    for (patch, _) in collect_patches(harness).await? {
+        if let Some(path) = patch_paths(&patch)
+            .into_iter()
+            .find(|path| !is_absolute(path))
+        {
             return fail(format!("the path {path:?} in a patch is not absolute"));
         }
     }
     Ok(())
 }
 
-async fn has_git_header(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(harness).await? {
+async fn starts_with_git_header(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, _) in collect_patches(harness).await? {
         let first = patch.lines().next().unwrap_or_default();
         require(first.starts_with("diff --git "), || {
             format!("a patch begins with {first:?}, not with `diff --git`")
@@ -127,15 +130,15 @@ async fn has_git_header(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn patch_matches_changes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, diff) in patches(harness).await? {
+async fn lists_all_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, diff) in collect_patches(harness).await? {
         let changes = diff["changes"].as_array().into_iter().flatten();
         let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);
         let named: Vec<&str> = named.filter_map(Value::as_str).collect();
         // A quoted path is written differently in its change, so the two cannot be compared.
         let plain = |path: &String| !path.contains('\\');
         let other = |path: &String| !named.contains(&path.as_str());
-        let of_patch = paths(&patch).into_iter().filter(plain);
+        let of_patch = patch_paths(&patch).into_iter().filter(plain);
         if let Some(path) = of_patch.into_iter().find(other) {
             return fail(format!(
                 "the patch changes {path:?}, which is not listed in `changes`"
@@ -154,6 +157,6 @@ mod tests {
         let patch = "diff --git /a b /a b\n--- /a b\n+++ /a b\n@@ -1 +1 @@\n--- not a path\n+++ nor this\n\
                      diff --git /c /d\nsimilarity index 100%\nrename from /c\nrename to /d\n\
                      diff --git /n /n\nnew file mode 100644\n--- /dev/null\n+++ /n\n@@ -0,0 +1 @@\n+x\n";
-        assert_eq!(paths(patch), ["/a b", "/a b", "/c", "/d", "/n"]);
+        assert_eq!(patch_paths(patch), ["/a b", "/a b", "/c", "/d", "/n"]);
     }
 }

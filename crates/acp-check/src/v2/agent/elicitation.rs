@@ -1,4 +1,4 @@
-//! Elicitation: the agent requests input from the user.
+//! Elicitation: requests for input from the user.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,15 @@ use crate::verdict::{CheckStop, fail, require, skip};
 checks! { V2 Agent "elicitation";
     1 Must "A client that supports only forms gets only forms." => sends_forms_only;
     2 Must "A client that supports only URLs gets only URLs." => sends_urls_only;
-    3 Must "A select field has at least one choice." => choices;
+    3 Must "A select field has at least one choice." => has_choices;
     4 Must "A form's required fields are among its fields." => requires_existing_fields;
 }
 
-/// Returns the elicitations that the agent sends to a client with this capability.
-async fn elicitations(harness: &mut AgentHarness, offered: Value) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent request input from a client with this capability, and returns the elicitations.
+async fn collect_elicitations(
+    harness: &mut AgentHarness,
+    offered: Value,
+) -> Result<Vec<Value>, CheckStop> {
     let mut params = harness.initialize_params();
     params["capabilities"]["elicitation"] = offered;
     harness.initialize_with(params).await?;
@@ -34,10 +37,10 @@ async fn elicitations(harness: &mut AgentHarness, offered: Value) -> Result<Vec<
 }
 
 async fn require_only_mode(harness: &mut AgentHarness, mode: &str) -> Result<(), CheckStop> {
-    let asked = elicitations(harness, json!({mode: {}})).await?;
+    let asked = collect_elicitations(harness, json!({mode: {}})).await?;
     match asked.iter().find(|params| params["mode"] != *mode) {
         Some(params) => fail(format!(
-            "the client supports only `elicitation.{mode}`, but it used mode {}",
+            "the client supports only `elicitation.{mode}`, but the agent used mode {}",
             params["mode"]
         )),
         None => Ok(()),
@@ -52,17 +55,17 @@ async fn sends_urls_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_only_mode(harness, "url").await
 }
 
-/// Returns the forms that the agent sends.
-async fn forms(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let asked = elicitations(harness, json!({"form": {}})).await?;
+/// Makes the agent request input, and returns the forms.
+async fn collect_forms(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let asked = collect_elicitations(harness, json!({"form": {}})).await?;
     Ok(asked
         .into_iter()
         .map(|params| params["requestedSchema"].clone())
         .collect())
 }
 
-async fn choices(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for form in forms(harness).await? {
+async fn has_choices(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for form in collect_forms(harness).await? {
         let fields = form["properties"].as_object().into_iter().flatten();
         for (name, field) in fields {
             let lists = [
@@ -83,7 +86,7 @@ async fn choices(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn requires_existing_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for form in forms(harness).await? {
+    for form in collect_forms(harness).await? {
         let required = form["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
             require(form["properties"].get(name).is_some(), || {

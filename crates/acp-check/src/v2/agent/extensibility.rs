@@ -10,29 +10,29 @@ use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "extensibility";
-    1 Should "Unknown extension requests get error -32601." => unknown_request;
-    2 Should "Unknown extension notifications are ignored." => unknown_notification;
-    3 Must "Requests with any `_meta` are processed." => any_meta;
-    4 Must "Custom update types start with `_`." => own_updates;
-    5 Must "Custom tool call kinds and statuses start with `_`." => own_values;
-    6 Must "Custom stop reasons start with `_`." => own_stop_reasons;
-    7 Must "Custom permission option kinds start with `_`." => own_option_kinds;
-    8 Must "Custom config option categories start with `_`." => own_categories;
-    9 Must "Custom content types start with `_`." => own_content;
+    1 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
+    2 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
+    3 Must "Requests with any `_meta` are processed." => accepts_any_meta;
+    4 Must "Custom update types start with `_`." => prefixes_custom_updates;
+    5 Must "Custom tool call kinds and statuses start with `_`." => prefixes_custom_values;
+    6 Must "Custom stop reasons start with `_`." => prefixes_custom_stop_reasons;
+    7 Must "Custom permission option kinds start with `_`." => prefixes_custom_option_kinds;
+    8 Must "Custom config option categories start with `_`." => prefixes_custom_categories;
+    9 Must "Custom content types start with `_`." => prefixes_custom_content;
 }
 
-async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
-        ReceivedResponse::Error { code, .. } => {
-            fail(format!("it failed with error {code}; expected -32601"))
-        }
-        ReceivedResponse::Result(_) => fail("it succeeded; expected an error"),
+        ReceivedResponse::Error { code, .. } => fail(format!(
+            "an unknown method got error {code}; expected -32601"
+        )),
+        ReceivedResponse::Result(_) => fail("an unknown method succeeded; expected an error"),
     }
 }
 
-async fn unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness
         .wire
@@ -41,26 +41,26 @@ async fn unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckSto
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Returns metadata of unusual types, under names that nobody uses.
-fn odd_meta() -> Value {
+/// Returns a value for `_meta` with unusual types, under names that nobody else uses.
+fn unusual_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
-    params["_meta"] = odd_meta();
+    params["_meta"] = unusual_meta();
     harness.initialize_with(params).await?;
     harness.require_capability("/capabilities/session")?;
     let mut params = harness.session_params();
-    params["_meta"] = odd_meta();
+    params["_meta"] = unusual_meta();
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
     let mut prompt = text(&harness.text_for(AgentTask::Answer));
-    prompt[0]["_meta"] = odd_meta();
+    prompt[0]["_meta"] = unusual_meta();
     harness.prompt_v2(session, prompt).await.map(drop)
 }
 
-/// Requires that values are known or start with `_`.
+/// Requires that each value is one of `known` or starts with `_`. `what` describes the values.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,
@@ -75,8 +75,8 @@ fn require_known_or_custom<'a>(
     }
 }
 
-/// Makes the agent do all its tasks, and returns every update.
-async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent do several tasks, and returns all updates.
+async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     for task in [
         AgentTask::Answer,
@@ -93,8 +93,8 @@ async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
         .collect())
 }
 
-async fn own_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+async fn prefixes_custom_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_updates(harness).await?;
     // A separate check reports those of version 1. The last line is newer than the draft.
     let known = [
         "user_message_chunk",
@@ -122,14 +122,14 @@ async fn own_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         "compaction_summary_chunk",
     ];
     require_known_or_custom(
-        "kind of updates",
+        "update type",
         updates.iter().map(|update| &update["sessionUpdate"]),
         &known,
     )
 }
 
-async fn own_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+async fn prefixes_custom_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_updates(harness).await?;
     let calls = || {
         updates
             .iter()
@@ -147,17 +147,17 @@ async fn own_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         "switch_mode",
         "other",
     ];
-    require_known_or_custom("kind of tools", calls().map(|call| &call["kind"]), &kinds)?;
+    require_known_or_custom("tool call kind", calls().map(|call| &call["kind"]), &kinds)?;
     let statuses = ["pending", "in_progress", "completed", "failed", "cancelled"];
     require_known_or_custom(
-        "status of tool calls",
+        "tool call status",
         calls().map(|call| &call["status"]),
         &statuses,
     )
 }
 
-async fn own_stop_reasons(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+async fn prefixes_custom_stop_reasons(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_updates(harness).await?;
     // The last one is newer than the draft.
     let known = [
         "end_turn",
@@ -174,20 +174,20 @@ async fn own_stop_reasons(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_option_kinds(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    updates(harness).await?;
+async fn prefixes_custom_option_kinds(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    collect_updates(harness).await?;
     let options = harness
         .requests()
         .filter_map(|(_, params)| params["options"].as_array());
     let known = ["allow_once", "allow_always", "reject_once", "reject_always"];
     require_known_or_custom(
-        "kind of options",
+        "permission option kind",
         options.flatten().map(|option| &option["kind"]),
         &known,
     )
 }
 
-async fn own_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn prefixes_custom_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
     let opened = harness.open_session().await?;
@@ -200,8 +200,8 @@ async fn own_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+async fn prefixes_custom_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_updates(harness).await?;
     let spoken = updates.iter().filter(|update| {
         let kind = kind(update);
         kind.contains("message") || kind.contains("thought")
@@ -212,5 +212,5 @@ async fn own_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     });
     let types = blocks.map(|block| &block["type"]);
     let known = ["text", "image", "audio", "resource_link", "resource"];
-    require_known_or_custom("type of content", types, &known)
+    require_known_or_custom("content type", types, &known)
 }

@@ -9,36 +9,36 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "initialization";
-    1 Must "The response to `initialize` has the protocol version and the agent's name and version." => says_who;
-    2 Must "An agent that supports version 2 responds with it when requested." => same_version;
-    3 Must "If the agent does not support the requested version, it responds with its latest version." => latest_version;
+    1 Must "The response to `initialize` has the protocol version and the agent's name and version." => reports_name;
+    2 Must "An agent that supports version 2 responds with it when requested." => returns_requested_version;
+    3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;
     4 Must "If version 1 is negotiated, the response to a prompt ends its turn." => negotiates_version_1;
-    5 Must "Unknown capabilities and fields in `initialize` are ignored." => unknown_capabilities;
-    6 Must "Capabilities omitted in `initialize` are treated as unsupported." => nothing_offered;
-    7 Must "In version 2, no client file or terminal methods are called, whatever the client offers for version 1." => no_client_files;
-    8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => no_old_updates;
+    5 Must "Unknown capabilities and fields in `initialize` are ignored." => ignores_unknown_capabilities;
+    6 Must "Capabilities omitted in `initialize` are treated as unsupported." => requires_no_capabilities;
+    7 Must "In version 2, no client file or terminal methods are called, whatever the client offers for version 1." => uses_no_client_files;
+    8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_old_updates;
 }
 
-/// The error code of an agent that supports only versions newer than the requested one.
+/// The error code of an agent that supports only newer versions than the requested one.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-async fn says_who(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     let says = |name: &str| {
         let said = said["info"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
     };
     require(says("name") && says("version"), || {
-        "`info` with `name` and `version` is missing in the answer".to_owned()
+        "`info` with `name` and `version` is missing in the response".to_owned()
     })
 }
 
-async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
     let said = harness.result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(2) => Ok(()),
-        Some(1) => skip("it speaks version 1, not 2"),
+        Some(1) => skip("the agent speaks version 1, not 2"),
         _ => fail(format!(
             "requested version 2, got {}",
             said["protocolVersion"]
@@ -46,7 +46,7 @@ async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
     let said = harness.result("initialize", params).await?;
@@ -71,14 +71,14 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
         ReceivedResponse::Error {
             code: UNSUPPORTED_VERSION,
             ..
-        } => return skip("it does not speak version 1"),
+        } => return skip("the agent does not support version 1"),
         ReceivedResponse::Error { code, message, .. } => {
             return fail(format!("`initialize` failed with error {code}: {message}"));
         }
     };
     match said["protocolVersion"].as_u64() {
         Some(1) => {}
-        Some(2) => return skip("it does not speak version 1"),
+        Some(2) => return skip("the agent does not support version 1"),
         _ => {
             return fail(format!(
                 "requested version 1, got {}",
@@ -101,15 +101,15 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = opened["sessionId"].as_str().unwrap_or_default();
     let text = harness.text_for(AgentTask::Answer);
     let prompt = harness.begin_prompt(session, &text).await?;
-    let answer = harness.turn_answer(&prompt).await?;
-    harness.turn_since(session, answer, 0)?;
+    let response = harness.turn_answer(&prompt).await?;
+    harness.turn_since(session, response, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
     require(!harness.updates().any(new), || {
         "a `state_update`, which exists only in version 2, was sent in version 1".to_owned()
     })
 }
 
-async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["capabilities"]["telepathy"] = json!({"range": 7});
     params["capabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
@@ -117,12 +117,12 @@ async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckSto
     match harness.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
-            fail(format!("it failed with error {code}: {message}"))
+            fail(format!("`initialize` failed with error {code}: {message}"))
         }
     }
 }
 
-/// Makes the agent do everything that may require the client, and returns the methods that it sent.
+/// Makes the agent do tasks that may need the client, and returns the methods that it called.
 async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
     let session = harness.session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
@@ -134,17 +134,17 @@ async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, Check
         .collect())
 }
 
-async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"protocolVersion": 2, "info": {"name": "acp-check", "version": "0"}});
     harness.initialize_with(params).await?;
     let called = called_methods(harness).await?;
     require(
         !called.iter().any(|name| name == "elicitation/create"),
-        || "it called `elicitation/create`, which the client does not support".to_owned(),
+        || "the agent called `elicitation/create`, which the client does not support".to_owned(),
     )
 }
 
-async fn no_client_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn uses_no_client_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"] =
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
@@ -153,13 +153,13 @@ async fn no_client_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let old = |name: &&String| name.starts_with("fs/") || name.starts_with("terminal/");
     match called.iter().find(old) {
         Some(name) => fail(format!(
-            "it called `{name}`, which does not exist in version 2"
+            "the agent called `{name}`, which does not exist in version 2"
         )),
         None => Ok(()),
     }
 }
 
-async fn no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn sends_no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     for task in [AgentTask::Edit, AgentTask::Plan] {
         harness.turn_v2(&session, task).await?;
@@ -172,7 +172,7 @@ async fn no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter(|kind| matches!(*kind, "tool_call" | "plan" | "current_mode_update"));
     match old.next() {
         Some(kind) => fail(format!(
-            "it sent the update `{kind}`, which does not exist in version 2"
+            "the agent sent the update `{kind}`, which does not exist in version 2"
         )),
         None => Ok(()),
     }

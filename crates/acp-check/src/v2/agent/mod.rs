@@ -1,4 +1,4 @@
-//! What version 2 requires of agents. One file for each page of the specification; several for a long page.
+//! Requirements of version 2 for agents. One file for each page of the specification, or several for a long page.
 
 mod agent_plan;
 mod authentication;
@@ -20,7 +20,7 @@ mod values;
 
 use crate::check::Check;
 
-/// Returns the checks, page by page.
+/// Returns all checks, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

@@ -9,13 +9,13 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V2 Agent "overview";
-    1 Must "Unknown methods get error -32601." => unknown_method;
-    2 Must "A string id is unchanged in the response." => string_id;
-    3 Must "Notifications get no response." => notifications;
+    1 Must "Unknown methods get error -32601." => reports_method_not_found;
+    2 Must "A string id is unchanged in the response." => keeps_string_id;
+    3 Must "Notifications get no response." => ignores_notifications;
     4 Must "Concurrent requests all get a response." => handles_several_requests;
 }
 
-async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reports_method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     match harness
         .request("session/acp_check_no_such", json!({}))
@@ -29,7 +29,7 @@ async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn keeps_string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let id = json!("acp-check-07");
     harness
@@ -38,7 +38,7 @@ async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .await?;
     harness
         .until(
-            "an answer with the id \"acp-check-07\"",
+            "a response with the id \"acp-check-07\"",
             |_, message| match message.envelope() {
                 Some(Envelope::Response { id: answered, .. }) => (*answered == id).then_some(()),
                 _ => None,
@@ -47,7 +47,7 @@ async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness
         .wire
@@ -61,7 +61,7 @@ async fn notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     // A response to a notification has an id that no request has.
     let odd = harness
         .until(
-            &format!("an answer to request {id}"),
+            &format!("a response to request {id}"),
             |_, message| match message.envelope() {
                 Some(Envelope::Response { id: answered, .. }) if *answered == id => Some(None),
                 Some(Envelope::Response { id: answered, .. }) => Some(Some(answered.clone())),
@@ -72,7 +72,7 @@ async fn notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match odd {
         None => Ok(()),
         Some(id) => fail(format!(
-            "after two notifications, it sent a response with unknown id {id}"
+            "after two notifications, the agent sent a response with unknown id {id}"
         )),
     }
 }

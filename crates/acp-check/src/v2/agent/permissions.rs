@@ -13,27 +13,27 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
     41 Must "A permission request has at least one option." => has_options;
-    42 Must "Permission option ids are unique." => option_ids;
+    42 Must "Permission option ids are unique." => has_unique_option_ids;
     43 Should "A permission request has a human-readable title." => has_title;
     44 Must "A permission request has the id of its session." => names_session;
-    45 Should "While the agent waits for permission, its state is `requires_action`." => requires_action;
-    46 Should "After a permission response, the state is `running` again." => runs_again;
+    45 Should "While the agent waits for permission, its state is `requires_action`." => reports_requires_action;
+    46 Should "After a permission response, the state is `running` again." => reports_running_again;
     47 Must "After permission is granted, the turn continues to its end." => continues_after_allow;
     48 Must "A rejected tool call is not executed." => respects_rejection;
-    49 Must "An unknown outcome is not treated as approval." => unknown_outcome;
-    50 Must "A failed permission request is not treated as approval." => failed_request;
+    49 Must "An unknown outcome is not treated as approval." => rejects_unknown_outcome;
+    50 Must "A failed permission request is not treated as approval." => does_not_act_after_failure;
 }
 
-/// Starts a task that requests permission. Returns the accepted prompt, the id of the request, and its params.
+/// Starts a turn that requests permission. Returns the accepted prompt, and the id and params of the request.
 async fn wait_for_permission(
     harness: &mut AgentHarness,
 ) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
     let session = harness.session_v2().await?;
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
-    match harness.wait_for_permission_v2(&begun).await? {
-        Some((id, params)) => Ok((begun, id, params)),
-        None => skip("the agent requested no permission"),
+    let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    match harness.wait_for_permission_v2(&accepted).await? {
+        Some((id, params)) => Ok((accepted, id, params)),
+        None => skip("the agent did not request permission"),
     }
 }
 
@@ -45,7 +45,7 @@ async fn has_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn option_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_option_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, params) = wait_for_permission(harness).await?;
     let options = params["options"].as_array().into_iter().flatten();
     match repeated(options.map(|option| &option["optionId"])) {
@@ -65,9 +65,9 @@ async fn has_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
-    let Some((_, params)) = harness.wait_for_permission_v2(&begun).await? else {
-        return skip("the agent requested no permission");
+    let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    let Some((_, params)) = harness.wait_for_permission_v2(&accepted).await? else {
+        return skip("the agent did not request permission");
     };
     require(params["sessionId"] == *session, || {
         format!(
@@ -77,25 +77,28 @@ async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Returns the latest state that was reported.
-fn latest_state<'a>(harness: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
-    harness.updates_of_prompt_v2(begun).filter_map(state).last()
+/// Returns the last state reported since the prompt.
+fn latest_state<'a>(harness: &'a AgentHarness, accepted: &'a AcceptedPrompt) -> Option<&'a str> {
+    harness
+        .updates_of_prompt_v2(accepted)
+        .filter_map(state)
+        .last()
 }
 
-async fn requires_action(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, _, _) = wait_for_permission(harness).await?;
-    if latest_state(harness, &begun) == Some("requires_action") {
+async fn reports_requires_action(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (accepted, _, _) = wait_for_permission(harness).await?;
+    if latest_state(harness, &accepted) == Some("requires_action") {
         return Ok(());
     }
     // It may also be reported after the request.
     harness
         .until("a `state_update` with `requires_action`", |harness, _| {
-            (latest_state(harness, &begun) == Some("requires_action")).then_some(())
+            (latest_state(harness, &accepted) == Some("requires_action")).then_some(())
         })
         .await
 }
 
-fn allow(params: &Value) -> Value {
+fn allow_outcome(params: &Value) -> Value {
     let options = params["options"].as_array().into_iter().flatten();
     let mut allowing = options.filter(|option| {
         let kind = option["kind"].as_str();
@@ -105,14 +108,14 @@ fn allow(params: &Value) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": id}})
 }
 
-async fn runs_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(harness).await?;
+async fn reports_running_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (accepted, id, params) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Allow;
-    if latest_state(harness, &begun) != Some("requires_action") {
+    if latest_state(harness, &accepted) != Some("requires_action") {
         return skip("the agent does not report `requires_action`");
     }
-    harness.wire.answer(&id, allow(&params)).await?;
-    let turn = harness.finish_v2(&begun).await?;
+    harness.wire.answer(&id, allow_outcome(&params)).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     let mut states = turn.updates.iter().filter_map(state);
     states.find(|state| *state == "requires_action");
     let next = states.next();
@@ -125,10 +128,10 @@ async fn runs_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn continues_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(harness).await?;
+    let (accepted, id, params) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Allow;
-    harness.wire.answer(&id, allow(&params)).await?;
-    harness.finish_v2(&begun).await.map(drop)
+    harness.wire.answer(&id, allow_outcome(&params)).await?;
+    harness.finish_v2(&accepted).await.map(drop)
 }
 
 async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -140,27 +143,27 @@ async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop>
         .iter()
         .any(|(method, _)| method == "session/request_permission");
     if !asked {
-        return skip("the agent requested no permission");
+        return skip("the agent did not request permission");
     }
     harness.require_file_unchanged_v2()
 }
 
-async fn unknown_outcome(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(harness).await?;
+async fn rejects_unknown_outcome(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (accepted, id, _) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Reject;
     let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
     harness
         .wire
         .answer(&id, json!({"outcome": outcome}))
         .await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 
-async fn failed_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(harness).await?;
+async fn does_not_act_after_failure(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (accepted, id, _) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Reject;
     harness.wire.refuse(&id, -32603, "Internal error").await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }

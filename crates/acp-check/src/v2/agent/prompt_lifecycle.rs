@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
+//! Prompt lifecycle: from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 
@@ -11,26 +11,26 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    1 Must "An accepted prompt gets a response." => acknowledges;
-    2 Must "The start of a turn is reported with `state_update` `running`." => runs;
-    3 Must "The end of a turn is reported with `state_update` `idle`." => idles;
-    4 Should "The `idle` that ends a turn has a stop reason." => says_why;
+    1 Must "An accepted prompt gets a response." => acknowledges_prompt;
+    2 Must "The start of a turn is reported with `state_update` `running`." => reports_running;
+    3 Must "The end of a turn is reported with `state_update` `idle`." => reports_idle;
+    4 Should "The `idle` that ends a turn has a stop reason." => has_stop_reason;
     5 Should "A turn ends with exactly one `idle`." => ends_once;
     6 Should "The agent reports the accepted user message." => reports_prompt;
     7 Should "The reported user message matches the prompt." => reports_as_sent;
-    8 Must "User messages, agent messages and thoughts have different ids." => ids_of_roles;
-    9 Must "Messages of different turns have different ids." => ids_of_turns;
-    10 Must "When idle, the agent accepts another prompt." => takes_another;
-    11 Must "Every agent accepts text in prompts." => takes_text;
-    12 Must "Every agent accepts resource links in prompts." => takes_links;
-    13 Must "An agent with `session.prompt.image` accepts images in prompts." => takes_images;
-    14 Must "An agent with `session.prompt.audio` accepts audio in prompts." => takes_audio;
-    15 Must "An agent with `session.prompt.embeddedContext` accepts embedded resources in prompts." => takes_resources;
-    16 Must "A prompt for an unknown session fails." => unknown_session;
-    17 Should "Turns in two sessions run concurrently." => two_sessions;
+    8 Must "User messages, agent messages and thoughts have different ids." => separates_ids_by_role;
+    9 Must "Messages of different turns have different ids." => separates_ids_by_turn;
+    10 Must "When idle, the agent accepts another prompt." => accepts_next_prompt;
+    11 Must "Every agent accepts text in prompts." => accepts_text;
+    12 Must "Every agent accepts resource links in prompts." => accepts_links;
+    13 Must "An agent with `session.prompt.image` accepts images in prompts." => accepts_images;
+    14 Must "An agent with `session.prompt.audio` accepts audio in prompts." => accepts_audio;
+    15 Must "An agent with `session.prompt.embeddedContext` accepts embedded resources in prompts." => accepts_resources;
+    16 Must "A prompt for an unknown session fails." => rejects_unknown_session;
+    17 Should "Turns in two sessions run concurrently." => supports_concurrent_turns;
 }
 
-async fn acknowledges(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn acknowledges_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness
         .begin_task_v2(&session, AgentTask::Answer)
@@ -38,26 +38,26 @@ async fn acknowledges(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-async fn finished_prompt(harness: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
+async fn finish_prompt(harness: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
     let session = harness.session_v2().await?;
     let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     Ok((session, turn))
 }
 
-async fn runs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(harness).await?;
+async fn reports_running(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finish_prompt(harness).await?;
     let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
     require(states.contains(&"running"), || {
         format!("no `state_update` with `running`; got: {states:?}")
     })
 }
 
-async fn idles(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    finished_prompt(harness).await.map(drop)
+async fn reports_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    finish_prompt(harness).await.map(drop)
 }
 
-async fn says_why(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(harness).await?;
+async fn has_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finish_prompt(harness).await?;
     require(!turn.stop.is_empty(), || {
         "the `idle` that ended the turn has no `stopReason`".to_owned()
     })
@@ -65,10 +65,10 @@ async fn says_why(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = harness.begin_task_v2(&session, AgentTask::Answer).await?;
-    harness.finish_v2(&begun).await?;
+    let accepted = harness.begin_task_v2(&session, AgentTask::Answer).await?;
+    harness.finish_v2(&accepted).await?;
     harness.wait_until_quiet().await?;
-    let mut states = harness.updates_of_prompt_v2(&begun).filter_map(state);
+    let mut states = harness.updates_of_prompt_v2(&accepted).filter_map(state);
     // Start at the first `running`: what comes before was on its way already.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
@@ -77,7 +77,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Returns the user message that was reported, as a whole or in chunks.
+/// Returns the text of the user message that the agent reported, as a whole or in chunks.
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
@@ -98,14 +98,14 @@ fn reported_prompt(turn: &CheckTurn) -> Option<String> {
 }
 
 async fn reports_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(harness).await?;
+    let (_, turn) = finish_prompt(harness).await?;
     require(reported_prompt(&turn).is_some(), || {
         "no `user_message` or `user_message_chunk` for the prompt".to_owned()
     })
 }
 
 async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(harness).await?;
+    let (_, turn) = finish_prompt(harness).await?;
     let sent = harness.text_for(AgentTask::Answer);
     match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
@@ -115,22 +115,22 @@ async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns the ids of one side's messages, such as `agent_message`.
-fn ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
+/// Returns the ids of messages of one type, such as `agent_message`.
+fn message_ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
     let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
     let own = turn.updates.iter().filter(own);
     own.filter_map(|update| update["messageId"].as_str())
 }
 
-async fn ids_of_roles(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(harness).await?;
+async fn separates_ids_by_role(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finish_prompt(harness).await?;
     let sides = ["user_message", "agent_message", "agent_thought"];
     for (number, side) in sides.into_iter().enumerate() {
-        for id in ids(&turn, side) {
+        for id in message_ids(&turn, side) {
             let others = sides.iter().skip(number + 1);
             if let Some(other) = others
                 .clone()
-                .find(|other| ids(&turn, other).any(|o| o == id))
+                .find(|other| message_ids(&turn, other).any(|o| o == id))
             {
                 return fail(format!(
                     "`{side}` and `{other}` have the same message id {id:?}"
@@ -141,22 +141,22 @@ async fn ids_of_roles(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn ids_of_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, first) = finished_prompt(harness).await?;
+async fn separates_ids_by_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, first) = finish_prompt(harness).await?;
     let second = harness.turn_v2(&session, AgentTask::Answer).await?;
-    let before: Vec<&str> = ids(&first, "agent_message").collect();
-    match ids(&second, "agent_message").find(|id| before.contains(id)) {
+    let before: Vec<&str> = message_ids(&first, "agent_message").collect();
+    match message_ids(&second, "agent_message").find(|id| before.contains(id)) {
         Some(id) => fail(format!("messages of two turns have the same id {id:?}")),
         None => Ok(()),
     }
 }
 
-async fn takes_another(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = finished_prompt(harness).await?;
+async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = finish_prompt(harness).await?;
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Sends a prompt with an additional block, and requires that it is accepted.
+/// Requires that the agent accepts a prompt with this additional block.
 async fn require_accepted(
     harness: &mut AgentHarness,
     needs: Option<&str>,
@@ -180,7 +180,7 @@ async fn require_accepted(
     }
 }
 
-async fn takes_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_accepted(
         harness,
         None,
@@ -189,7 +189,7 @@ async fn takes_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn takes_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = format!("file://{}", harness.place().file("notes.txt").display());
     require_accepted(
         harness,
@@ -199,21 +199,21 @@ async fn takes_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn takes_images(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_images(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     // One pixel.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let block = json!({"type": "image", "mimeType": "image/png", "data": data});
     require_accepted(harness, Some("/capabilities/session/prompt/image"), block).await
 }
 
-async fn takes_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     // An empty audio clip.
     let data = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": data});
     require_accepted(harness, Some("/capabilities/session/prompt/audio"), block).await
 }
 
-async fn takes_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = format!("file://{}", harness.place().file("notes.txt").display());
     let resource = json!({"uri": uri, "mimeType": "text/plain", "text": "alpha\n"});
     let block = json!({"type": "resource", "resource": resource});
@@ -225,17 +225,17 @@ async fn takes_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.session_v2().await?;
     let prompt = text(&harness.text_for(AgentTask::Answer));
     let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
     match harness.request("session/prompt", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
+        ReceivedResponse::Result(_) => fail("the agent accepted a prompt for an unknown session"),
     }
 }
 
-async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session_v2().await?;
     let second = harness.session_v2().await?;
     let of_first = harness.begin_task_v2(&first, AgentTask::Answer).await?;

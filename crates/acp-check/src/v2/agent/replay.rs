@@ -10,15 +10,15 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-setup";
-    21 Should "With `replayFrom` `start`, the user's and the agent's messages are replayed from the beginning." => replays;
-    22 Should "The replay is complete before the response to `session/resume`." => before_answer;
+    21 Should "With `replayFrom` `start`, the user's and the agent's messages are replayed from the beginning." => replays_messages;
+    22 Should "The replay is complete before the response to `session/resume`." => replays_before_response;
     23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing;
-    24 Should "A null `replayFrom` is treated as absent." => null_is_nothing;
-    25 Should "An unknown `replayFrom` fails." => unknown_cursor;
-    26 Must "Replayed user and agent messages have different ids." => ids;
+    24 Should "A null `replayFrom` is treated as absent." => ignores_null;
+    25 Should "An unknown `replayFrom` fails." => rejects_unknown_start;
+    26 Must "Replayed user and agent messages have different ids." => separates_ids;
 }
 
-/// Returns `true` for an update that belongs to the conversation.
+/// Returns `true` if an update is part of a session's history.
 fn is_history_update(update: &Value) -> bool {
     let kind = kind(update);
     kind.starts_with("user_message")
@@ -28,15 +28,15 @@ fn is_history_update(update: &Value) -> bool {
         || kind == "plan_update"
 }
 
-/// Returns the updates of one side's messages, such as `user_message` or `agent_message`.
-fn messages<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
+/// Returns the updates of messages of one type, such as `user_message` or `agent_message`.
+fn messages_of_type<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
     updates
         .iter()
         .filter(move |update| kind(update).starts_with(of))
 }
 
-/// Resumes the session of [`AgentHarness::closed_session_v2`], and returns the replay before the response and after
-/// it.
+/// Resumes a closed session with one turn. Returns the updates of the history that arrive before the response, and
+/// those after it.
 async fn resume_session(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,
@@ -55,34 +55,31 @@ async fn resume_session(
     };
     let before = harness.messages.len();
     harness.result("session/resume", params).await?;
-    let (told, answered) = (past(harness, before), harness.messages.len());
+    let (reported, answered) = (past(harness, before), harness.messages.len());
     harness.wait_until_quiet().await?;
-    Ok((told, past(harness, answered)))
+    Ok((reported, past(harness, answered)))
 }
 
 fn replay_from_start() -> Option<Value> {
     Some(json!({"type": "start"}))
 }
 
-async fn replays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
-    told.extend(late);
-    for (of, whose) in [
-        ("user_message", "the person's"),
-        ("agent_message", "the agent's"),
-    ] {
-        require(messages(&told, of).next().is_some(), || {
-            format!("no messages of {whose} were replayed")
+async fn replays_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut reported, late) = resume_session(harness, replay_from_start()).await?;
+    reported.extend(late);
+    for (of, side) in [("user_message", "user"), ("agent_message", "agent")] {
+        require(messages_of_type(&reported, of).next().is_some(), || {
+            format!("no {side} messages were replayed")
         })?;
     }
-    let said = Value::from(told).to_string();
+    let said = Value::from(reported).to_string();
     let asked = json!(harness.text_for(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
         "the prompt was not replayed unchanged".to_owned()
     })
 }
 
-async fn before_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, late) = resume_session(harness, replay_from_start()).await?;
     match late.first() {
         Some(update) => fail(format!("`{}` was sent after the response", kind(update))),
@@ -94,9 +91,9 @@ async fn require_no_replay(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,
 ) -> Result<(), CheckStop> {
-    let (told, late) = resume_session(harness, replay_from).await?;
-    match told.iter().chain(&late).next() {
-        Some(update) => fail(format!("it replayed `{}`", kind(update))),
+    let (reported, late) = resume_session(harness, replay_from).await?;
+    match reported.iter().chain(&late).next() {
+        Some(update) => fail(format!("the agent replayed `{}`", kind(update))),
         None => Ok(()),
     }
 }
@@ -105,29 +102,29 @@ async fn replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_replay(harness, None).await
 }
 
-async fn null_is_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ignores_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_replay(harness, Some(Value::Null)).await
 }
 
-async fn unknown_cursor(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.closed_session_v2().await?;
     let mut params = harness.resume_params(&session);
     params["replayFrom"] = json!({"type": "_acp-check/yesterday"});
     match harness.request("session/resume", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it resumed the session despite an unknown `replayFrom`")
+            fail("the agent resumed the session despite an unknown `replayFrom`")
         }
     }
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
-    told.extend(late);
-    for said in messages(&told, "user_message") {
+async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut reported, late) = resume_session(harness, replay_from_start()).await?;
+    reported.extend(late);
+    for said in messages_of_type(&reported, "user_message") {
         let id = &said["messageId"];
         let same = |other: &&Value| !id.is_null() && other["messageId"] == *id;
-        if messages(&told, "agent_").any(|other| same(&other)) {
+        if messages_of_type(&reported, "agent_").any(|other| same(&other)) {
             return fail(format!(
                 "a user message and an agent message have the same id {id}"
             ));

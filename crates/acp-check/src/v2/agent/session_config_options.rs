@@ -9,17 +9,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-config-options";
-    1 Must "Config option ids are unique." => ids;
-    2 Must "Value ids of a config option are unique." => value_ids;
-    3 Must "Every config option has a valid initial value." => defaults;
-    4 Must "The response to `session/set_config_option` contains all config options." => all_options;
-    5 Must "The response to `session/set_config_option` has the new value." => new_value;
-    6 Must "Boolean options can be set." => boolean;
-    7 Must "Setting a config option does not affect other sessions." => one_session;
+    1 Must "Config option ids are unique." => has_unique_ids;
+    2 Must "Value ids of a config option are unique." => has_unique_value_ids;
+    3 Must "Every config option has a valid initial value." => has_valid_initial_values;
+    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
+    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
+    6 Must "Boolean options can be set." => sets_boolean;
+    7 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
 }
 
 /// Opens a session, and returns its id and its config options. Skips if there are none.
-async fn options(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+async fn open_session_with_options(
+    harness: &mut AgentHarness,
+) -> Result<(String, Vec<Value>), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
     let opened = harness.open_session().await?;
@@ -30,7 +32,7 @@ async fn options(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), Che
     }
 }
 
-/// Returns the values of an option: one list, or one for each group. A value may be in several groups.
+/// Returns the values of an option: one list, or one per group. A value may be in several groups.
 fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries
@@ -38,16 +40,16 @@ fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
         .filter_map(|entry| entry["options"].as_array())
         .peekable();
     match groups.peek() {
-        Some(_) => groups.map(|group| ids_of(group)).collect(),
-        None => vec![ids_of(entries)],
+        Some(_) => groups.map(|group| value_ids_in(group)).collect(),
+        None => vec![value_ids_in(entries)],
     }
 }
 
-fn ids_of(entries: &[Value]) -> Vec<&Value> {
+fn value_ids_in(entries: &[Value]) -> Vec<&Value> {
     entries.iter().map(|entry| &entry["value"]).collect()
 }
 
-fn values(option: &Value) -> Vec<&Value> {
+fn option_values(option: &Value) -> Vec<&Value> {
     value_lists(option).concat()
 }
 
@@ -58,7 +60,7 @@ fn current_value(options: &[Value], id: &Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Sets an option, and returns all options afterwards. Skips if the agent rejects it, which it may.
+/// Sets an option, and returns all options in the response. Skips if the agent rejects the value, which is allowed.
 async fn set_option(
     harness: &mut AgentHarness,
     session: &str,
@@ -67,34 +69,34 @@ async fn set_option(
 ) -> Result<Vec<Value>, CheckStop> {
     let params = json!({"sessionId": session, "configId": id, "type": of, "value": value});
     match harness.request("session/set_config_option", params).await? {
-        ReceivedResponse::Result(answer) => {
-            let options = answer["configOptions"].as_array();
+        ReceivedResponse::Result(response) => {
+            let options = response["configOptions"].as_array();
             Ok(options.cloned().unwrap_or_default())
         }
-        ReceivedResponse::Error { code: -32601, .. } => {
-            fail("there are config options, but `session/set_config_option` is an unknown method")
-        }
+        ReceivedResponse::Error { code: -32601, .. } => fail(
+            "the session has config options, but the agent does not support `session/set_config_option`",
+        ),
         ReceivedResponse::Error { message, .. } => {
-            skip(format!("the option {id} cannot be set: {message}"))
+            skip(format!("option {id} cannot be set: {message}"))
         }
     }
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(harness).await?;
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = open_session_with_options(harness).await?;
     match repeated(options.iter().map(|option| &option["configId"])) {
         Some(id) => fail(format!("duplicate config option id {id}")),
         None => Ok(()),
     }
 }
 
-async fn value_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(harness).await?;
+async fn has_unique_value_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = open_session_with_options(harness).await?;
     for option in &options {
         let mut lists = value_lists(option).into_iter();
         if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
             return fail(format!(
-                "config option {} has value {value} twice",
+                "duplicate value {value} in config option {}",
                 option["configId"]
             ));
         }
@@ -102,21 +104,24 @@ async fn value_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn defaults(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(harness).await?;
+async fn has_valid_initial_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = open_session_with_options(harness).await?;
     for option in options.iter().filter(|option| option["type"] == "select") {
-        require(values(option).contains(&&option["currentValue"]), || {
-            format!(
-                "config option {} has the invalid value {}",
-                option["configId"], option["currentValue"]
-            )
-        })?;
+        require(
+            option_values(option).contains(&&option["currentValue"]),
+            || {
+                format!(
+                    "config option {} has the invalid value {}",
+                    option["configId"], option["currentValue"]
+                )
+            },
+        )?;
     }
     Ok(())
 }
 
-async fn all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(harness).await?;
+async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = open_session_with_options(harness).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
         return skip("the session has no select option");
     };
@@ -136,19 +141,19 @@ async fn all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns an option of the session, and a value other than its current one.
-fn other_value(options: &[Value]) -> Option<(&Value, &Value)> {
+/// Returns a select option, and a value other than its current one.
+fn find_other_value(options: &[Value]) -> Option<(&Value, &Value)> {
     options.iter().find_map(|option| {
-        let mut others = values(option).into_iter();
+        let mut others = option_values(option).into_iter();
         let other = others.rfind(|value| **value != option["currentValue"])?;
         Some((&option["configId"], other))
     })
 }
 
-async fn new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(harness).await?;
-    let Some((id, value)) = other_value(&options) else {
-        return skip("the session has no option with another value to choose");
+async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = open_session_with_options(harness).await?;
+    let Some((id, value)) = find_other_value(&options) else {
+        return skip("no select option has more than one value");
     };
     let now = set_option(harness, &session, id, ("id", value)).await?;
     let now = current_value(&now, id);
@@ -157,8 +162,8 @@ async fn new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(harness).await?;
+async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = open_session_with_options(harness).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "boolean") else {
         return skip("the session has no boolean option");
     };
@@ -171,10 +176,10 @@ async fn boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (first, options_of_first) = options(harness).await?;
-    let Some((id, value)) = other_value(&options_of_first) else {
-        return skip("the session has no option with another value to choose");
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (first, options_of_first) = open_session_with_options(harness).await?;
+    let Some((id, value)) = find_other_value(&options_of_first) else {
+        return skip("no select option has more than one value");
     };
     let second = harness.session().await?;
     set_option(harness, &first, id, ("id", value)).await?;

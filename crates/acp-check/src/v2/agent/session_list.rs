@@ -11,19 +11,19 @@ use crate::v1::agent::session_list::NEW_TITLE;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-list";
-    1 Must "An agent with the `session` capability supports `session/list`." => lists;
-    2 Should "A session with at least one prompt is listed." => knows_sessions;
-    3 Should "With `cwd`, only sessions of that directory are listed." => by_directory;
-    4 Must "Session ids in the list are unique." => ids;
-    5 Must "A deleted session is no longer listed." => deletes;
-    6 Must "`session/set_title` returns the new title, and the session is listed with it." => title;
-    7 Must "An empty title fails with invalid params." => empty_title;
+    1 Must "An agent with the `session` capability supports `session/list`." => supports_list;
+    2 Should "A session with at least one prompt is listed." => lists_prompted_session;
+    3 Should "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
+    4 Must "Session ids in the list are unique." => has_unique_ids;
+    5 Must "A deleted session is no longer listed." => omits_deleted_session;
+    6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
+    7 Must "An empty title fails with invalid params." => rejects_empty_title;
     8 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
 const TITLE: &str = "/capabilities/session/title";
 
-async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
     let cwd = harness.place().project().to_owned();
@@ -33,8 +33,8 @@ async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-/// Returns a session with a turn.
-async fn prompted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Opens a session, runs one turn, and returns the session's id.
+async fn create_prompted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session_v2().await?;
     harness.turn_v2(&session, AgentTask::Answer).await?;
     Ok(session)
@@ -44,42 +44,42 @@ fn contains_session(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }
 
-async fn knows_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = prompted_session(harness).await?;
+async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_prompted_session(harness).await?;
     let cwd = harness.place().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(contains_session(&listed, &session), || {
-        format!("the session {session:?} is not in the list of its directory")
+        format!("session {session:?} is missing in the list for its directory")
     })
 }
 
-async fn by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    prompted_session(harness).await?;
+async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    create_prompted_session(harness).await?;
     let elsewhere = harness.place().file("elsewhere");
     let listed = harness.list_sessions_v2(json!({"cwd": elsewhere})).await?;
     match listed.first() {
         Some(info) => fail(format!(
-            "sessions of another directory were requested, but it listed one of {}",
+            "sessions of another directory were requested, but the agent listed one of {}",
             info["cwd"]
         )),
         None => Ok(()),
     }
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    prompted_session(harness).await?;
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    create_prompted_session(harness).await?;
     let cwd = harness.place().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     match repeated(listed.iter().map(|info| &info["sessionId"])) {
-        Some(id) => fail(format!("the session {id} is listed twice")),
+        Some(id) => fail(format!("session {id} is listed twice")),
         None => Ok(()),
     }
 }
 
-async fn deletes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session/delete")?;
-    let session = prompted_session(harness).await?;
+    let session = create_prompted_session(harness).await?;
     harness
         .result("session/delete", json!({"sessionId": session}))
         .await?;
@@ -90,19 +90,19 @@ async fn deletes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Returns a session with a turn, of an agent that lets clients set titles.
-async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+/// Like `create_prompted_session`, but skips unless the agent lets clients set titles.
+async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;
-    prompted_session(harness).await
+    create_prompted_session(harness).await
 }
 
-async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(harness).await?;
+async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let answer = harness.result("session/set_title", params).await?;
-    let Some(kept) = answer["title"].as_str() else {
-        return fail(format!("the answer has no `title`: {answer}"));
+    let response = harness.result("session/set_title", params).await?;
+    let Some(kept) = response["title"].as_str() else {
+        return fail(format!("the response has no `title`: {response}"));
     };
     let cwd = harness.place().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
@@ -113,8 +113,8 @@ async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(harness).await?;
+async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
     harness
         .expect_error("session/set_title", params, -32602)

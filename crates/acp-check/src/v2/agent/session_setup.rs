@@ -8,19 +8,19 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-setup";
-    1 Must "Session ids are unique." => ids;
-    2 Must "`session/new` works without MCP servers." => no_servers;
-    3 Must "An agent with `session.additionalDirectories` accepts them in `session/new`." => more_directories;
-    4 Must "An agent with the `session` capability supports `session/resume`." => resumes;
+    1 Must "Session ids are unique." => has_unique_ids;
+    2 Must "`session/new` works without MCP servers." => opens_without_servers;
+    3 Must "An agent with `session.additionalDirectories` accepts them in `session/new`." => accepts_additional_directories;
+    4 Must "An agent with the `session` capability supports `session/resume`." => supports_resume;
     5 Must "A resumed session accepts prompts." => continues_after_resume;
-    6 Must "An agent with the `session` capability supports `session/close`." => closes;
-    7 Must "`session/close` cancels the running turn." => ends_work;
-    8 Must "Closing a session does not affect other sessions." => closes_one;
+    6 Must "An agent with the `session` capability supports `session/close`." => supports_close;
+    7 Must "`session/close` cancels the running turn." => cancels_on_close;
+    8 Must "Closing a session does not affect other sessions." => leaves_other_sessions;
     9 Must "Every update has the id of its session." => names_session;
-    10 Should "An MCP server with an unknown transport is ignored, or the request fails." => unknown_server;
+    10 Should "An MCP server with an unknown transport is ignored, or the request fails." => handles_unknown_server;
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session_v2().await?;
     let second = harness.session_v2().await?;
     require(first != second, || {
@@ -28,14 +28,14 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn no_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn opens_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
     let params = json!({"cwd": harness.place().project()});
     harness.open_session_with(params).await.map(drop)
 }
 
-async fn more_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_additional_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session/additionalDirectories")?;
     let mut params = harness.session_params();
@@ -44,7 +44,7 @@ async fn more_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.open_session_with(params).await.map(drop)
 }
 
-async fn resumes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.closed_session_v2().await?;
     let params = harness.resume_params(&session);
     harness.result("session/resume", params).await.map(drop)
@@ -57,18 +57,18 @@ async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn supports_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     let params = json!({"sessionId": session});
     harness.result("session/close", params).await.map(drop)
 }
 
-async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn cancels_on_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     ends_by(harness, &session, "session/close").await
 }
 
-/// Requires that the session's turn has ended when the agent has responded to `method`.
+/// Starts a long turn, calls `method`, and requires that the turn has ended when the response arrives.
 pub(crate) async fn ends_by(
     harness: &mut AgentHarness,
     session: &str,
@@ -96,7 +96,7 @@ pub(crate) async fn ends_by(
     });
     match spoken.next() {
         Some(params) => fail(format!(
-            "it continued with `{}` after the response to `{method}`",
+            "the agent continued with `{}` after the response to `{method}`",
             params["update"]["sessionUpdate"]
                 .as_str()
                 .unwrap_or_default()
@@ -105,7 +105,7 @@ pub(crate) async fn ends_by(
     }
 }
 
-async fn closes_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session_v2().await?;
     let second = harness.session_v2().await?;
     harness
@@ -129,7 +129,7 @@ async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_server(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn handles_unknown_server(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
     let mut params = harness.session_params();

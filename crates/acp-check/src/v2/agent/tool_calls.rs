@@ -1,4 +1,4 @@
-//! Tool calls: their progress, their output, and the terminals that they show.
+//! Tool calls: their progress, their output, and embedded terminals.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
     1 Should "A finished tool call does not return to pending or in progress." => advances_status;
-    2 Must "Tool calls of different turns have different ids." => ids;
-    3 Should "Content chunks refer to an announced tool call." => chunk_of_call;
-    4 Must "Each terminal output chunk is valid base64." => base64;
-    5 Should "Terminal output refers to an announced terminal." => output_of_terminal;
-    6 Should "A terminal embedded in a tool call is announced." => shown_terminal;
+    2 Must "Tool calls of different turns have different ids." => has_unique_ids;
+    3 Should "Content chunks refer to an announced tool call." => sends_chunks_for_known_calls;
+    4 Must "Each terminal output chunk is valid base64." => sends_valid_base64;
+    5 Should "Terminal output refers to an announced terminal." => sends_output_for_known_terminals;
+    6 Should "A terminal embedded in a tool call is announced." => embeds_known_terminals;
 }
 
-/// Returns all updates of the tasks that use tools.
-async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent do several tasks that use tools, and returns all updates.
+async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let mut updates = Vec::new();
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
@@ -39,7 +39,7 @@ fn is_final(status: &str) -> bool {
 }
 
 async fn advances_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+    let updates = collect_updates(harness).await?;
     let mut ended: HashMap<&str, &str> = HashMap::new();
     for update in updates_of_kind(&updates, "tool_call_update") {
         let (Some(id), Some(status)) = (update["toolCallId"].as_str(), update["status"].as_str())
@@ -68,22 +68,24 @@ fn require_calls(updates: &[Value]) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
         turns.push(harness.turn_v2(&session, AgentTask::Read).await?.updates);
     }
     let [first, second] = turns.as_slice() else {
-        return Err(CheckStop::Harness("two turns were not two".to_owned()));
+        return Err(CheckStop::Harness(
+            "internal error: expected two turns".to_owned(),
+        ));
     };
     require_calls(first)?;
     // The first turn's calls may still get updates. A violation is a call that starts in the second turn with the id
     // of one that has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
-    let mut begun = updates_of_kind(second, "tool_call_update").filter(begins);
-    let again = begun.find(|update| {
+    let mut accepted = updates_of_kind(second, "tool_call_update").filter(begins);
+    let again = accepted.find(|update| {
         let id = &update["toolCallId"];
         let mut before = updates_of_kind(first, "tool_call_update").filter(ended);
         before.any(|before| before["toolCallId"] == *id)
@@ -97,8 +99,8 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn chunk_of_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(harness).await?;
+async fn sends_chunks_for_known_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_updates(harness).await?;
     let (mut known, mut seen) = (Vec::new(), false);
     for update in &updates {
         let id = &update["toolCallId"];
@@ -120,20 +122,20 @@ async fn chunk_of_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Returns all updates of a task that shows a terminal. Skips if there was none.
-async fn terminal(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+/// Makes the agent run a command, and returns all updates. Skips if it reports no terminal.
+async fn collect_terminal_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let updates = harness.turn_v2(&session, AgentTask::Run).await?.updates;
     let of_terminal = |update: &Value| kind(update).starts_with("terminal_");
-    if updates.iter().any(of_terminal) || shown_terminals(&updates).next().is_some() {
+    if updates.iter().any(of_terminal) || embedded_terminals(&updates).next().is_some() {
         Ok(updates)
     } else {
         skip("the agent reported no terminal")
     }
 }
 
-/// Returns the terminals that tool calls show.
-fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
+/// Returns the ids of terminals that are embedded in tool calls.
+fn embedded_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     let lists = updates
         .iter()
         .filter_map(|update| update["content"].as_array());
@@ -143,8 +145,8 @@ fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     terminals.map(|content| &content["terminalId"])
 }
 
-async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(harness).await?;
+async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_terminal_updates(harness).await?;
     for update in &updates {
         let data = match kind(update) {
             "terminal_output_chunk" => &update["data"],
@@ -158,8 +160,8 @@ async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn output_of_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(harness).await?;
+async fn sends_output_for_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_terminal_updates(harness).await?;
     let mut known = Vec::new();
     for update in &updates {
         let id = &update["terminalId"];
@@ -174,13 +176,13 @@ async fn output_of_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop>
     Ok(())
 }
 
-async fn shown_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(harness).await?;
-    let told: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
+async fn embeds_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = collect_terminal_updates(harness).await?;
+    let reported: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
         .chain(updates_of_kind(&updates, "terminal_output_chunk"))
         .map(|update| &update["terminalId"])
         .collect();
-    match shown_terminals(&updates).find(|id| !told.contains(id)) {
+    match embedded_terminals(&updates).find(|id| !reported.contains(id)) {
         Some(id) => fail(format!(
             "a tool call embeds terminal {id}, which was not announced"
         )),

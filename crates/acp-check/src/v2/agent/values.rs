@@ -1,8 +1,8 @@
-//! Tests of values that several pages share.
+//! Tests of values that checks on several pages share.
 
 use serde_json::Value;
 
-/// Returns the first value that occurs more than once. Null values are ignored.
+/// Returns the first value that occurs more than once, not counting nulls.
 pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     for value in values.filter(|value| !value.is_null()) {
@@ -14,7 +14,7 @@ pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'
     None
 }
 
-/// Returns `true` for base64 as in RFC 4648, with padding.
+/// Returns `true` if `text` is base64 as defined in RFC 4648, with padding.
 pub(super) fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let padding = text.len() - body.len();

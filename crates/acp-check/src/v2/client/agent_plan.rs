@@ -8,45 +8,48 @@ use crate::verdict::CheckStop;
 
 checks! { V2 Client "agent-plan";
     101 Must "Several plans are accepted, and each may change or become empty." => accepts_several_plans;
-    102 Should "Unknown plan types are accepted." => unknown_type;
-    103 Should "Unknown priorities and statuses are accepted." => unknown_values;
+    102 Should "Unknown plan types are accepted." => accepts_unknown_type;
+    103 Should "Unknown priorities and statuses are accepted." => accepts_unknown_values;
 }
 
-fn plan(plan: &Value) -> Value {
+fn plan_update(plan: &Value) -> Value {
     json!({"sessionUpdate": "plan_update", "plan": plan})
 }
 
-fn items(id: &str, entries: Value) -> Value {
+fn items_plan(id: &str, entries: Value) -> Value {
     let mut items = json!({"type": "items", "planId": id});
     items["entries"] = entries;
-    plan(&items)
+    plan_update(&items)
 }
 
 async fn accepts_several_plans(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let entry = json!([{"content": "Look", "priority": "high", "status": "pending"}]);
     let updates = [
-        items("one", entry.clone()),
-        items("two", entry.clone()),
-        items("one", json!([])),
-        items("two", entry),
+        items_plan("one", entry.clone()),
+        items_plan("two", entry.clone()),
+        items_plan("one", json!([])),
+        items_plan("two", entry),
     ];
     harness.tolerates_v2("two plans", &updates).await
 }
 
-async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let own = plan(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
-    let later = plan(&json!({"type": "map", "planId": "map"}));
+async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let own = plan_update(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
+    let later = plan_update(&json!({"type": "map", "planId": "map"}));
     harness
         .tolerates_v2("a plan of an unknown type", &[own, later])
         .await
 }
 
-async fn unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let entries = json!([
         {"content": "Look", "priority": "_acp-check/someday", "status": "_acp-check/asleep"},
         {"content": "Look", "priority": "someday", "status": "asleep"},
     ]);
     harness
-        .tolerates_v2("an unknown priority and status", &[items("odd", entries)])
+        .tolerates_v2(
+            "an unknown priority and status",
+            &[items_plan("odd", entries)],
+        )
         .await
 }

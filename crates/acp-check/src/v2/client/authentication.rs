@@ -9,13 +9,17 @@ use acp_rules::schema::Envelope;
 
 checks! { V2 Client "authentication";
     101 Must "Without auth methods, neither `auth/login` nor `auth/logout` is sent." => logs_in_only_if_offered;
-    102 Must "`auth/login` is not sent with a `terminal` auth method." => not_terminal;
+    102 Must "`auth/login` is not sent with a `terminal` auth method." => does_not_use_terminal;
     103 Must "`auth/login` uses an auth method the agent offered." => uses_offered_auth_method;
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Rejects sessions until the client has logged in, and returns the params of the login, or `None` if there was none.
-async fn login(harness: &mut ClientHarness, methods: Value) -> Result<Option<Value>, CheckStop> {
+/// Rejects `session/new` until the client logs in. Returns the auth method of the login, or `None` if there was none in
+/// time.
+async fn wait_for_login(
+    harness: &mut ClientHarness,
+    methods: Value,
+) -> Result<Option<Value>, CheckStop> {
     harness.introduction["authMethods"] = methods;
     harness.initialize_v2().await?;
     let patience = harness.wire.patience();
@@ -53,47 +57,50 @@ async fn login(harness: &mut ClientHarness, methods: Value) -> Result<Option<Val
 }
 
 async fn logs_in_only_if_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(harness, json!([])).await? {
-        Some(_) => fail("it called `auth/login`, although the agent offers no auth methods"),
+    match wait_for_login(harness, json!([])).await? {
+        Some(_) => {
+            fail("the client called `auth/login`, although the agent offers no auth methods")
+        }
         None => {
             let out = harness
                 .messages
                 .iter()
                 .any(|message| message.method() == "auth/logout");
             require(!out, || {
-                "it called `auth/logout`, although the agent offers no auth methods".to_owned()
+                "the client called `auth/logout`, although the agent offers no auth methods"
+                    .to_owned()
             })
         }
     }
 }
 
-async fn not_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn does_not_use_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let methods =
         json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
-    match login(harness, methods).await? {
+    match wait_for_login(harness, methods).await? {
         Some(method) => fail(format!(
-            "it called `auth/login` with {method}, which is a `terminal` auth method"
+            "the client called `auth/login` with {method}, which is a `terminal` auth method"
         )),
         None => Ok(()),
     }
 }
 
-fn key() -> Value {
+fn env_var_method() -> Value {
     json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}])
 }
 
 async fn uses_offered_auth_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(harness, key()).await? {
+    match wait_for_login(harness, env_var_method()).await? {
         Some(method) => require(method == "acp-check-key", || {
-            format!("it called `auth/login` with {method}, which the agent did not offer")
+            format!("the client called `auth/login` with {method}, which the agent did not offer")
         }),
-        None => skip("the client has not logged in"),
+        None => skip("the client did not log in"),
     }
 }
 
 async fn continues_after_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(harness, key()).await? {
+    match wait_for_login(harness, env_var_method()).await? {
         Some(_) => harness.expect("session/new").await.map(drop),
-        None => skip("the client has not logged in"),
+        None => skip("the client did not log in"),
     }
 }

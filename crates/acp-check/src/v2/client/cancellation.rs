@@ -1,4 +1,4 @@
-//! Cancellation: of turns, and of single requests.
+//! Cancellation of turns and of single requests.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ use acp_rules::schema::Envelope;
 use super::permissions::request;
 
 checks! { V2 Client "prompt-lifecycle";
-    131 Must "After a cancel, pending permission requests get `cancelled`." => answers_open;
-    132 Should "Updates are accepted after a cancel." => takes_the_rest;
-    133 Must "A request cancelled with `$/cancel_request` still gets a response." => answers_cancelled_request;
-    134 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
+    131 Must "After a cancel, pending permission requests get `cancelled`." => cancels_pending_permissions;
+    132 Should "Updates are accepted after a cancel." => accepts_later_updates;
+    133 Must "A request cancelled with `$/cancel_request` still gets a response." => responds_to_cancelled_request;
+    134 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Asks for a cancel in a message, which a user or a script may do, and waits for it.
+/// Asks in a message that the turn be cancelled, and waits until the client does. Skips if it does not.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -29,7 +29,7 @@ async fn request_cancel(
     match harness.expect("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
-                "it cancelled session {}, which is not its own",
+                "the client cancelled session {}, which is not its own",
                 params["sessionId"]
             )
         }),
@@ -37,7 +37,7 @@ async fn request_cancel(
     }
 }
 
-/// Returns the response to a request among all messages.
+/// Returns the response to a request, if it has already arrived.
 fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedResponse> {
     harness
         .messages
@@ -50,7 +50,7 @@ fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedRespo
         })
 }
 
-async fn answers_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     // Use a request that no policy allows by itself, so that nobody answers it before the cancel.
     let mut params = request(&prompted.session);
@@ -60,35 +60,33 @@ async fn answers_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .ask("session/request_permission", params)
         .await?;
     request_cancel(harness, &prompted).await?;
-    let answer = match find_response(harness, &id) {
-        Some(answer) => answer,
+    let response = match find_response(harness, &id) {
+        Some(response) => response,
         None => harness.answer(&id).await?,
     };
-    match answer {
+    match response {
         ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
-            "it cancelled, but responded to its permission request with {}",
+            "the client cancelled the turn, but responded to the permission request with {}",
             result["outcome"]
         )),
         ReceivedResponse::Error { code, .. } => fail(format!(
-            "it cancelled, but its permission request failed with error {code}"
+            "the client cancelled the turn, but the permission request failed with error {code}"
         )),
     }
 }
 
-async fn takes_the_rest(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_later_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     request_cancel(harness, &prompted).await?;
     let call =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
     harness.update(&prompted.session, call).await?;
-    harness
-        .alive_v2("an update that came after the cancel")
-        .await?;
+    harness.alive_v2("an update after a cancel").await?;
     harness.idle_v2(&prompted, "cancelled").await
 }
 
-async fn answers_cancelled_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_cancelled_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     let params = request(&prompted.session);
     let id = harness
@@ -102,7 +100,7 @@ async fn answers_cancelled_request(harness: &mut ClientHarness) -> Result<(), Ch
     harness.answer(&id).await.map(drop)
 }
 
-async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     harness
         .wire
@@ -111,5 +109,7 @@ async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
-    harness.alive_v2("a cancel of an unknown request").await
+    harness
+        .alive_v2("`$/cancel_request` for an unknown request")
+        .await
 }

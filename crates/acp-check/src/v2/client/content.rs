@@ -1,4 +1,4 @@
-//! Content: the blocks of messages.
+//! Content: the blocks in messages.
 
 use serde_json::{Value, json};
 
@@ -7,23 +7,23 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "content";
-    101 Should "Unknown content types are accepted." => unknown_type;
-    102 Must "All content types are accepted in messages." => all_types;
+    101 Should "Unknown content types are accepted." => accepts_unknown_type;
+    102 Must "All content types are accepted in messages." => accepts_all_types;
 }
 
-fn chunk(content: Value) -> Value {
+fn message_chunk(content: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "content", "content": content})
 }
 
-async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let own = chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
-    let later = chunk(json!({"type": "smell", "of": ["rain"]}));
+async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let own = message_chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
+    let later = message_chunk(json!({"type": "smell", "of": ["rain"]}));
     harness
         .tolerates_v2("content of an unknown type", &[own, later])
         .await
 }
 
-async fn all_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_all_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "_acp-check/cat"], "priority": 0.5});
     let updates = [
         json!({"type": "text", "text": "**Hello**", "annotations": annotations}),
@@ -34,6 +34,6 @@ async fn all_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}),
     ];
     harness
-        .tolerates_v2("all types of content", &updates.map(chunk))
+        .tolerates_v2("all types of content", &updates.map(message_chunk))
         .await
 }

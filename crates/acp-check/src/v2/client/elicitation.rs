@@ -1,4 +1,4 @@
-//! Elicitation: the agent requests input from the user.
+//! Elicitation: requests for input from the user.
 
 use serde_json::json;
 
@@ -8,12 +8,12 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Client "elicitation";
-    101 Must "The action for a form is `accept`, `decline`, `cancel`, or starts with `_`." => answers_form;
-    102 Must "An unknown elicitation mode is not accepted." => unknown_mode;
-    103 Must "`elicitation/complete` for an unknown elicitation is ignored." => unknown_completed;
+    101 Must "The action for a form is `accept`, `decline`, `cancel`, or starts with `_`." => responds_to_form;
+    102 Must "An unknown elicitation mode is not accepted." => rejects_unknown_mode;
+    103 Must "`elicitation/complete` for an unknown elicitation is ignored." => ignores_unknown_completion;
 }
 
-async fn answers_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     if !harness
         .capability("/capabilities/elicitation/form")
@@ -26,29 +26,29 @@ async fn answers_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "sessionId": prompted.session, "mode": "form", "message": "Who is it?", "requestedSchema": form,
     });
     let id = harness.wire.ask("elicitation/create", params).await?;
-    let answer = match harness.answer(&id).await {
-        Ok(answer) => answer,
+    let response = match harness.answer(&id).await {
+        Ok(response) => response,
         Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => {
             return skip("no response to the form");
         }
         Err(stop) => return Err(stop),
     };
-    match answer {
-        ReceivedResponse::Error { code, message, .. } => {
-            fail(format!("the form failed with error {code}: {message}"))
-        }
+    match response {
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
+            "the elicitation failed with error {code}: {message}"
+        )),
         ReceivedResponse::Result(result) => match result["action"].as_str() {
             Some("accept" | "decline" | "cancel") => Ok(()),
             Some(own) if own.starts_with('_') => Ok(()),
             _ => fail(format!(
-                "the response to the form has action {}",
+                "invalid action {} in the response to the form",
                 result["action"]
             )),
         },
     }
 }
 
-async fn unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     let params = json!({
         "sessionId": prompted.session, "mode": "_acp-check/telepathy", "message": "Think of a number.",
@@ -56,17 +56,19 @@ async fn unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let id = harness.wire.ask("elicitation/create", params).await?;
     match harness.answer(&id).await {
         Ok(ReceivedResponse::Result(result)) if result["action"] == "accept" => {
-            fail("it responded with `accept` to an unknown elicitation mode")
+            fail("the client responded with `accept` to an unknown elicitation mode")
         }
         Ok(_) => Ok(()),
-        Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => skip("nobody has answered"),
+        Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => skip("no response in time"),
         Err(stop) => Err(stop),
     }
 }
 
-async fn unknown_completed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_completion(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     let params = json!({"elicitationId": "acp-check-nobodys"});
     harness.wire.notify("elicitation/complete", params).await?;
-    harness.alive_v2("the end of an unknown elicitation").await
+    harness
+        .alive_v2("`elicitation/complete` for an unknown elicitation")
+        .await
 }

@@ -1,4 +1,4 @@
-//! Extensibility: custom methods and metadata.
+//! Extensibility: custom methods, and metadata.
 
 use serde_json::{Value, json};
 
@@ -9,23 +9,23 @@ use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Client "extensibility";
-    101 Should "Unknown extension requests get error -32601." => unknown_request;
-    102 Should "Unknown extension notifications are ignored." => unknown_notification;
-    103 Must "Messages with any `_meta` are accepted." => any_meta;
+    101 Should "Unknown extension requests get error -32601." => rejects_unknown_request;
+    102 Should "Unknown extension notifications are ignored." => ignores_unknown_notification;
+    103 Must "Messages with any `_meta` are accepted." => accepts_any_meta;
 }
 
-async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
-        ReceivedResponse::Error { code, .. } => {
-            fail(format!("it failed with error {code}; expected -32601"))
-        }
-        ReceivedResponse::Result(_) => fail("it succeeded; expected an error"),
+        ReceivedResponse::Error { code, .. } => fail(format!(
+            "an unknown method got error {code}; expected -32601"
+        )),
+        ReceivedResponse::Result(_) => fail("an unknown method succeeded; expected an error"),
     }
 }
 
-async fn unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     harness
         .wire
@@ -36,16 +36,16 @@ async fn unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckSt
         .await
 }
 
-/// Returns metadata of unusual types, under names that nobody uses.
-fn odd_meta() -> Value {
+/// Returns a value for `_meta` with unusual types, under names that nobody else uses.
+fn unusual_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["_meta"] = odd_meta();
-    harness.session["_meta"] = odd_meta();
+async fn accepts_any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["_meta"] = unusual_meta();
+    harness.session["_meta"] = unusual_meta();
     let mut update = said("Hello.");
-    update["_meta"] = odd_meta();
-    update["content"]["_meta"] = odd_meta();
-    harness.tolerates_v2("odd metadata", &[update]).await
+    update["_meta"] = unusual_meta();
+    update["content"]["_meta"] = unusual_meta();
+    harness.tolerates_v2("unusual metadata", &[update]).await
 }

@@ -10,25 +10,25 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::{Direction, Schema, SchemaVersion};
 
 checks! { V2 Client "initialization";
-    101 Must "The client's first message is `initialize`." => begins;
-    102 Must "`initialize` has the client's name and version." => says_who;
-    103 Should "A client that does not support the agent's version closes the connection." => closes;
-    104 Must "Unknown capabilities and fields are ignored." => unknown_capabilities;
-    105 Must "No session methods are sent to agents without the `session` capability." => no_sessions;
+    101 Must "The client's first message is `initialize`." => starts_with_initialize;
+    102 Must "`initialize` has the client's name and version." => reports_name;
+    103 Should "A client that does not support the agent's version closes the connection." => closes_on_unsupported_version;
+    104 Must "Unknown capabilities and fields are ignored." => ignores_unknown_capabilities;
+    105 Must "No session methods are sent to agents without the `session` capability." => uses_sessions_only_if_supported;
     106 Must "If the agent responds with version 1, version 1 is used." => negotiates_version_1;
-    107 Must "A prompt contains only content types the agent supports." => baseline_content;
-    108 Must "In version 2, file methods fail." => no_files;
-    109 Must "In version 2, terminal methods fail." => no_terminals;
+    107 Must "A prompt contains only content types the agent supports." => sends_supported_content;
+    108 Must "In version 2, file methods fail." => rejects_file_methods;
+    109 Must "In version 2, terminal methods fail." => rejects_terminal_methods;
 }
 
-async fn begins(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn starts_with_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.asked_to_begin_v2().await?;
     require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
-async fn says_who(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = harness.asked_to_begin_v2().await?;
     let says = |name: &str| {
         let said = params["info"][name].as_str();
@@ -39,13 +39,13 @@ async fn says_who(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Waits until the client closes the connection. Fails if it sends a request before that.
-async fn is_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+/// Requires that the client closes the connection and sends no request before that.
+async fn require_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let patience = harness.wire.patience();
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
-                return fail(format!("it went on with `{}`", message.method()));
+                return fail(format!("the client continued with `{}`", message.method()));
             }
         }
         Ok(())
@@ -53,18 +53,18 @@ async fn is_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "it did not close the connection within {patience:?}"
+            "the client did not close the connection within {patience:?}"
         )),
     }
 }
 
-async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn closes_on_unsupported_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["protocolVersion"] = json!(999);
     harness.initialize_v2().await?;
-    is_closed(harness).await
+    require_closed(harness).await
 }
 
-async fn unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["capabilities"]["telepathy"] = json!({"range": 7});
     harness.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
     harness.introduction["authMethods"] =
@@ -73,14 +73,14 @@ async fn unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckSt
     harness.prompted_v2().await.map(drop)
 }
 
-async fn no_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_sessions_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["capabilities"] = json!({});
     harness.initialize_v2().await?;
     let watching = async {
         while let Some(message) = harness.next().await? {
             if message.method().starts_with("session/") {
                 return fail(format!(
-                    "it sent `{}`, although the agent does not support sessions",
+                    "the client sent `{}`, although the agent does not support sessions",
                     message.method()
                 ));
             }
@@ -123,7 +123,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
     Ok(())
 }
 
-async fn baseline_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sends_supported_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.prompted_v2().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     let mut kinds = blocks.filter_map(|block| block["type"].as_str());
@@ -136,7 +136,7 @@ async fn baseline_content(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// Sends a method of version 1, which must be rejected as unknown.
+/// Calls a method of version 1, and requires that the client rejects it as unknown.
 async fn require_method_not_found(
     harness: &mut ClientHarness,
     method: &str,
@@ -151,14 +151,14 @@ async fn require_method_not_found(
     }
 }
 
-async fn no_files(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_file_methods(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let path = harness.place().file("notes.txt");
     let session = harness.session["sessionId"].clone();
     let params = json!({"sessionId": session, "path": path});
     require_method_not_found(harness, "fs/read_text_file", params).await
 }
 
-async fn no_terminals(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn rejects_terminal_methods(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let session = harness.session["sessionId"].clone();
     let params = json!({"sessionId": session, "command": "echo", "args": ["checked"]});
     require_method_not_found(harness, "terminal/create", params).await

@@ -10,12 +10,12 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "overview";
-    101 Must "Unknown methods get error -32601." => unknown_method;
-    102 Must "A string id is unchanged in the response." => string_id;
-    103 Must "Notifications get no response." => notifications;
+    101 Must "Unknown methods get error -32601." => reports_method_not_found;
+    102 Must "A string id is unchanged in the response." => keeps_string_id;
+    103 Must "Notifications get no response." => ignores_notifications;
 }
 
-async fn unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn reports_method_not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     match harness
         .request("session/acp_check_no_such", json!({}))
@@ -29,7 +29,7 @@ async fn unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.working_v2().await?;
     let id = json!("acp-check-07");
     harness
@@ -39,7 +39,7 @@ async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.answer(&id).await.map(drop)
 }
 
-async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     harness.update(&prompted.session, said("Hello.")).await?;
     harness
@@ -63,7 +63,7 @@ async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     match odd {
         None => Ok(()),
         Some(id) => fail(format!(
-            "after two notifications, it sent a response with unknown id {id}"
+            "after two notifications, the client sent a response with unknown id {id}"
         )),
     }
 }

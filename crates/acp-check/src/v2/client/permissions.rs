@@ -8,19 +8,19 @@ use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Client "tool-calls";
     121 Must "The selected option is one of the offered options." => selects_offered;
-    122 Must "A permission request may omit its subject." => no_subject;
-    123 Must "A permission request may be about a command." => command;
-    124 Should "A permission request with an unknown subject gets a response." => unknown_subject;
-    125 Should "Unknown option kinds are accepted." => unknown_option;
-    126 Must "A permission request may refer to a tool call that was not announced." => new_call;
-    127 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
+    122 Must "A permission request may omit its subject." => accepts_missing_subject;
+    123 Must "A permission request may be about a command." => accepts_command;
+    124 Should "A permission request with an unknown subject gets a response." => responds_to_unknown_subject;
+    125 Should "Unknown option kinds are accepted." => accepts_unknown_option;
+    126 Must "A permission request may refer to a tool call that was not announced." => accepts_unannounced_call;
+    127 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_for_subagent;
 }
 
-/// Returns the params of a permission request with an option to allow and one to reject.
+/// Returns params of a permission request with one option to allow and one to reject.
 pub(super) fn request(session: &str) -> Value {
     json!({
         "sessionId": session,
-        "title": "May the check go on?",
+        "title": "May the check continue?",
         "options": [
             {"optionId": "acp-check-yes", "name": "Yes", "kind": "allow_once"},
             {"optionId": "acp-check-no", "name": "No", "kind": "reject_once"},
@@ -28,8 +28,8 @@ pub(super) fn request(session: &str) -> Value {
     })
 }
 
-/// Requests permission, and checks the response.
-async fn request_permission(
+/// Requests permission, and requires a valid response.
+async fn require_permission_response(
     harness: &mut ClientHarness,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), CheckStop> {
@@ -46,7 +46,7 @@ async fn request_permission(
             let mut offered = options.as_array().into_iter().flatten();
             let chosen = &outcome["optionId"];
             require(offered.any(|option| option["optionId"] == *chosen), || {
-                format!("it selected option {chosen}, which was not offered")
+                format!("the client selected option {chosen}, which was not offered")
             })?;
         }
         Some("cancelled") => {}
@@ -61,7 +61,7 @@ async fn request_permission(
     harness.idle_v2(&prompted, "end_turn").await
 }
 
-async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     let child = "acp-check-subagent";
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
@@ -69,39 +69,39 @@ async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.update(&prompted.session, announced).await?;
     let outcome = harness.permission_v2(request(child)).await?;
     require(outcome["outcome"].is_string(), || {
-        format!("the outcome is {}", outcome["outcome"])
+        format!("invalid outcome {}", outcome["outcome"])
     })?;
     harness.idle_v2(&prompted, "end_turn").await
 }
 
 async fn selects_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |params| {
+    require_permission_response(harness, |params| {
         let call = json!({"toolCallId": "asked", "title": "Check", "kind": "edit"});
         params["subject"] = json!({"type": "tool_call", "toolCall": call});
     })
     .await
 }
 
-async fn no_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |_| {}).await
+async fn accepts_missing_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_permission_response(harness, |_| {}).await
 }
 
-async fn command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |params| {
+async fn accepts_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_permission_response(harness, |params| {
         params["subject"] = json!({"type": "command", "command": "echo checked", "cwd": "/"});
     })
     .await
 }
 
-async fn unknown_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |params| {
+async fn responds_to_unknown_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_permission_response(harness, |params| {
         params["subject"] = json!({"type": "_acp-check/weather", "sunny": true});
     })
     .await
 }
 
-async fn unknown_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |params| {
+async fn accepts_unknown_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_permission_response(harness, |params| {
         if let Some(options) = params["options"].as_array_mut() {
             let own =
                 json!({"optionId": "acp-check-maybe", "name": "Maybe", "kind": "_acp-check/maybe"});
@@ -111,8 +111,8 @@ async fn unknown_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn new_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(harness, |params| {
+async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_permission_response(harness, |params| {
         params["subject"] =
             json!({"type": "tool_call", "toolCall": {"toolCallId": "never-told-of"}});
     })

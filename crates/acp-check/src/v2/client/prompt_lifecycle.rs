@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
+//! Prompt lifecycle: from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,18 @@ use crate::client_harness_v2::{WATCHED, said};
 use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
-    101 Must "The client waits for `idle`, not only for the response to the prompt." => waits;
-    102 Must "An `idle` without a stop reason is accepted." => no_reason;
-    103 Should "Unknown stop reasons are accepted." => unknown_reason;
-    104 Should "Unknown states are accepted." => unknown_state;
-    105 Should "Unknown update types are accepted." => unknown_update;
-    106 Must "A message with only an id is accepted." => message_by_id;
-    107 Must "Message content can be replaced, cleared and appended to." => message_changed;
-    108 Must "A chunk may start a new message." => chunk_first;
-    109 Must "Session info updates may be partial, and may clear fields." => info_in_part;
+    101 Must "The client waits for `idle`, not only for the response to the prompt." => waits_for_idle;
+    102 Must "An `idle` without a stop reason is accepted." => accepts_missing_reason;
+    103 Should "Unknown stop reasons are accepted." => accepts_unknown_reason;
+    104 Should "Unknown states are accepted." => accepts_unknown_state;
+    105 Should "Unknown update types are accepted." => accepts_unknown_update;
+    106 Must "A message with only an id is accepted." => accepts_message_with_id_only;
+    107 Must "Message content can be replaced, cleared and appended to." => accepts_changed_message;
+    108 Must "A chunk may start a new message." => accepts_chunk_of_new_message;
+    109 Must "Session info updates may be partial, and may clear fields." => accepts_partial_session_info;
 }
 
-async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn waits_for_idle(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.prompted_v2().await?;
     harness.accept_v2(&prompted).await?;
     let watching = async {
@@ -30,7 +30,9 @@ async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     };
     match tokio::time::timeout(WATCHED, watching).await {
         Err(_) => {}
-        Ok(Ok(())) => return fail("it closed the connection when its prompt was acknowledged"),
+        Ok(Ok(())) => {
+            return fail("the client closed the connection when its prompt was acknowledged");
+        }
         Ok(Err(stop)) => return Err(stop),
     }
     harness
@@ -40,21 +42,21 @@ async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.idle_v2(&prompted, "end_turn").await
 }
 
-async fn no_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    ends_with(harness, json!({"state": "idle"})).await
+async fn accepts_missing_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_idle_accepted(harness, json!({"state": "idle"})).await
 }
 
-async fn unknown_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    ends_with(
+async fn accepts_unknown_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_idle_accepted(
         harness,
         json!({"state": "idle", "stopReason": "_acp-check/tired"}),
     )
     .await
 }
 
-/// Ends the turn with `idle`. The client must still respond, or have started to close the connection, as a client
-/// does that sends only one prompt.
-async fn ends_with(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
+/// Ends the turn with the update `idle`. The client must still respond to requests or close the connection, as a client
+/// that sends only one prompt does.
+async fn require_idle_accepted(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     let why = idle.to_string();
     harness.state_v2(&prompted, idle).await?;
@@ -70,13 +72,13 @@ async fn ends_with(harness: &mut ClientHarness, idle: Value) -> Result<(), Check
     alive
 }
 
-async fn unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         json!({"sessionUpdate": "state_update", "state": "_acp-check/dreaming", "of": "sheep"});
     harness.tolerates_v2("an unknown state", &[update]).await
 }
 
-async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({"sessionUpdate": "_acp-check/weather", "sunny": true});
     let later = json!({"sessionUpdate": "weather_update", "sunny": [true]});
     harness
@@ -84,7 +86,7 @@ async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn message_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_message_with_id_only(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = ["user_message", "agent_message", "agent_thought"];
     let updates =
         kinds.map(|kind| json!({"sessionUpdate": kind, "messageId": format!("by-id-{kind}")}));
@@ -93,7 +95,7 @@ async fn message_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn message_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_changed_message(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = |content: Value| json!({"sessionUpdate": "agent_message", "messageId": "changed", "content": content});
     let mut chunk = said("added");
     chunk["messageId"] = json!("changed");
@@ -104,7 +106,7 @@ async fn message_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn chunk_first(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_chunk_of_new_message(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "Hm."});
     let kinds = [
         "user_message_chunk",
@@ -119,7 +121,7 @@ async fn chunk_first(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn info_in_part(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_partial_session_info(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "Checked"}),
         json!({"sessionUpdate": "session_info_update", "updatedAt": "2026-08-01T12:00:00Z"}),

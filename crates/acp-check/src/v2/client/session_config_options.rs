@@ -1,4 +1,4 @@
-//! Session config options and slash commands: what a session offers.
+//! Session config options and slash commands.
 
 use serde_json::{Value, json};
 
@@ -7,45 +7,48 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "session-config-options";
-    101 Must "Missing and unknown categories are accepted." => categories;
-    102 Should "Config options of unknown type are ignored." => types;
-    103 Must "Config option updates are accepted at any time." => changes;
-    104 Should "Commands with an unknown input type are accepted." => commands;
+    101 Must "Missing and unknown categories are accepted." => accepts_any_category;
+    102 Should "Config options of unknown type are ignored." => ignores_unknown_type;
+    103 Must "Config option updates are accepted at any time." => accepts_changed_options;
+    104 Should "Commands with an unknown input type are accepted." => accepts_unknown_input;
 }
 
 /// Returns a select option with two values.
-fn choice(id: &str) -> Value {
+fn select_option(id: &str) -> Value {
     json!({
         "configId": id, "name": id, "type": "select", "currentValue": "a",
         "options": [{"value": "a", "name": "A"}, {"value": "b", "name": "B"}],
     })
 }
 
-async fn opens_with(harness: &mut ClientHarness, options: Value) -> Result<(), CheckStop> {
+async fn require_options_accepted(
+    harness: &mut ClientHarness,
+    options: Value,
+) -> Result<(), CheckStop> {
     harness.session["configOptions"] = options;
     harness.prompted_v2().await.map(drop)
 }
 
-async fn categories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let mut own = choice("smell");
+async fn accepts_any_category(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let mut own = select_option("smell");
     own["category"] = json!("_acp-check/smell");
-    let mut later = choice("weather");
+    let mut later = select_option("weather");
     later["category"] = json!("weather");
-    opens_with(harness, json!([choice("none"), own, later])).await
+    require_options_accepted(harness, json!([select_option("none"), own, later])).await
 }
 
-async fn types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn ignores_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({
         "configId": "heat", "name": "Heat", "type": "_acp-check/slider", "currentValue": 0.5, "most": 1,
     });
-    opens_with(harness, json!([own, choice("plain")])).await
+    require_options_accepted(harness, json!([own, select_option("plain")])).await
 }
 
-async fn changes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_changed_options(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [
-        update(json!([choice("one"), choice("two")])),
+        update(json!([select_option("one"), select_option("two")])),
         update(json!([])),
     ];
     harness
@@ -53,7 +56,7 @@ async fn changes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let input = json!({"type": "_acp-check/form", "fields": 3});
     let commands = json!([
         {"name": "plain", "description": "Plain"},

@@ -8,13 +8,13 @@ use crate::verdict::{CheckStop, fail, require};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "session-setup";
-    101 Must "MCP servers are passed only with transports the agent supports." => offered_servers;
-    102 Must "Additional directories are passed only to agents that support them." => offered_directories;
-    103 Must "The client uses the session id from the agent." => given_id;
-    104 Must "Session ids are sent unchanged, whatever characters they contain." => odd_id;
-    105 Must "Updates are accepted at any time, even before the first prompt." => early_updates;
-    106 Must "Requests refer only to known sessions." => later_requests;
-    107 Must "`session/delete` is sent only if the agent supports it." => offered_delete;
+    101 Must "MCP servers are passed only with transports the agent supports." => uses_supported_transports;
+    102 Must "Additional directories are passed only to agents that support them." => sends_directories_only_if_supported;
+    103 Must "The client uses the session id from the agent." => uses_session_id;
+    104 Must "Session ids are sent unchanged, whatever characters they contain." => keeps_unusual_id;
+    105 Must "Updates are accepted at any time, even before the first prompt." => accepts_early_updates;
+    106 Must "Requests refer only to known sessions." => names_known_sessions;
+    107 Must "`session/delete` is sent only if the agent supports it." => deletes_only_if_supported;
 }
 
 async fn new_session_params(harness: &mut ClientHarness) -> Result<Value, CheckStop> {
@@ -23,7 +23,7 @@ async fn new_session_params(harness: &mut ClientHarness) -> Result<Value, CheckS
     Ok(params)
 }
 
-async fn offered_servers(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_supported_transports(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let params = new_session_params(harness).await?;
     let servers = params["mcpServers"].as_array().into_iter().flatten();
     let mut transports = servers.filter_map(|server| server["type"].as_str());
@@ -35,7 +35,7 @@ async fn offered_servers(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn offered_directories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn sends_directories_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let params = new_session_params(harness).await?;
     let more = params["additionalDirectories"].as_array();
     require(more.is_none_or(Vec::is_empty), || {
@@ -54,15 +54,15 @@ async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Resul
     })
 }
 
-async fn given_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn uses_session_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_session_id_used(harness, SESSION).await
 }
 
-async fn odd_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn keeps_unusual_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_session_id_used(harness, " Äß/0:\"\\\u{1F600} ").await
 }
 
-async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.initialize_v2().await?;
     let (id, _) = harness.expect("session/new").await?;
     let session = harness.session.clone();
@@ -78,8 +78,8 @@ async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.prompted_v2().await.map(drop)
 }
 
-/// Ends the client's first turn, and serves its requests until it closes the connection or sends no more.
-async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+/// Ends the client's first turn, and responds to its requests until it closes the connection or stops sending.
+async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     harness.idle_v2(&prompted, "end_turn").await?;
     let patience = harness.wire.patience();
@@ -94,7 +94,7 @@ async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
                     format!("`{method}` refers to unknown session {session}")
                 })?;
             }
-            let answer = match method {
+            let response = match method {
                 "session/list" => {
                     let info = json!({"sessionId": SESSION, "cwd": "/"});
                     json!({"sessions": [info]})
@@ -105,7 +105,7 @@ async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
                 "session/new" => json!({"sessionId": SESSION}),
                 _ => json!({}),
             };
-            harness.wire.answer(id, answer).await?;
+            harness.wire.answer(id, response).await?;
             if method == "session/prompt" {
                 let session = session.as_str().unwrap_or_default().to_owned();
                 let idle = json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
@@ -119,23 +119,24 @@ async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .unwrap_or(Ok(()))
 }
 
-async fn later_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn names_known_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["capabilities"]["session"]["delete"] = json!({});
     harness.introduction["authMethods"] =
         json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}]);
     harness.session["configOptions"] = json!([
         {"configId": "loud", "name": "Loud", "type": "boolean", "currentValue": false},
     ]);
-    later(harness).await
+    serve_until_quiet(harness).await
 }
 
-async fn offered_delete(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    later(harness).await?;
+async fn deletes_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    serve_until_quiet(harness).await?;
     let deleted = harness
         .messages
         .iter()
         .any(|message| message.method() == "session/delete");
     require(!deleted, || {
-        "it called `session/delete`, but the agent does not support `session.delete`".to_owned()
+        "the client called `session/delete`, but the agent does not support `session.delete`"
+            .to_owned()
     })
 }

@@ -1,4 +1,4 @@
-//! Tool calls: partial updates by id, with content that a client may not know.
+//! Tool calls: partial updates, and content that the client does not know.
 
 use serde_json::{Value, json};
 
@@ -7,27 +7,27 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "tool-calls";
-    101 Must "A tool call with only an id is accepted." => call_by_id;
-    102 Must "Tool call fields can be replaced, and cleared with null." => call_changed;
-    103 Must "Tool call content can be appended in chunks." => call_chunks;
-    104 Should "Unknown kinds and statuses are accepted." => unknown_values;
-    105 Should "Unknown tool call content types are accepted." => unknown_content;
-    106 Must "A diff without a patch is accepted." => no_patch;
-    107 Should "Unknown file operations and patch formats are accepted." => unknown_change;
-    108 Must "A terminal with only an id is accepted." => terminal_by_id;
-    109 Must "Terminal output is arbitrary bytes, in chunks that may end anywhere." => terminal_bytes;
-    110 Must "Terminal fields can be replaced, and cleared with null." => terminal_changed;
-    111 Must "An exit status without code and signal is accepted." => terminal_ended;
+    101 Must "A tool call with only an id is accepted." => accepts_call_with_id_only;
+    102 Must "Tool call fields can be replaced, and cleared with null." => accepts_changed_call;
+    103 Must "Tool call content can be appended in chunks." => accepts_content_chunks;
+    104 Should "Unknown kinds and statuses are accepted." => accepts_unknown_values;
+    105 Should "Unknown tool call content types are accepted." => accepts_unknown_content;
+    106 Must "A diff without a patch is accepted." => accepts_diff_without_patch;
+    107 Should "Unknown file operations and patch formats are accepted." => accepts_unknown_operation;
+    108 Must "A terminal with only an id is accepted." => accepts_terminal_with_id_only;
+    109 Must "Terminal output is arbitrary bytes, in chunks that may end anywhere." => accepts_binary_output;
+    110 Must "Terminal fields can be replaced, and cleared with null." => accepts_changed_terminal;
+    111 Must "An exit status without code and signal is accepted." => accepts_unspecified_exit_status;
 }
 
-fn call(fields: &Value) -> Value {
+fn call_update(fields: &Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "call"}),
         fields,
     )
 }
 
-fn terminal(fields: &Value) -> Value {
+fn terminal_update(fields: &Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "terminal_update", "terminalId": "terminal"}),
         fields,
@@ -41,13 +41,13 @@ fn merge_fields(mut update: Value, fields: &Value) -> Value {
     update
 }
 
-async fn call_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_call_with_id_only(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness
-        .tolerates_v2("a tool call with only an id", &[call(&json!({}))])
+        .tolerates_v2("a tool call with only an id", &[call_update(&json!({}))])
         .await
 }
 
-async fn call_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_changed_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({
         "title": "Check", "kind": "read", "status": "in_progress", "rawInput": {"a": 1},
         "content": [{"type": "content", "content": {"type": "text", "text": "x"}}],
@@ -58,22 +58,22 @@ async fn call_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "rawInput": null, "rawOutput": null,
     });
     let updates = [
-        call(&whole),
-        call(&json!({"status": "completed"})),
-        call(&cleared),
+        call_update(&whole),
+        call_update(&json!({"status": "completed"})),
+        call_update(&cleared),
     ];
     harness
         .tolerates_v2("a tool call that was changed and cleared", &updates)
         .await
 }
 
-async fn call_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_content_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |id: &str| {
         let content = json!({"type": "content", "content": {"type": "text", "text": "x"}});
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": content})
     };
     let updates = [
-        call(&json!({"title": "Check"})),
+        call_update(&json!({"title": "Check"})),
         chunk("call"),
         chunk("call"),
     ];
@@ -82,22 +82,28 @@ async fn call_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-async fn unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"title": "Check", "kind": "_acp-check/smell", "status": "_acp-check/asleep"});
     let later = json!({"kind": "smell", "status": "asleep"});
     harness
-        .tolerates_v2("an unknown kind and status", &[call(&odd), call(&later)])
+        .tolerates_v2(
+            "an unknown kind and status",
+            &[call_update(&odd), call_update(&later)],
+        )
         .await
 }
 
-async fn unknown_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
     harness
-        .tolerates_v2("a tool call's content of an unknown type", &[call(&odd)])
+        .tolerates_v2(
+            "a tool call's content of an unknown type",
+            &[call_update(&odd)],
+        )
         .await
 }
 
-async fn no_patch(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_diff_without_patch(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes = json!([{"operation": "modify", "path": "/a"}, {"operation": "move", "oldPath": "/b", "path": "/c"}]);
     let content = json!([
         {"type": "diff", "changes": changes},
@@ -106,12 +112,12 @@ async fn no_patch(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness
         .tolerates_v2(
             "a diff without a patch",
-            &[call(&json!({"content": content}))],
+            &[call_update(&json!({"content": content}))],
         )
         .await
 }
 
-async fn unknown_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_operation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes =
         json!([{"operation": "_acp-check/fold", "path": "/a", "fileType": "_acp-check/paper"}]);
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
@@ -119,26 +125,26 @@ async fn unknown_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness
         .tolerates_v2(
             "an unknown file operation",
-            &[call(&json!({"content": content}))],
+            &[call_update(&json!({"content": content}))],
         )
         .await
 }
 
-async fn terminal_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_terminal_with_id_only(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
-    let updates = [terminal(&json!({})), call(&shown)];
+    let updates = [terminal_update(&json!({})), call_update(&shown)];
     harness
         .tolerates_v2("a terminal with only an id", &updates)
         .await
 }
 
-async fn terminal_bytes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_binary_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |data: &str| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "terminal", "data": data});
     // Half of a character, invalid data, no data, and a terminal that was not announced.
     let mut other = chunk("eA==");
     other["terminalId"] = json!("another");
     let updates = [
-        terminal(&json!({"command": "cat"})),
+        terminal_update(&json!({"command": "cat"})),
         chunk("ww=="),
         chunk("pA=="),
         chunk("/wD+"),
@@ -148,22 +154,22 @@ async fn terminal_bytes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.tolerates_v2("binary output", &updates).await
 }
 
-async fn terminal_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_changed_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({"command": "cat", "cwd": "/", "output": {"data": "eA=="}, "exitStatus": {"exitCode": 0}});
     let cleared = json!({"command": null, "cwd": null, "output": null, "exitStatus": null});
     harness
         .tolerates_v2(
             "a terminal that was changed and cleared",
-            &[terminal(&whole), terminal(&cleared)],
+            &[terminal_update(&whole), terminal_update(&cleared)],
         )
         .await
 }
 
-async fn terminal_ended(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unspecified_exit_status(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        terminal(&json!({"exitStatus": {}})),
-        terminal(&json!({"exitStatus": {"exitCode": null, "signal": null}})),
-        terminal(&json!({"exitStatus": {"signal": "SIGKILL"}})),
+        terminal_update(&json!({"exitStatus": {}})),
+        terminal_update(&json!({"exitStatus": {"exitCode": null, "signal": null}})),
+        terminal_update(&json!({"exitStatus": {"signal": "SIGKILL"}})),
     ];
     harness
         .tolerates_v2("a terminal with an unspecified exit status", &updates)

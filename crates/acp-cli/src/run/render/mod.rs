@@ -15,7 +15,7 @@ use self::text::TextRenderer;
 use crate::args::run::RunFormat;
 use crate::screen::TerminalScreen;
 
-/// Shows a thread. Output is only ever appended, so that it can be piped and logged.
+/// Shows a thread while it grows. Output is only ever appended, so that it can be piped and logged.
 pub(super) struct Renderer {
     format: RunFormat,
     screen: TerminalScreen,
@@ -36,12 +36,12 @@ impl Renderer {
         self.screen.clone()
     }
 
-    /// Marks everything in the thread as history, which is not shown.
+    /// Marks everything in the thread as already shown.
     pub(super) fn skip(&mut self, thread: &Thread) {
         self.text.skip(thread);
     }
 
-    /// Shows what has changed.
+    /// Shows everything that has changed.
     pub(super) fn render(&mut self, thread: &Thread) {
         match self.format {
             // The messages are printed as they are received.
@@ -63,17 +63,17 @@ impl Renderer {
         self.screen.hint(hint);
     }
 
-    /// Ends the last line.
+    /// Ends the last line of output.
     pub(super) fn finish(&self) {
         self.screen.finish();
     }
 
-    /// Returns `true` if nobody reads the output any more.
+    /// Returns `true` if stdout was closed by its reader.
     pub(super) fn is_broken(&self) -> bool {
         self.screen.is_broken()
     }
 
-    /// Returns the timer of the progress line. It never fires where that line is not shown.
+    /// Returns a timer for updating the progress line. It never fires if the progress line is not shown.
     pub(super) fn ticks(&self) -> RenderTicks {
         RenderTicks(
             self.screen
@@ -87,7 +87,7 @@ impl Renderer {
         self.screen.tick(doing);
     }
 
-    /// Updates the progress line with the tool call or other work in progress.
+    /// Updates the progress line with the work in progress, such as a tool call.
     pub(super) fn tick_of(&self, thread: &acp::ThreadHandle) {
         let doing = thread.read(|thread| {
             let open = thread

@@ -1,9 +1,9 @@
-//! Text in place of content that is not text.
+//! Descriptions in place of content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;
 
-/// Returns the text to show for a content block.
+/// Describes a content block in one line.
 pub(super) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),

@@ -1,4 +1,4 @@
-//! A permission request as text: everything it is about, and the possible answers. Nothing is truncated, and invisible
+//! A permission request as text: all its details, and the possible answers. Nothing is truncated, and invisible
 //! characters are escaped.
 //!
 //! Text of the agent with several lines has a bar before each line, so that it cannot pass for text of this program.
@@ -14,7 +14,7 @@ use similar::TextDiff;
 use super::tool_call::DIFFING;
 use crate::screen::{BAR, ScreenOutput, wrapped};
 
-/// Draws the question. `cwd` is the session's working directory.
+/// Renders the question. `cwd` is the session's working directory.
 pub(crate) fn question(
     request: &PermissionRequest,
     always: &AlwaysEffect,
@@ -64,7 +64,7 @@ pub(crate) fn question(
     out.text(&text);
 }
 
-/// Returns how many rows of the terminal a text takes, and how many the terminal has.
+/// Returns the number of rows that text takes on the terminal, and the terminal's height.
 fn count_rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
@@ -122,7 +122,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
     }
 }
 
-/// Renders a command: its first line after `$`, each further one after `>`.
+/// Renders a command: the first line after `$`, further ones after `>`.
 fn render_command(line: &str, text: &mut String) {
     for (n, line) in literal::literal_lines(line).iter().enumerate() {
         let mark = if n == 0 { '$' } else { '>' };
@@ -130,14 +130,14 @@ fn render_command(line: &str, text: &mut String) {
     }
 }
 
-/// Renders the agent's text, with a bar before each line.
+/// Renders text from the agent with a bar before each line.
 fn render_quoted(said: &str, text: &mut String) {
     for line in literal::literal_lines(said) {
         text.push_str(&format!("{BAR}{line}\n"));
     }
 }
 
-/// Renders changes to files: for each file the kind of change and its texts as a unified diff; and the patch,
+/// Renders file changes. For each file, renders the kind of change and a unified diff; then the agent's patch,
 /// unchanged.
 fn render_diff(diff: &ThreadDiff, text: &mut String) {
     for change in &diff.changes {

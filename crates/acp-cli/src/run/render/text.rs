@@ -7,7 +7,9 @@ use acp::thread::{
     Item, ItemKind, PlanContent, PlanEntry, PlanEntryStatus, ThreadMessage, ThreadPlan,
     ThreadSubagent,
 };
-use acp::v1::{CompactionStatus, ContentBlock, NoticeSeverity, PlanId, SessionId, ToolCallId};
+use acp::v1::{
+    CompactionStatus, ContentBlock, Notice, NoticeSeverity, PlanId, SessionId, ToolCallId,
+};
 use acp::v2::StateUpdate;
 use acp_host::terminal_text::{self, TextCleaner};
 
@@ -15,11 +17,11 @@ use super::placeholder::placeholder;
 use super::tool_call::{ShownToolCall, may_be_unfinished};
 use crate::screen::ScreenOutput;
 
-/// How much of a thread has been shown.
+/// Renders a thread as text, and remembers how much of it was shown.
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
-    /// The item shown last. Another item starts on a line of its own.
+    /// The item that was shown last. Another item starts on a new line.
     last_item: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
     tool_calls: HashMap<ToolCallId, ShownToolCall>,
@@ -28,7 +30,7 @@ pub(super) struct TextRenderer {
     subagents: HashMap<SessionId, ShownSubagent>,
 }
 
-/// How much of a subagent has been shown.
+/// How much of a subagent was shown.
 #[derive(Default)]
 struct ShownSubagent {
     name: String,
@@ -37,7 +39,7 @@ struct ShownSubagent {
     stop_reason: Option<String>,
 }
 
-/// A part of a thread that has changed.
+/// A part of the thread that has changed.
 enum ThreadChange<'t> {
     Plan(&'t ThreadPlan),
     Item(usize, &'t ItemKind),
@@ -45,11 +47,11 @@ enum ThreadChange<'t> {
 
 #[derive(Default)]
 struct ShownMessage {
-    /// How many blocks have been shown completely.
+    /// The number of blocks that were shown completely.
     shown_blocks: usize,
-    /// How many bytes of the next block have been shown.
+    /// The number of bytes of the next block that were shown.
     shown_bytes: usize,
-    /// The end of those bytes, to notice when the agent replaces the text.
+    /// The end of those bytes. If they differ, the agent has replaced the text.
     tail: String,
     clean: TextCleaner,
 }
@@ -61,7 +63,7 @@ impl ShownMessage {
     }
 }
 
-/// Returns the last few bytes of a text, enough to tell it from another one.
+/// Returns the last few bytes of `text`, enough to tell it from other text.
 fn tail(text: &str) -> &str {
     let mut from = text.len().saturating_sub(64);
     while !text.is_char_boundary(from) {
@@ -71,7 +73,7 @@ fn tail(text: &str) -> &str {
 }
 
 impl TextRenderer {
-    /// Marks everything in the thread as shown.
+    /// Marks everything in the thread as already shown.
     pub(super) fn skip(&mut self, thread: &Thread) {
         self.revision = thread.revision();
     }
@@ -89,8 +91,8 @@ impl TextRenderer {
         self.revision = thread.revision();
     }
 
-    /// Renders everything that has changed, in the order of the last changes. That is the order of arrival, except for
-    /// changes that arrive faster than they are shown.
+    /// Renders everything that has changed, in the order of the last change. This is the order of arrival, unless
+    /// changes arrive faster than they are shown.
     pub(super) fn render_thread(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         let first = thread.truncation().items;
         self.messages.retain(|at, _| *at >= first);
@@ -142,23 +144,7 @@ impl TextRenderer {
                 }
                 self.tool_calls.insert(call.id.clone(), shown);
             }
-            ItemKind::Notice(notice) => {
-                self.separate(at, out);
-                let style = match notice.severity {
-                    NoticeSeverity::Error => out.styles.bad,
-                    _ => out.styles.dim,
-                };
-                out.styled(
-                    style,
-                    &format!("! {}\n", terminal_text::clean_value(&notice.title)),
-                );
-                for line in
-                    terminal_text::clean_text(notice.description.as_deref().unwrap_or_default())
-                        .lines()
-                {
-                    out.styled(out.styles.dim, &format!("  {line}\n"));
-                }
-            }
+            ItemKind::Notice(notice) => self.render_notice(at, notice, out),
             ItemKind::Subagent(subagent) => self.render_subagent(at, subagent, out),
             ItemKind::SessionMessage(message) => {
                 self.separate(at, out);
@@ -202,7 +188,24 @@ impl TextRenderer {
         }
     }
 
-    /// Renders a subagent's task, and below it what the subagent does.
+    fn render_notice(&mut self, at: usize, notice: &Notice, out: &mut ScreenOutput) {
+        self.separate(at, out);
+        let style = match notice.severity {
+            NoticeSeverity::Error => out.styles.bad,
+            _ => out.styles.dim,
+        };
+        out.styled(
+            style,
+            &format!("! {}\n", terminal_text::clean_value(&notice.title)),
+        );
+        for line in
+            terminal_text::clean_text(notice.description.as_deref().unwrap_or_default()).lines()
+        {
+            out.styled(out.styles.dim, &format!("  {line}\n"));
+        }
+    }
+
+    /// Renders a subagent's task and, indented below it, its thread.
     fn render_subagent(&mut self, at: usize, subagent: &ThreadSubagent, out: &mut ScreenOutput) {
         let ended = match &subagent.state {
             Some(StateUpdate::Idle(idle)) => idle.stop_reason.as_ref().map(ToString::to_string),
@@ -260,7 +263,7 @@ impl TextRenderer {
             .collect()
     }
 
-    /// Starts another item on its own line, after an empty one.
+    /// Starts a new item: ends the current line and adds an empty one.
     fn separate(&mut self, at: usize, out: &mut ScreenOutput) {
         if self.last_item == Some(at) {
             return;
@@ -317,7 +320,7 @@ impl TextRenderer {
         }
     }
 
-    /// Renders the whole plan when its steps are new, and after that the steps whose status has changed.
+    /// Renders a plan: completely if its steps are new, and otherwise the steps whose status has changed.
     fn render_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let entries = plan.entries();
         if entries.is_empty() {
@@ -360,7 +363,7 @@ impl TextRenderer {
         }
     }
 
-    /// Renders a plan that has no steps.
+    /// Renders a plan without steps.
     fn render_other_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let text = match &plan.content {
             PlanContent::Markdown(text) => terminal_text::clean_text(text),
@@ -374,7 +377,7 @@ impl TextRenderer {
         }
     }
 
-    /// Renders the mode when the agent changes it.
+    /// Renders the mode if the agent has changed it.
     fn render_mode(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         use acp::v1::{SessionConfigKind, SessionConfigOptionCategory};
         let mode = thread

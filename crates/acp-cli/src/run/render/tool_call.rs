@@ -1,4 +1,4 @@
-//! Renders a tool call as text: its title, its changes, its output, and how it ended.
+//! Renders a tool call as text: its title, changes, output and result.
 
 use std::time::Duration;
 
@@ -13,28 +13,29 @@ use similar::TextDiff;
 use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
-/// The maximum number of lines shown of a tool's text. Commands are shown in full while they run.
-const LINES: usize = 12;
+/// The maximum number of lines to show of a tool's text. The output of commands is shown in full while they run.
+const MAX_LINES: usize = 12;
 
 /// How long to compute a diff before using a coarser one.
 pub(super) const DIFFING: Duration = Duration::from_millis(200);
 
-/// How many bytes two texts must overlap for one to count as the continuation of the other.
-const OVERLAP: usize = 80;
+/// How many bytes the end of one text must share with the beginning of another for the second to count as its
+/// continuation.
+const MIN_OVERLAP: usize = 80;
 
-/// Returns `true` if the model may still be writing the tool call, so that its title may change. Then nothing is
-/// printed yet, because printed text cannot be changed. Content, locations or a raw input show that the call is
-/// complete (Tool calls, "Status").
+/// Returns `true` if the model may still be writing the tool call, so that its title may change. It is not printed yet,
+/// since printed text cannot be changed. Content, locations or raw input show that the tool call is complete
+/// (specification: Tool calls, "Status").
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     let says_more =
         !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
     call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
-/// How much of a tool call has been shown.
+/// How much of a tool call was shown.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
-    /// Whether any of it was shown.
+    /// Whether anything of it was shown.
     begun: bool,
     title: String,
     content: Vec<ThreadToolCallContent>,
@@ -56,13 +57,13 @@ impl ShownToolCall {
         !self.terminals.is_empty()
     }
 
-    /// Returns `true` if none of the tool call was shown yet.
+    /// Returns `true` if nothing of the tool call was shown yet.
     pub(super) fn is_new(&self) -> bool {
         !self.begun
     }
 
-    /// Shows what is new, and returns `true` if anything was. `again` means that something else was shown since the
-    /// last update.
+    /// Shows what is new. Returns `true` if there was anything. `again` means that something else was shown since the
+    /// last call.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -112,7 +113,7 @@ impl ShownToolCall {
         part.shown
     }
 
-    /// Returns what has been shown of a terminal.
+    /// Returns how much of a terminal was shown.
     fn terminal_mut(&mut self, id: &TerminalId) -> &mut ShownTerminal {
         let known = self.terminals.iter().position(|known| known.id == *id);
         let at = known.unwrap_or(self.terminals.len());
@@ -176,13 +177,13 @@ impl ShownTerminal {
     }
 }
 
-/// The part of a tool call that is shown in one step.
+/// The part of a tool call to show now.
 struct ToolCallPart<'a, 'o> {
     call: &'a ThreadToolCall,
     out: &'o mut ScreenOutput,
     /// Whether to show the heading before anything else.
     heading: bool,
-    /// Whether something else was shown since the last update.
+    /// Whether something else was shown since the last part.
     again: bool,
     shown: bool,
 }
@@ -248,13 +249,14 @@ impl ToolCallPart<'_, '_> {
         }
         self.begin();
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        for line in lines.iter().take(LINES) {
+        for line in lines.iter().take(MAX_LINES) {
             self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
         }
-        if lines.len() > LINES {
-            let more = lines.len() - LINES;
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - MAX_LINES;
+            let s = if more == 1 { "" } else { "s" };
             self.out
-                .styled(self.out.styles.dim, &format!("  ... {more} more lines\n"));
+                .styled(self.out.styles.dim, &format!("  ... {more} more line{s}\n"));
         }
     }
 
@@ -295,7 +297,7 @@ impl ToolCallPart<'_, '_> {
     }
 }
 
-/// Removes the fence if the text is a single block of code, as the text of many tools is.
+/// Removes the code fence if all of the text is a single code block, as the output of many tools is.
 fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim_end();
     let inside = || {
@@ -308,8 +310,8 @@ fn strip_fence(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// Returns the part of `new` that `old` does not contain. An agent reports growing text in full each time, or only its
-/// end when it is long. Returns `None` if `new` is not a continuation of `old`.
+/// Returns the part of `new` that continues `old`, or `None` if `new` is not a continuation. An agent may report
+/// growing text in full each time, or only its end.
 fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;
@@ -320,7 +322,7 @@ fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     // The start was truncated, so the new text starts with the end of the old one. An overlap of a few bytes may be
     // chance.
     let both = overlap_len(old.as_bytes(), new.as_bytes());
-    new.get(both..).filter(|_| both >= OVERLAP)
+    new.get(both..).filter(|_| both >= MIN_OVERLAP)
 }
 
 /// Returns the length of the longest prefix of `new` that is a suffix of `old`, in linear time (Knuth–Morris–Pratt
@@ -354,7 +356,7 @@ fn title(call: &ThreadToolCall) -> String {
     }
 }
 
-/// Shows changes to files: the agent's patch, or else a unified diff of the texts, or else the file names.
+/// Shows file changes: the agent's patch, or else a unified diff, or else the file names.
 fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
         show_patch(&patch.text, out);

@@ -168,7 +168,7 @@ fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
     let project = TestProject::new();
     hello(&project);
     let mut screen = begin(&project, 80, 24, "--session build");
-    screen.until("named `build`; reopen it with `acp chat --session`");
+    screen.until("named `build`; reopen it with `acp chat --session NAME`");
     read(&mut screen);
     // Another name beside it.
     screen.key("\u{1b}OQ");
@@ -224,8 +224,8 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     read(&mut screen);
     screen.key("\u{10}");
     screen.until("╭ Commands");
-    screen.key("fork this");
-    screen.until("› Fork this session");
+    screen.key("fork session");
+    screen.until("› Fork session");
     screen.key(ENTER);
     screen.until(" 2 ");
     screen.until("Type a prompt");

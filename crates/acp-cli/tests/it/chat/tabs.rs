@@ -33,7 +33,7 @@ fn two_agents_are_talked_to_in_two_tabs() {
     screen.until("heard 1 blocks");
     // The bundled agent is always among them.
     screen.key("\u{1b}a");
-    screen.until("╭ New session with agent");
+    screen.until("╭ Select agent for new session");
     screen.key("acp");
     screen.until("› acp");
     screen.key(ENTER);

@@ -113,14 +113,14 @@ fn a_file_is_attached_by_its_name() {
     screen.key("\u{10}");
     screen.until("╭ Commands");
     screen.key("attach");
-    screen.until("› Attach a file");
+    screen.until("› Attach file");
     screen.key(ENTER);
     screen.until("╭ Attach file");
     screen.key("nowhere.txt");
     screen.key(ENTER);
     screen.until("nowhere.txt: ");
     screen.key("\u{10}attach");
-    screen.until("› Attach a file");
+    screen.until("› Attach file");
     screen.key(ENTER);
     screen.until("╭ Attach file");
     screen.key("notes.txt");

@@ -1,4 +1,4 @@
-//! What a child does between fork and exec.
+//! Code that runs in a child process between fork and exec.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -7,13 +7,14 @@ use super::keeper::KeeperMessage;
 use super::own_process::close_inherited_in_children;
 
 /// The highest signal number on any system.
-const SIGNALS: i32 = 64;
+const MAX_SIGNAL: i32 = 64;
 
-/// Makes the child of `command` lead a session, and so a process group, of its own; registers it with the keeper, if
-/// there is one; resets its signals to what programs expect; and leaves nothing open but its standard streams.
+/// Prepares the child of `command` before it runs its program: starts a session and thus a process group, registers it
+/// with the keeper, if there is one, resets the signal handlers, and closes all file descriptors except the standard
+/// streams.
 ///
-/// A session and not only a group: without a controlling terminal, a program that wants to ask for a password fails,
-/// instead of being stopped by the terminal forever.
+/// A new process group alone is not enough. A program that wants to ask for a password fails if it has no controlling
+/// terminal, but with one, the terminal would stop it forever.
 #[allow(unsafe_code)]
 pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     let prepare = move || {
@@ -25,7 +26,7 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
         }
         // What the parent ignores, such as SIGHUP under `nohup`, stays ignored over exec. A command
         // expects otherwise. The signal mask is cleared by the standard library.
-        for signal in 1..=SIGNALS {
+        for signal in 1..=MAX_SIGNAL {
             set_signal(signal, libc::SIG_DFL);
         }
         close_inherited_in_children();
@@ -40,7 +41,7 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     }
 }
 
-/// Sets what a signal does in this process. The signal may not exist.
+/// Sets the action for a signal in this process. The signal may not exist on this system.
 #[allow(unsafe_code)]
 fn set_signal(signal: i32, to: libc::sighandler_t) {
     // SAFETY: async-signal-safe, and it installs no code: it is called with the two fixed values only.

@@ -1,4 +1,4 @@
-//! A thread that is confined by Landlock, together with what is started on it.
+//! A thread that is confined by Landlock, along with all processes that it starts.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,13 +13,15 @@ use landlock::{
 
 use crate::sandbox::SandboxError;
 
-/// Before this version, files outside could be truncated. In Linux since 6.2.
-const NEEDED: ABI = ABI::V3;
+/// The Landlock version that is required, in Linux since 6.2. Earlier versions do not prevent files outside from being
+/// truncated.
+const REQUIRED_ABI: ABI = ABI::V3;
 
-/// The version that can deny TCP. In Linux since 6.7.
-const NEEDED_FOR_TCP: ABI = ABI::V4;
+/// The Landlock version that can deny TCP, in Linux since 6.7.
+const REQUIRED_ABI_FOR_TCP: ABI = ABI::V4;
 
-/// Devices that everyone may write to. Terminals are included for programs that run others in a terminal of their own.
+/// Devices that everyone may write to. Terminals are included for programs that run other programs in a terminal of
+/// their own.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -33,8 +35,8 @@ const DEVICES: [&str; 8] = [
 
 type ConfinedJob = Box<dyn FnOnce() + Send>;
 
-/// A confined thread for starting processes. Landlock rules apply to a thread and what it starts from then on, and
-/// cannot be removed.
+/// A confined thread for starting processes. Landlock rules apply to a thread and to all processes that it starts
+/// afterwards, and cannot be removed.
 ///
 /// One thread starts all processes of a sandbox, so that they are in one domain and can send signals to one another. It
 /// ends when this is dropped.
@@ -44,8 +46,8 @@ pub(crate) struct ConfinementThread {
 }
 
 impl ConfinementThread {
-    /// Starts a thread that, with what it starts, may write only to `writable`, and if `tcp` is given, connect by TCP
-    /// only to its ports.
+    /// Starts a thread that may only write to `writable`, and, if `tcp` is given, only open TCP connections to its
+    /// ports. Its processes have the same restrictions.
     pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let (work, todo) = sync_channel::<ConfinedJob>(1);
@@ -85,7 +87,7 @@ fn thread_ended_error() -> io::Error {
     io::Error::other("the sandbox thread has exited")
 }
 
-/// Confines this thread as far as the kernel supports. Returns an error if that is not enough.
+/// Confines this thread as far as the kernel supports it. Returns an error if that is not enough.
 fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
@@ -97,7 +99,7 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
         .handle_access(everything)
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(|rules| match tcp {
-            Some(_) => rules.handle_access(AccessNet::from_all(NEEDED_FOR_TCP)),
+            Some(_) => rules.handle_access(AccessNet::from_all(REQUIRED_ABI_FOR_TCP)),
             None => Ok(rules),
         })
         .and_then(Ruleset::create)
@@ -123,7 +125,7 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
     check_restriction(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
-/// Returns a rule that allows `access` to a path, as far as it applies to a directory or a file.
+/// Returns a rule that allows `access` to a path, limited to the rights that apply to its file type.
 fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
     let opened = PathFd::new(path).map_err(|error| match error {
         PathFdError::OpenCall { source, .. } => source,
@@ -138,7 +140,7 @@ fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<
     Ok(PathBeneath::new(opened, access))
 }
 
-/// Checks that a confined thread is confined enough.
+/// Checks that the restrictions of a confined thread are sufficient.
 fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
     check_support(status.landlock)?;
     if without_tcp {
@@ -152,12 +154,12 @@ fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<()
     }
 }
 
-/// Checks that the kernel supports what is needed.
+/// Checks that the kernel supports all that is needed.
 fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
-        LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEEDED => Ok(()),
+        LandlockStatus::Available { effective_abi, .. } if effective_abi >= REQUIRED_ABI => Ok(()),
         LandlockStatus::Available { effective_abi, .. } => Err(not_supported_error(format!(
-            "the kernel supports Landlock version {effective_abi}, but version {NEEDED} (Linux 6.2) is required"
+            "the kernel supports Landlock version {effective_abi}, but version {REQUIRED_ABI} (Linux 6.2) is required"
         ))),
         LandlockStatus::NotEnabled => Err(not_supported_error(
             "Landlock is not enabled; add it to the kernel's `lsm=` boot parameter",
@@ -171,9 +173,9 @@ fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
 /// Checks that the kernel can deny TCP.
 fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
-        LandlockStatus::Available { effective_abi, .. } if effective_abi < NEEDED_FOR_TCP => {
+        LandlockStatus::Available { effective_abi, .. } if effective_abi < REQUIRED_ABI_FOR_TCP => {
             Err(not_supported_error(format!(
-                "the kernel supports Landlock version {effective_abi}, but blocking TCP requires version {NEEDED_FOR_TCP} (Linux 6.7)"
+                "the kernel supports Landlock version {effective_abi}, but blocking TCP requires version {REQUIRED_ABI_FOR_TCP} (Linux 6.7)"
             )))
         }
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! A process that leads its own process group, and that group.
+//! Process groups, and the processes that lead them.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -18,31 +18,31 @@ use super::processes::{GroupIdentity, RemainingProcesses, remaining};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, for example on a dead
-/// network file system, takes that long. It is then left behind.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for processes that were sent SIGKILL. Only a process that hangs inside the kernel takes that long,
+/// for example on a dead network file system. It is then left behind.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest pause between two checks for remaining processes.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A process that leads its own process group; that group; and processes that left it, which are recognized by the
-/// mark.
+/// A process that leads a process group, the group itself, and processes that have left the group, which are recognized
+/// by the group's mark.
 ///
-/// The leader is not reaped before the group has ended: while it exists, even as a zombie, no other process can get its
-/// id, so a signal to the group can never hit strangers. That is why this uses the standard library's `Child`, which
-/// reaps only on request; tokio's reaps on exit.
+/// The leader is not reaped before the group has ended. While it exists, even as a zombie, its id cannot be reused, so
+/// a signal to the group never reaches another process. That is why this uses the standard library's `Child`, which
+/// reaps only on request, and not tokio's, which reaps on exit.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: Pid,
     mark: GroupMark,
     leader: Mutex<GroupLeader>,
-    /// Held while anything runs in it.
+    /// The sandbox of the group. It must exist as long as anything runs in it.
     sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug)]
 struct GroupLeader {
-    /// `None` once reaped.
+    /// The child process. `None` after it was reaped.
     child: Option<Child>,
     exit: Option<ProcessExit>,
 }
@@ -51,8 +51,8 @@ struct GroupLeader {
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a new group, in a sandbox if there is one. Consumes `command` to close the
-    /// writing ends of pipes that it holds; otherwise the pipes would never end.
+    /// Starts `command` as the leader of a new group, in a sandbox if one is given. Consumes `command` to close the
+    /// writing ends of the pipes that it holds, because otherwise the readers would never see the end.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,
@@ -142,7 +142,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the group at once. Processes that left it are for [`kill_and_wait`](Self::kill_and_wait).
+    /// Kills the group at once. Does not kill processes that left it; [`kill_and_wait`](Self::kill_and_wait) does.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -155,26 +155,26 @@ impl ProcessGroup {
         }
     }
 
-    /// Asks the group, and processes that left it, to exit.
+    /// Asks the processes of the group, and those that left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.signal(Signal::TERM);
         self.find_remaining(Some(Signal::TERM)).await;
     }
 
-    /// Waits until no process of the group, or that left it, is running, for at most `patience`. Returns `true` if that
-    /// is so.
+    /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
+    /// `true` if none is running.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }
 
-    /// Kills the group and processes that left it, and waits until none of them is running, for at most `patience`.
-    /// Returns `true` if that is so.
+    /// Kills the group and processes that left it, and waits until none is running, but at most for `patience`. Returns
+    /// `true` if none is running.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_until_empty(Some(Signal::KILL), patience).await
     }
 
-    /// Looks for remaining processes, and signals those that left the group.
+    /// Looks for remaining processes. Sends `signal` to those that left the group.
     async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
         let known = self.identity();
         let looked = tokio::task::spawn_blocking(move || remaining(known, signal));
@@ -194,11 +194,11 @@ impl ProcessGroup {
                 return false;
             }
             tokio::time::sleep(pause.min(left)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
-    /// Returns what identifies the group now.
+    /// Returns the identity of the group, with its id only while the leader has not been reaped.
     fn identity(&self) -> GroupIdentity {
         GroupIdentity {
             group: self.leader().child.is_some().then_some(self.id),
@@ -209,13 +209,13 @@ impl ProcessGroup {
     /// Kills the group and processes that left it, and waits until they have ended.
     pub(crate) async fn finish(&self) {
         self.kill();
-        if tokio::time::timeout(KILL_PATIENCE, self.wait())
+        if tokio::time::timeout(KILL_TIMEOUT, self.wait())
             .await
             .is_err()
         {
             return;
         }
-        self.kill_and_wait(KILL_PATIENCE).await;
+        self.kill_and_wait(KILL_TIMEOUT).await;
         let mut leader = self.leader();
         if let Some(child) = leader.child.take() {
             reap(child, &self.mark);
@@ -223,7 +223,7 @@ impl ProcessGroup {
     }
 }
 
-/// Reaps the leader. The group has ended, and nothing signals it from here on.
+/// Reaps the leader, after the group has ended. From then on, no signal is sent to the group.
 fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: once the leader is reaped, its id may be reused.
     keeper::forget(mark);
@@ -255,16 +255,16 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Kills processes that left a group that has ended, and waits for that.
+/// Kills processes that left a group, after the group itself has ended, and waits until they have exited.
 fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
-    while !is_empty(remaining(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_PATIENCE
+    while !is_empty(remaining(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_TIMEOUT
     {
-        std::thread::sleep(LONGEST_PAUSE);
+        std::thread::sleep(MAX_POLL_INTERVAL);
     }
 }
 
-/// Returns `true` if no process remains, as far as that can be seen.
+/// Returns `true` if no process is known to remain.
 fn is_empty(left: RemainingProcesses) -> bool {
     left != RemainingProcesses::Present
 }

@@ -1,14 +1,14 @@
-//! The keeper: a process beside this one that ends what this one has started, if this one exits without doing so.
+//! The keeper: a helper process that ends the processes of this one if this one exits without doing so.
 //!
 //! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
-//! (`keeper.sh`) that reads from a pipe whose writing end no other program has. Each group's leader registers the group
-//! between fork and exec, and it is removed when the group has ended. When the pipe ends, the keeper kills the
+//! (`keeper.sh`), which reads from a pipe to which only this program can write. Each group's leader registers its group
+//! between fork and exec. The group is removed when it has ended. When the pipe is closed, the keeper kills the
 //! remaining groups.
 //!
-//! Between fork and exec, every child of this process also has the writing end. That is intended: the pipe ends only
-//! after the last of them has registered.
+//! Between fork and exec, every child of this process also holds the writing end of the pipe. That is intended: the
+//! pipe is closed only after the last of them has registered.
 //!
-//! Nothing here waits for the keeper: one that does not read is replaced.
+//! Nothing here waits for the keeper. A keeper that does not read is replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ const SHELL: &str = "/bin/sh";
 
 const SCRIPT: &str = include_str!("keeper.sh");
 
-/// Where the script looks for programs first.
+/// The directories that the script searches first for programs.
 const PATH: &str = "/usr/bin:/bin";
 
 /// The keeper of this process.
@@ -39,35 +39,34 @@ static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
 
 struct Keeper {
     running: Option<KeeperProcess>,
-    /// The current groups, by their marks.
+    /// The groups that are running, by their marks.
     groups: BTreeMap<String, Pid>,
     has_warned: bool,
 }
 
 struct KeeperProcess {
     shell: Child,
-    /// Non-blocking.
+    /// The pipe to the keeper's standard input, in non-blocking mode.
     ///
-    /// If a program has reset SIGPIPE, which Rust programs ignore by default, writing to a keeper that has exited
-    /// terminates it, as writing to any other child does.
+    /// If a program has reset SIGPIPE, which Rust programs ignore by default, it is terminated when it writes to a
+    /// keeper that has exited, as with any other pipe.
     pipe: Arc<PipeWriter>,
 }
 
-/// What a child sends to the keeper to register itself.
+/// A message that a child sends to the keeper to register itself.
 pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
-    /// All of the line except the process id, which only the child knows in time.
+    /// The start of the line, up to the process id, which only the child knows in time.
     prefix: String,
 }
 
 impl KeeperMessage {
-    /// Returns the pipe it is sent to.
+    /// Returns the pipe to the keeper.
     pub(super) fn pipe(&self) -> Arc<PipeWriter> {
         Arc::clone(&self.pipe)
     }
 
-    /// Sends the message, without allocating and without waiting. The child runs even if the keeper does not receive
-    /// it.
+    /// Sends the message, without allocating or waiting. If that fails, the child runs anyway.
     pub(super) fn tell(&self, id: Pid) {
         // The mark has 32 digits, and an id has at most 10.
         let mut line = [0; 64];
@@ -80,8 +79,8 @@ impl KeeperMessage {
     }
 }
 
-/// Ensures that a keeper is running, and returns the message that the leader of a new group sends to it. `None` if this
-/// system cannot run one.
+/// Ensures that a keeper is running, and returns the message that the leader of a new group sends to it. Returns `None`
+/// if this system cannot run a keeper.
 pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     let mut keeper = lock_keeper();
     keeper.ensure_running();
@@ -91,7 +90,7 @@ pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     })
 }
 
-/// Records that the group is running and was registered with the keeper at the end of `pipe`.
+/// Records that the group is running, and that it was registered with the keeper at the end of `pipe`.
 pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     let mut keeper = lock_keeper();
     keeper.groups.insert(mark.own().to_owned(), id);
@@ -115,14 +114,14 @@ fn lock_keeper() -> MutexGuard<'static, Keeper> {
 }
 
 impl Keeper {
-    /// Starts a keeper if there is none that reads.
+    /// Starts a keeper, unless one is running and reading.
     fn ensure_running(&mut self) {
         if !self.running.as_mut().is_some_and(KeeperProcess::can_write) {
             self.replace();
         }
     }
 
-    /// Starts a keeper that knows all groups, and then ends the old one.
+    /// Starts a keeper that knows all groups, then ends the old one.
     fn replace(&mut self) {
         let groups = self
             .groups
@@ -190,8 +189,8 @@ impl KeeperProcess {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let asked = poll(&mut room, Some(&now));
-        !ended && asked.is_ok() && room.iter().all(|pipe| pipe.revents() == PollFlags::OUT)
+        let ready = poll(&mut room, Some(&now));
+        !ended && ready.is_ok() && room.iter().all(|pipe| pipe.revents() == PollFlags::OUT)
     }
 }
 

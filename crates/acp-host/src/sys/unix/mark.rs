@@ -1,4 +1,4 @@
-//! The mark that all processes of a group carry in their environment, wherever they go.
+//! The mark in the environment of all processes of a group. It stays with a process that leaves the group.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,17 +6,18 @@ use uuid::Uuid;
 
 /// The mark of a group.
 ///
-/// What is started inside another marked process carries both marks, so that ending the outer group also finds it.
+/// A process that is started by a marked process of another group has both marks, so that ending the outer group ends
+/// it too.
 #[derive(Debug, Clone)]
 pub(super) struct GroupMark {
     /// A unique id, in hexadecimal digits.
     id: String,
-    /// The value of the variable in its processes' environment.
+    /// The value of the environment variable in the group's processes.
     environment_value: OsString,
 }
 
 impl GroupMark {
-    /// The environment variable.
+    /// The name of the environment variable.
     pub(super) const VARIABLE: &str = "ACP_PROCESS";
 
     pub(super) fn new() -> Self {
@@ -35,7 +36,7 @@ impl GroupMark {
         }
     }
 
-    /// Returns the unique id.
+    /// Returns the unique id of the group.
     pub(super) fn own(&self) -> &str {
         &self.id
     }

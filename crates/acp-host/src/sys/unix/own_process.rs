@@ -1,14 +1,14 @@
-//! Protecting this process from others.
+//! Protects this process from others.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 
 /// The first file descriptor after the standard streams.
-const FIRST: RawFd = 3;
+const FIRST_DESCRIPTOR: RawFd = 3;
 
-/// The highest descriptor that is checked if the kernel cannot change all at once.
-const FURTHEST: RawFd = 65_536;
+/// The highest file descriptor that is checked if the kernel cannot change all of them at once.
+const LAST_DESCRIPTOR: RawFd = 65_536;
 
 /// Lets only root inspect this process.
 pub(crate) fn hide_this_process() {
@@ -20,10 +20,10 @@ pub(crate) fn hide_this_process() {
     }
 }
 
-/// Marks everything open, except the standard streams, to be closed in child processes.
+/// Sets all open file descriptors, except the standard streams, to be closed in child processes.
 ///
-/// Makes system calls only, so it can be called between fork and exec. What is closed only by `exec`, such as the pipe
-/// through which the standard library learns of its failure, stays open until then.
+/// Makes only system calls, so it can be called between fork and exec. Files that are closed by `exec`, such as the
+/// pipe through which the standard library reports errors, stay open until then.
 #[allow(unsafe_code)]
 pub(crate) fn close_inherited_in_children() {
     #[cfg(target_os = "linux")]
@@ -32,7 +32,7 @@ pub(crate) fn close_inherited_in_children() {
         let set = unsafe {
             libc::syscall(
                 libc::SYS_close_range,
-                FIRST,
+                FIRST_DESCRIPTOR,
                 libc::c_uint::MAX,
                 libc::CLOSE_RANGE_CLOEXEC,
             )
@@ -42,7 +42,7 @@ pub(crate) fn close_inherited_in_children() {
         }
     }
     // Before Linux 5.11, and on other systems.
-    for descriptor in FIRST..FURTHEST {
+    for descriptor in FIRST_DESCRIPTOR..LAST_DESCRIPTOR {
         // SAFETY: as above; for one that is not open it fails and does nothing. `fcntl` is async-signal-safe.
         unsafe {
             libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
@@ -50,8 +50,8 @@ pub(crate) fn close_inherited_in_children() {
     }
 }
 
-/// Removes variables from the environment, and from the memory that `/proc/PID/environ` shows. Removes none if there is
-/// more than one thread.
+/// Removes variables from the environment, and from the memory that `/proc/PID/environ` shows. Removes nothing if there
+/// is more than one thread.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
@@ -92,7 +92,7 @@ pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsStri
     taken
 }
 
-/// On other systems, no file shows the environment of a process.
+/// Does nothing: on other systems, no file shows the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_variables(_wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
     BTreeMap::new()

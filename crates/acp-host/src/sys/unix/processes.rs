@@ -1,33 +1,33 @@
-//! Finds the processes of a group, and those that left it.
+//! Finds the processes of a group, including those that have left it.
 
 use rustix::process::{Pid, Signal};
 
 use super::mark::GroupMark;
 
-/// What identifies a group.
+/// How to recognize the processes of a group.
 #[derive(Debug, Clone)]
 pub(super) struct GroupIdentity {
-    /// Its id, as long as no other process can get it.
+    /// The process group's id, as long as it cannot be reused.
     pub(super) group: Option<Pid>,
     pub(super) mark: GroupMark,
 }
 
-/// Whether processes of a group remain.
+/// The result of looking for the processes of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemainingProcesses {
     Absent,
     Present,
-    /// It cannot be determined here.
+    /// This system cannot tell.
     Unknown,
 }
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::remaining;
 
-/// Returns whether any process of the group is running. Systems other than Linux do not show what processes carry. A
-/// group of which only the exited leader is left cannot be signalled.
+/// Returns whether any process of the group is running. Systems other than Linux do not show the environment of a
+/// process. A group that contains only its exited leader cannot be signaled.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn look(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
+pub(super) fn remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
         Some(Ok(())) => RemainingProcesses::Present,
         Some(Err(_)) => RemainingProcesses::Absent,
@@ -48,57 +48,58 @@ mod linux {
 
     use super::{GroupIdentity, GroupMark, Pid, RemainingProcesses, Signal};
 
-    /// A request for a scan.
+    /// A request to scan for the processes of a group.
     struct ScanRequest {
         identity: GroupIdentity,
         signal: Option<Signal>,
         answer: Arc<Mutex<Option<RemainingProcesses>>>,
     }
 
-    /// How long one scan may take. A process shows nothing while it executes a program or exits, and on a busy machine
-    /// processes come and go all the time. A process that hangs, which may be anyone's, must not block the scan.
-    const PATIENCE: Duration = Duration::from_millis(500);
+    /// The maximum duration of a scan. While a process executes a program or exits, its environment cannot be read, and
+    /// on a busy machine there are always some such processes. A process that hangs, perhaps another user's, must not
+    /// block the scan.
+    const SCAN_TIMEOUT: Duration = Duration::from_millis(500);
 
-    /// The pause before checking such processes again.
-    const PAUSE: Duration = Duration::from_millis(1);
+    /// How long to wait before checking such processes again.
+    const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-    /// The requests that no scan has started on.
-    static QUESTIONS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
+    /// The requests that no scan has picked up yet.
+    static PENDING_SCANS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
 
-    /// Held while scanning all processes.
-    static LOOKING: Mutex<()> = Mutex::new(());
+    /// Locked while all processes are scanned.
+    static SCAN_LOCK: Mutex<()> = Mutex::new(());
 
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether any process is running that is in the group or carries its mark. Those that carry it outside the
-    /// group are sent `signal`, if given.
+    /// Returns whether any process is running that is in the group or has its mark. Sends `signal`, if given, to
+    /// processes outside the group that have the mark.
     ///
-    /// Zombies do not count: where nothing adopts orphans, as in many containers, they stay forever.
+    /// Zombies do not count, because in many containers nothing reaps orphans and they remain forever.
     ///
-    /// Cost: one file of `/proc` is read for each process of this user, and access to one is denied for each process of
-    /// others: 40 ms for 1,100 processes on two busy cores. So do not call this on the threads of an asynchronous
-    /// runtime. Requests that arrive during a scan share the next one.
+    /// Cost: reads one file in `/proc` for each process of this user, and fails to read one for each process of other
+    /// users. For 1,100 processes on two busy cores, this takes 40 ms, so do not call it on the threads of an
+    /// asynchronous runtime. Requests that arrive during a scan share the next one.
     pub(in super::super) fn remaining(
         known: GroupIdentity,
         signal: Option<Signal>,
     ) -> RemainingProcesses {
         let answer = Arc::default();
-        lock(&QUESTIONS).push(ScanRequest {
+        lock(&PENDING_SCANS).push(ScanRequest {
             identity: known,
             signal,
             answer: Arc::clone(&answer),
         });
-        let looking = lock(&LOOKING);
+        let looking = lock(&SCAN_LOCK);
         if lock(&answer).is_none() {
-            let mut asked: Vec<(ScanRequest, RemainingProcesses)> =
-                std::mem::take(&mut *lock(&QUESTIONS))
+            let mut requests: Vec<(ScanRequest, RemainingProcesses)> =
+                std::mem::take(&mut *lock(&PENDING_SCANS))
                     .into_iter()
                     .map(|question| (question, RemainingProcesses::Absent))
                     .collect();
-            let seen = inspect_all(&mut asked);
-            for (question, left) in asked {
+            let seen = inspect_all(&mut requests);
+            for (question, left) in requests {
                 *lock(&question.answer) = Some(if seen {
                     left
                 } else {
@@ -113,12 +114,12 @@ mod linux {
 
     /// Inspects each process for all requests. Returns `true` if processes can be seen.
     ///
-    /// A process may start another and exit after `/proc` was listed and before it was inspected, and the new one is
-    /// not in the list: this is how daemons start. As long as that may have happened, the list is read again, and new
-    /// processes are inspected. The list is ordered by ids, which rise, so a process that starts while it is read is in
-    /// it if its parent could have been. Any other process does not matter: it is a child of one that was seen, or of
-    /// one that no request is about.
-    fn inspect_all(asked: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
+    /// A process may start another process and exit after `/proc` was listed but before it was inspected, as daemons
+    /// do. The new process is then not in the list. While that is possible, the list is read again and new processes
+    /// are inspected. The list is in ascending order of ids, so a process that starts while the list is read is in it
+    /// if its parent could have been. Other processes do not matter: their parents have been inspected, or are not in
+    /// any requested group.
+    fn inspect_all(requests: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
         let start = Instant::now();
         let mut environment = Vec::new();
         let mut known = HashSet::new();
@@ -137,14 +138,14 @@ mod linux {
             // Processes that are between two programs can be identified shortly after.
             while !news.is_empty() {
                 std::thread::sleep(pause);
-                pause = PAUSE;
+                pause = RETRY_DELAY;
                 news.retain(|id| {
-                    let sight = inspect_process(*id, asked, &mut environment);
+                    let sight = inspect_process(*id, requests, &mut environment);
                     again |= sight == EnvironmentSight::Ended;
-                    sight == EnvironmentSight::Transient && start.elapsed() < PATIENCE
+                    sight == EnvironmentSight::Transient && start.elapsed() < SCAN_TIMEOUT
                 });
             }
-            if !again || start.elapsed() >= PATIENCE {
+            if !again || start.elapsed() >= SCAN_TIMEOUT {
                 return true;
             }
         }
@@ -153,7 +154,7 @@ mod linux {
     /// Inspects one process for all requests.
     fn inspect_process(
         id: Pid,
-        asked: &mut [(ScanRequest, RemainingProcesses)],
+        requests: &mut [(ScanRequest, RemainingProcesses)],
         environment: &mut Vec<u8>,
     ) -> EnvironmentSight {
         let group = match process_group(id) {
@@ -162,13 +163,15 @@ mod linux {
             Err(_) => return EnvironmentSight::Ended,
         };
         let is_in = |known: &GroupIdentity| known.group == Some(group);
-        if asked.iter().any(|(question, _)| is_in(&question.identity))
+        if requests
+            .iter()
+            .any(|(question, _)| is_in(&question.identity))
             && !ProcessStat::read(id).is_some_and(|stat| stat.is_running)
         {
             return EnvironmentSight::Ended;
         }
         let sight = read_environment(id, environment);
-        for (question, left) in asked {
+        for (question, left) in requests {
             if is_in(&question.identity) {
                 *left = RemainingProcesses::Present;
             } else if sight == EnvironmentSight::Read
@@ -187,7 +190,7 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// Returns the group of a process. The kernel's own processes have none. This needs no file.
+    /// Returns the process group of a process. The kernel's own processes have none. This reads no file.
     ///
     /// # Errors
     ///
@@ -207,11 +210,11 @@ mod linux {
     enum EnvironmentSight {
         /// All of it was read.
         Read,
-        /// It has none now: the process is executing a program or exiting.
+        /// It is empty at the moment, because the process is executing a program or exiting.
         Transient,
-        /// It is another user's process, or the kernel's, or is not readable.
+        /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
-        /// The process has exited, and its owner is unknown.
+        /// The process has exited, and it is not known whose it was.
         Ended,
     }
 
@@ -246,7 +249,7 @@ mod linux {
         memchr::memmem::find(environment, mark.own().as_bytes()).is_some()
     }
 
-    /// Signals a process that carries the mark, and never another one that has since got its id.
+    /// Sends a signal to a process that has the mark, and never to another process that has reused its id.
     fn send_signal(id: Pid, mark: &GroupMark, signal: Signal) {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {
@@ -267,15 +270,15 @@ mod linux {
 
     /// Fields of `/proc/PID/stat`.
     struct ProcessStat {
-        /// Whether it has not exited.
+        /// Whether the process has not exited.
         is_running: bool,
-        /// Whether it is executing a program right now, or exiting.
+        /// Whether the process is executing a program or exiting at the moment.
         is_transient: bool,
     }
 
     impl ProcessStat {
         fn read(id: Pid) -> Option<Self> {
-            /// A flag of the kernel: one of its own threads.
+            /// The flag of kernel threads.
             const PF_KTHREAD: u64 = 0x0020_0000;
 
             let stat = std::fs::read(format!("/proc/{}/stat", id.as_raw_pid())).ok()?;

@@ -1,4 +1,4 @@
-//! The agent's slash commands.
+//! Completes the agent's slash commands.
 
 use acp::v1::AvailableCommand;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -6,10 +6,10 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::editor::popup::PopupRow;
 
-/// The most commands that are offered: an agent can send any number.
-const MOST: usize = 1_000;
-/// The longest name, description or hint, in characters. Longer ones are truncated.
-const LONGEST: usize = 200;
+/// The maximum number of commands offered. An agent can send any number.
+const MAX_COMMANDS: usize = 1_000;
+/// The maximum length of a name, description or hint, in characters. Longer ones are truncated.
+const MAX_CHARS: usize = 200;
 
 /// A command of the agent, cleaned for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct CommandItem {
     /// The name without the slash.
     pub(crate) name: String,
     description: String,
-    /// What to type after the name.
+    /// A hint about the input that follows the name.
     pub(crate) hint: Option<String>,
 }
 
@@ -25,10 +25,10 @@ impl CommandItem {
     /// Returns the commands that can be typed.
     pub(crate) fn all(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
-            let start: String = text.chars().take(LONGEST).collect();
+            let start: String = text.chars().take(MAX_CHARS).collect();
             acp_host::terminal_text::clean_line(&start)
         };
-        let commands = commands.iter().take(MOST).map(|command| Self {
+        let commands = commands.iter().take(MAX_COMMANDS).map(|command| Self {
             name: fit(&command.name),
             description: fit(&command.description),
             hint: command.input.as_ref().map(|input| fit(&input.hint)),
@@ -39,7 +39,8 @@ impl CommandItem {
     }
 }
 
-/// Returns the commands that match, as indices and rows: best first, or in the agent's order if `query` is empty.
+/// Returns the matching commands as indices and rows, best first. If `query` is empty, returns all commands in the
+/// agent's order.
 pub(super) fn search(commands: &[CommandItem], query: &str) -> Vec<(usize, PopupRow)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::new(

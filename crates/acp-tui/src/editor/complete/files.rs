@@ -1,4 +1,4 @@
-//! Finds files of a project by a few letters of their paths, on a thread of its own.
+//! A fuzzy finder for a project's files, which runs on its own thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,15 +11,15 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::walk::{MOST, ProjectEntry, walk};
 
-/// The most matches of one query.
-const FOUND: usize = 100;
-/// A list older than this is rebuilt at the next query.
-const FRESH: Duration = Duration::from_secs(5);
-/// How often a list is searched while it is still being built.
-const MEANWHILE: Duration = Duration::from_millis(100);
+/// The maximum number of matches per query.
+const MAX_MATCHES: usize = 100;
+/// How long a file list is used before the next query rebuilds it.
+const MAX_LIST_AGE: Duration = Duration::from_secs(5);
+/// The interval between two searches of a list that is still being built.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A search for files of a project. Clones share one thread, which starts with the first query and ends with the last
-/// clone.
+/// A finder for a project's files. Clones share one thread, which starts with the first query and ends when the last
+/// clone is dropped.
 #[derive(Clone)]
 pub(crate) struct FileFinder(Arc<FinderHandle>);
 
@@ -27,7 +27,7 @@ struct FinderHandle(Arc<FinderShared>);
 
 struct FinderShared {
     root: PathBuf,
-    /// Called when there are new matches.
+    /// Called when there are new matches. Runs on the finder's thread.
     wake: Box<dyn Fn() + Send + Sync>,
     state: Mutex<FinderState>,
     changed: Condvar,
@@ -37,7 +37,7 @@ struct FinderShared {
 struct FinderState {
     begun: bool,
     closed: bool,
-    /// The query, until the thread takes it.
+    /// The next query, until the thread takes it.
     query: Option<String>,
     matches: Arc<FileMatches>,
 }
@@ -45,7 +45,7 @@ struct FinderState {
 /// The matches of a query.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
-    /// The query; `None` if there was none yet.
+    /// The query, or `None` if there has been none.
     pub(crate) query: Option<String>,
     /// The matches, best first.
     pub(crate) files: Vec<FileMatch>,
@@ -58,11 +58,11 @@ pub(crate) struct FileMatches {
 /// A file or a directory that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMatch {
-    /// The path in the project as it is shown; a directory ends with `/`.
+    /// The path relative to the project, as displayed. A directory's path ends with `/`.
     pub(crate) display_path: String,
-    /// The path in the project.
+    /// The path relative to the project.
     pub(crate) path: PathBuf,
-    /// The grapheme clusters of the shown path that matched.
+    /// The indices of the matched grapheme clusters in the displayed path.
     pub(crate) match_indices: Vec<u32>,
 }
 
@@ -83,7 +83,7 @@ impl FileFinder {
         &self.0.0.root
     }
 
-    /// Starts a query. The matches come later. A query that the thread has not taken yet is replaced.
+    /// Starts a query, whose matches arrive later. Replaces any query that the thread has not taken yet.
     pub(crate) fn ask(&self, query: &str) {
         let shared = &self.0.0;
         let mut state = shared.lock();
@@ -100,12 +100,13 @@ impl FileFinder {
         shared.changed.notify_all();
     }
 
-    /// Returns the newest matches.
+    /// Returns the most recent matches.
     pub(crate) fn matches(&self) -> Arc<FileMatches> {
         Arc::clone(&self.0.0.lock().matches)
     }
 
-    /// Returns the matches of this query, waiting at most `within` for them; after that, the newest ones of any query.
+    /// Returns the matches of `query`, waiting at most `within` for them. After that, returns the most recent matches
+    /// of any query.
     pub(crate) fn matches_for(&self, query: &str, within: Duration) -> Arc<FileMatches> {
         let unsettled = |state: &mut FinderState| {
             state.matches.query.as_deref() != Some(query)
@@ -143,10 +144,10 @@ impl FinderShared {
     }
 }
 
-/// The thread's own state.
+/// The state of the finder's thread.
 struct FinderWorker {
     matcher: Matcher,
-    /// The lists without and with hidden files.
+    /// The file lists: without and with hidden files.
     lists: [Option<FileList>; 2],
 }
 
@@ -186,7 +187,7 @@ impl FinderWorker {
         // The known list is searched at once, and again if it has changed since.
         if let Some(kept) = &self.lists[usize::from(hidden)] {
             shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
-            if kept.created_at.elapsed() < FRESH {
+            if kept.created_at.elapsed() < MAX_LIST_AGE {
                 return;
             }
         }
@@ -198,7 +199,7 @@ impl FinderWorker {
             if so_far.len() % 64 != 0 {
                 return true;
             }
-            if looked.elapsed() < MEANWHILE {
+            if looked.elapsed() < SEARCH_INTERVAL {
                 return true;
             }
             let mut state = shared.lock();
@@ -226,12 +227,12 @@ impl FinderWorker {
     }
 }
 
-/// Whether to search hidden files: only if a part of the query starts with a dot.
+/// Returns whether to search hidden files: only if a component of the query starts with a dot.
 fn wants_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }
 
-/// How well an entry matches: higher is better. Among equal matches, the shorter comes first.
+/// How well an entry matches; higher is better. Of equal matches, the shorter path comes first.
 type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
 fn search(
@@ -260,7 +261,7 @@ fn search(
             entry.display_path.len()
         };
         best.push(Reverse(((score, Reverse(first), Reverse(index)), index)));
-        if best.len() > FOUND {
+        if best.len() > MAX_MATCHES {
             best.pop();
         }
     }
@@ -362,7 +363,7 @@ mod tests {
         let files = FileFinder::new(directory.path().to_owned(), || {});
         files.ask("text");
         let found = files.matches_for("text", LONG);
-        assert_eq!(found.files.len(), FOUND);
+        assert_eq!(found.files.len(), MAX_MATCHES);
         assert_eq!(found.files[0].display_path, "text");
     }
 }

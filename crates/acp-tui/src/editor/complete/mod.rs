@@ -1,4 +1,4 @@
-//! Completion in the prompt: `/` at the start completes a command of the agent, `@` after white space a file of the
+//! Completion in the prompt: `/` at the start completes a slash command, `@` after whitespace completes a file of the
 //! project.
 
 mod commands;
@@ -15,13 +15,13 @@ use self::files::FileMatches;
 use super::marked_text::MarkedText;
 use super::popup::PopupRow;
 
-/// What can be completed at the cursor.
+/// The text before the cursor that can be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
     kind: TriggerKind,
-    /// The position of the `/` or the `@`, in bytes.
+    /// The byte position of the `/` or `@`.
     pub(crate) start: usize,
-    /// The text after it, up to the cursor.
+    /// The text between that character and the cursor.
     pub(crate) query: String,
 }
 
@@ -32,7 +32,7 @@ enum TriggerKind {
 }
 
 impl Trigger {
-    /// Finds what can be completed before the cursor.
+    /// Finds the text that can be completed before the cursor.
     pub(crate) fn at(marked: &MarkedText, cursor: usize) -> Option<Self> {
         let before = marked.text().get(..cursor)?;
         let word = before.rfind(char::is_whitespace).map_or(0, |at| {
@@ -55,13 +55,13 @@ impl Trigger {
         })
     }
 
-    /// Whether a file is completed.
+    /// Returns whether the trigger completes a file.
     pub(crate) fn is_file(&self) -> bool {
         self.kind == TriggerKind::File
     }
 }
 
-/// The list of completions.
+/// A list of completions.
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) trigger: Trigger,
@@ -76,11 +76,11 @@ enum CompletionItems {
     Files(Arc<FileMatches>),
 }
 
-/// A completion that was chosen.
+/// A completion that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TakenCompletion {
     Command(CommandItem),
-    /// A file or a directory of the project.
+    /// A file or directory of the project.
     File {
         shown: String,
         path: PathBuf,
@@ -113,7 +113,7 @@ impl Completion {
         }
     }
 
-    /// Takes over what was found in the meantime.
+    /// Adds the matches that were found in the meantime.
     pub(crate) fn refresh(&mut self, files: &FileFinder) {
         if self.trigger.is_file() {
             self.set_matches(files.matches());
@@ -147,7 +147,7 @@ impl Completion {
         }
     }
 
-    /// Returns the selected completion for what is typed by now. For files, waits at most `within` for the matches.
+    /// Returns the selected completion for the text typed so far. For files, waits at most `within` for the matches.
     pub(crate) fn take(&mut self, files: &FileFinder, within: Duration) -> Option<TakenCompletion> {
         if self.is_stale() {
             self.set_matches(files.matches_for(&self.trigger.query, within));
@@ -174,7 +174,7 @@ impl Completion {
         }
     }
 
-    /// Whether the list is for an earlier query.
+    /// Returns whether the list belongs to an earlier query.
     pub(crate) fn is_stale(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(_) => false,
@@ -182,7 +182,7 @@ impl Completion {
         }
     }
 
-    /// Whether the whole name of the selected command has been typed.
+    /// Returns whether the selected command's whole name has been typed.
     pub(crate) fn is_typed(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(commands) => {

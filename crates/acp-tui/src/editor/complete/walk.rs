@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
-/// The most files and directories that are listed.
+/// The maximum number of files and directories listed.
 pub(super) const MOST: usize = 100_000;
 
-/// A file or a directory of the project.
+/// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectEntry {
-    /// The path in the project, cleaned for display; a directory ends with `/`.
+    /// The path relative to the project, sanitized for display. A directory's path ends with `/`.
     pub(super) display_path: Box<str>,
-    /// The path itself, if it differs from the shown one.
+    /// The actual path, if it differs from the displayed one.
     path: Option<Box<Path>>,
 }
 
@@ -31,7 +31,7 @@ impl ProjectEntry {
         }
     }
 
-    /// Returns the path in the project.
+    /// Returns the path relative to the project.
     pub(super) fn path(&self) -> PathBuf {
         match &self.path {
             Some(path) => path.to_path_buf(),
@@ -39,14 +39,14 @@ impl ProjectEntry {
         }
     }
 
-    /// Returns how many directories the entry is in.
+    /// Returns the number of directories above the entry.
     pub(super) fn depth(&self) -> usize {
         self.display_path.trim_end_matches('/').matches('/').count()
     }
 }
 
-/// Lists the files of a project as version control sees them: without ignored files, and without hidden ones unless
-/// requested. After each file, `go_on` gets everything found so far and returns whether to continue.
+/// Lists the files of a project, without the files that version control ignores, and without hidden files unless
+/// requested. After each file, `go_on` receives everything found so far and returns whether to continue.
 pub(super) fn walk(
     root: &Path,
     hidden: bool,

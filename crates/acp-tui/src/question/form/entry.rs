@@ -1,4 +1,4 @@
-//! A form field and its input.
+//! A form field and the user's input for it.
 
 use acp::v1::ElicitationContentValue as Value;
 use acp_host::elicitation::{FormField, FormFieldKind};
@@ -12,40 +12,40 @@ use crate::draw_context::DrawContext;
 use crate::fuzzy::{self, FuzzyMatch, marked};
 use crate::input::{InputOutcome, LineInput};
 
-/// The longest input of a field, in bytes.
-const MOST: usize = 64 * 1024;
-/// The most choices that are shown at once. If there are more, typing filters them.
-const SEEN: usize = 8;
+/// The maximum length of a field's input, in bytes.
+const MAX_INPUT_BYTES: usize = 64 * 1024;
+/// The maximum number of choices shown at once. If there are more, typing filters them.
+const MAX_VISIBLE_CHOICES: usize = 8;
 
-/// What a key did to an entry.
+/// The effect of a key on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldOutcome {
-    /// Nothing: the key is for the form.
+    /// The entry does not use this key.
     Ignored,
     /// The entry handled the key.
     Handled,
-    /// The entry is complete; the focus moves on.
+    /// The entry is complete, so the focus moves on.
     Next,
 }
 
-/// A form field and its input.
+/// A form field and the user's input for it.
 pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
-    /// Whether to show what is wrong: the user has typed into it or tried to submit it.
+    /// Whether to show errors: the user has typed into the entry or tried to submit it.
     touched: bool,
-    /// Not all of the inserted text fit.
+    /// Whether inserted text was truncated because the limit was reached.
     full: bool,
 }
 
 enum FormEntryState {
     Text(LineInput),
-    /// Yes, no, or not chosen yet.
+    /// Yes, no, or no answer yet.
     Boolean(Option<bool>),
     Choice(ChoiceList),
 }
 
-/// The choices of a field.
+/// A list of a field's choices.
 struct ChoiceList {
     titles: Vec<String>,
     chosen: Vec<bool>,
@@ -57,7 +57,7 @@ struct ChoiceList {
 }
 
 impl FormEntry {
-    /// Creates an entry with the field's default.
+    /// Creates an entry that contains the field's default.
     pub(super) fn new(field: FormField) -> Self {
         let default = field.default();
         let state = match field.kind() {
@@ -79,8 +79,8 @@ impl FormEntry {
             }
             kind => {
                 let mut input = match kind {
-                    FormFieldKind::Secret => LineInput::secret(MOST),
-                    _ => LineInput::new(MOST),
+                    FormFieldKind::Secret => LineInput::secret(MAX_INPUT_BYTES),
+                    _ => LineInput::new(MAX_INPUT_BYTES),
                 };
                 // As received, not as shown, because it may be sent back.
                 let text = match &default {
@@ -104,7 +104,7 @@ impl FormEntry {
         self.field.name()
     }
 
-    /// Gives the entry the focus, coming from below or from above.
+    /// Gives the entry the focus, which comes from the entry below or above.
     pub(super) fn enter(&mut self, from_below: bool) {
         if let FormEntryState::Choice(list) = &mut self.state {
             list.cursor = match from_below {
@@ -172,7 +172,7 @@ impl FormEntry {
         }
     }
 
-    /// Returns the current value; `None` if it is omitted.
+    /// Returns the current value, or `None` to omit the field.
     fn value(&self) -> Result<Option<Value>, String> {
         let value = match &self.state {
             FormEntryState::Text(input) if input.is_empty() => None,
@@ -203,13 +203,13 @@ impl FormEntry {
         Ok(value)
     }
 
-    /// Returns the value to send. From now on, errors are shown.
+    /// Returns the value to send. From then on, the entry shows its errors.
     pub(super) fn check(&mut self) -> Result<Option<Value>, String> {
         self.touched = true;
         self.value()
     }
 
-    /// Builds the entry's lines; returns the cursor's position among them.
+    /// Builds the entry's lines. Also returns the cursor's position in them.
     pub(super) fn lines(
         &self,
         width: u16,
@@ -273,7 +273,7 @@ impl FormEntry {
             }
         }
         let wrong = self.value().err().filter(|_| self.touched);
-        let full = format!("Truncated: the limit is {MOST} bytes.");
+        let full = format!("Truncated: the limit is {MAX_INPUT_BYTES} bytes.");
         for wrong in wrong.into_iter().chain(self.full.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
             spans.push(Span::styled(wrong, theme.bad));
@@ -282,7 +282,7 @@ impl FormEntry {
         (lines, cursor)
     }
 
-    /// Describes the keys that work here.
+    /// Describes the keys of the entry, if it has any.
     fn key_hint(&self, focused: bool) -> Option<String> {
         let text = match &self.state {
             FormEntryState::Boolean(None) if !focused => "no answer",
@@ -327,7 +327,7 @@ impl ChoiceList {
     }
 
     fn is_long(&self) -> bool {
-        self.titles.len() > SEEN
+        self.titles.len() > MAX_VISIBLE_CHOICES
     }
 
     fn search(&mut self) {
@@ -335,14 +335,14 @@ impl ChoiceList {
         self.cursor = 0;
     }
 
-    /// Returns the match that the highlight starts at: the selected one, if only one can be selected.
+    /// Returns the match to highlight first: the selected one if only one can be selected, or else the first.
     fn initial_cursor(&self) -> usize {
         let is_chosen = |found: &FuzzyMatch| self.chosen.get(found.index) == Some(&true);
         let chosen = self.matches.iter().position(is_chosen);
         chosen.filter(|_| !self.many).unwrap_or(0)
     }
 
-    /// Handles a key; also returns whether it selected something.
+    /// Handles a key. Also returns whether the key selected something.
     fn key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
         let last = self.matches.len().saturating_sub(1);
         match key.code {
@@ -413,8 +413,14 @@ impl ChoiceList {
             cursor = Some((0, 2 + column));
             lines.push(Line::from(vec![Span::styled("> ", theme.accent), text]));
         }
-        let top = (self.cursor + 1).saturating_sub(SEEN);
-        for (n, found) in self.matches.iter().enumerate().skip(top).take(SEEN) {
+        let top = (self.cursor + 1).saturating_sub(MAX_VISIBLE_CHOICES);
+        for (n, found) in self
+            .matches
+            .iter()
+            .enumerate()
+            .skip(top)
+            .take(MAX_VISIBLE_CHOICES)
+        {
             let here = focused && n == self.cursor;
             let rows = wrap(
                 &self.render_choice(field, found, look),
@@ -434,7 +440,7 @@ impl ChoiceList {
                 row
             }));
         }
-        let rest = self.matches.len().saturating_sub(top + SEEN);
+        let rest = self.matches.len().saturating_sub(top + MAX_VISIBLE_CHOICES);
         match self.matches.is_empty() {
             true => lines.push(Line::styled("no matches", theme.dim)),
             false if rest + top > 0 => {

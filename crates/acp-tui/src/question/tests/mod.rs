@@ -1,4 +1,4 @@
-//! Tests of questions as a user sees them, in 80 columns unless stated otherwise.
+//! Tests of questions from a user's point of view, at 80 columns unless stated otherwise.
 
 mod address;
 mod form;
@@ -47,7 +47,7 @@ impl ShownQuestion {
         }
     }
 
-    /// Presses a key after everything visible has been drawn.
+    /// Presses a key after all visible parts have been drawn.
     fn key(&mut self, code: KeyCode) -> QuestionOutcome {
         self.draw(80, 24);
         self.view
@@ -85,13 +85,13 @@ impl ShownQuestion {
         (buf, cursor)
     }
 
-    /// Returns what the user sees in 80 columns and at most 24 rows.
+    /// Returns the screen at 80 columns and at most 24 rows.
     fn screen(&mut self) -> String {
         text(&self.draw(80, 24).0)
     }
 }
 
-/// Returns a buffer as text, without trailing spaces.
+/// Returns a buffer's text without trailing spaces.
 fn text(buf: &Buffer) -> String {
     let mut text = String::new();
     for y in buf.area.top()..buf.area.bottom() {
@@ -112,7 +112,7 @@ fn text(buf: &Buffer) -> String {
     text
 }
 
-/// Returns the position of a text that is on one row.
+/// Returns the position of text that is on a single row.
 fn find(buf: &Buffer, what: &str) -> (u16, u16) {
     let rows = text(buf);
     for (y, row) in rows.lines().enumerate() {
@@ -154,7 +154,7 @@ fn command(line: &str) -> ChatQuestion {
     permission(call, options(), AlwaysEffect::LeftToAgent)
 }
 
-/// Creates a form. Its fields are in the order of `schema`.
+/// Creates a form whose fields are in the order of `schema`.
 fn form(schema: &str) -> ChatQuestion {
     let schema = serde_json::from_str(schema).unwrap();
     elicit(ElicitationMode::Form {

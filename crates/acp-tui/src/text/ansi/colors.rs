@@ -28,7 +28,7 @@ impl TextStyleState {
         }
     }
 
-    /// Returns `true` if text in this style is visible.
+    /// Returns whether text in this style is visible.
     pub(super) fn is_visible(self, text: &str) -> bool {
         let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
@@ -95,7 +95,7 @@ impl TextStyleState {
     }
 }
 
-/// Splits a row that has scrolled off the screen into pieces with their styles.
+/// Splits a scrolled-off row into pieces with their styles.
 ///
 /// Such a row contains only text and the style sequences that the screen writes.
 pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)> {
@@ -115,14 +115,14 @@ pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)
 fn convert_color(color: vt100::Color) -> Option<Color> {
     Some(match color {
         vt100::Color::Default => return None,
-        vt100::Color::Idx(index) => NAMED
+        vt100::Color::Idx(index) => NAMED_COLORS
             .get(usize::from(index))
             .map_or(Color::Indexed(index), |(color, _)| *color),
         vt100::Color::Rgb(r, g, b) => Color::Rgb(r, g, b),
     })
 }
 
-/// Returns the color if available, or else the nearest one that is.
+/// Returns the color itself if it is available, or else the nearest available one.
 fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,
@@ -135,10 +135,13 @@ fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
         let apart = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
         apart(r, *nr) + apart(g, *ng) + apart(b, *nb)
     };
-    NAMED.iter().min_by_key(distance).map(|(color, _)| *color)
+    NAMED_COLORS
+        .iter()
+        .min_by_key(distance)
+        .map(|(color, _)| *color)
 }
 
-/// Returns the RGB value of one of the 240 colors after the named ones: a cube and a row of grays.
+/// Returns the RGB value of one of the 240 indexed colors after the named ones, which are a cube and a row of grays.
 fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = 8 + 10 * (index - 232);
@@ -150,7 +153,7 @@ fn indexed_rgb(index: u8) -> (u8, u8, u8) {
 }
 
 /// The 16 named colors in order, with the RGB values that xterm shows for them.
-const NAMED: [(Color, (u8, u8, u8)); 16] = [
+const NAMED_COLORS: [(Color, (u8, u8, u8)); 16] = [
     (Color::Black, (0, 0, 0)),
     (Color::Red, (205, 0, 0)),
     (Color::Green, (0, 205, 0)),

@@ -1,11 +1,11 @@
-//! Filters the output of a command before it is interpreted.
+//! Filters a command's output before it is interpreted.
 
 use crate::text::columns::is_hidden;
 
-/// The maximum number of repetitions by one sequence. Some programs draw lines that way; none draws longer ones.
-const REPEATED: u32 = 500;
+/// The maximum repeat count in an escape sequence. Some programs draw lines by repetition, but none draws longer ones.
+const MAX_REPEAT: u32 = 500;
 
-/// A filter that passes on text and the sequences that move the cursor and set colors.
+/// A filter that keeps text and the escape sequences that move the cursor or set colors.
 ///
 /// Titles, links, images and all other strings for the terminal are dropped, however long they are, so that they need
 /// not be buffered.
@@ -20,11 +20,12 @@ enum AnsiState {
     Ground,
     /// After an escape character.
     Escape,
-    /// After an escape and an intermediate character; one more character follows.
+    /// After an escape character and an intermediate character. One more character follows.
     Designation,
-    /// In a control sequence. Contains its last number and its largest.
+    /// In a control sequence. Contains the last and the largest of its numbers.
     Sequence(u32, u32),
-    /// In a string for the terminal; `true` for an operating system command, which is limited to one line.
+    /// In a string for the terminal. `true` for an operating system command, which ends at the end of the line at the
+    /// latest.
     Text(bool),
 }
 
@@ -78,7 +79,7 @@ impl AnsiFilter {
             }
             (AnsiState::Sequence(_, largest), '@'..='~') => {
                 // A few bytes must not cause a lot of work.
-                out.push(if c == 'b' && largest > REPEATED {
+                out.push(if c == 'b' && largest > MAX_REPEAT {
                     '\u{18}'
                 } else {
                     c

@@ -25,26 +25,26 @@ use self::filter::AnsiFilter;
 use super::columns::pluralize;
 use crate::Theme;
 
-/// The maximum number of scrolled-off lines that are stored.
-const KEPT: usize = 2_000;
+/// The maximum number of scrolled-off lines kept.
+const MAX_SCROLLBACK_LINES: usize = 2_000;
 
-/// The maximum size of the stored scrolled-off lines, in bytes.
-const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// The maximum size of the scrolled-off lines kept, in bytes.
+const MAX_SCROLLBACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// The height of the screen if the agent does not specify it: more than most commands redraw.
-const ROWS: u16 = 50;
+/// The screen height if the agent does not specify one. Most commands redraw fewer lines.
+const DEFAULT_ROWS: u16 = 50;
 
 /// The maximum number of rows or columns that an agent can specify.
-const LARGEST: u16 = 500;
+const MAX_SCREEN_SIZE: u16 = 500;
 
 /// The minimum number of columns that an agent can specify.
-const NARROWEST: u16 = 20;
+const MIN_COLUMNS: u16 = 20;
 
-/// The time limit for reading output at once. The rest is read in later frames.
-const AT_ONCE: Duration = Duration::from_millis(6);
+/// The time limit for processing output per frame. The rest is processed in later frames.
+const FRAME_BUDGET: Duration = Duration::from_millis(6);
 
-/// The amount of output read between two checks of the clock, in bytes.
-const PIECE: usize = 1024;
+/// The number of bytes processed between two checks of the clock.
+const CHUNK_LEN: usize = 1024;
 
 /// A command's output on a screen as wide as the view, with the lines that have scrolled off.
 pub(crate) struct TerminalText {
@@ -52,9 +52,9 @@ pub(crate) struct TerminalText {
     filter: AnsiFilter,
     /// The rows and columns of the screen.
     size: (NonZeroU16, NonZeroU16),
-    /// The position in the whole output up to which it has been read.
+    /// The position in the output up to which it has been processed.
     read_len: u64,
-    /// The position at which the output was last cleared.
+    /// The position in the output at which the screen was last cleared.
     cleared_at: u64,
     /// The number of rows in use, from the top of the screen.
     used_rows: u16,
@@ -77,7 +77,7 @@ impl TerminalText {
         }
     }
 
-    /// Reads new output from a terminal for a few milliseconds; returns whether there is more to read.
+    /// Processes new output of a terminal for a few milliseconds. Returns whether more is waiting.
     ///
     /// If so, call it again in the next frame. Starts from the beginning if the width has changed or the output was
     /// cleared.
@@ -97,10 +97,10 @@ impl TerminalText {
             self.read_len = start;
             self.parser.callbacks_mut().lost = true;
         }
-        let until = Instant::now() + AT_ONCE;
+        let until = Instant::now() + FRAME_BUDGET;
         let mut rest = output.as_str();
         while !rest.is_empty() {
-            let mut end = PIECE.min(rest.len());
+            let mut end = CHUNK_LEN.min(rest.len());
             while !rest.is_char_boundary(end) {
                 end += 1;
             }
@@ -127,7 +127,7 @@ impl TerminalText {
             + usize::from(self.used_rows)
     }
 
-    /// Returns a range of lines, none wider than the width they were read for.
+    /// Returns a range of lines, none wider than the width given to `update`.
     pub(crate) fn lines(&self, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
         let scrolled = self.parser.callbacks();
         let earlier = scrolled.earlier_note(0);
@@ -151,7 +151,7 @@ impl TerminalText {
             .collect()
     }
 
-    /// Returns up to `count` of the last lines, after a note that counts the lines before them.
+    /// Returns up to `count` of the last lines, preceded by a note about the number of lines before them.
     pub(crate) fn tail(&self, count: usize, theme: &Theme) -> Vec<Line<'static>> {
         let len = self.len();
         if len <= count {
@@ -167,7 +167,7 @@ impl TerminalText {
         lines
     }
 
-    /// Returns the pieces of a screen row, without the empty cells at its end.
+    /// Returns the styled pieces of a screen row, without the empty cells at its end.
     fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, TextStyleState)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
@@ -247,8 +247,10 @@ impl TerminalText {
 /// wrong at another size.
 fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
     let said = terminal.size.as_ref();
-    let rows = said.map_or(ROWS, |size| size.rows.clamp(2, LARGEST));
-    let columns = said.map_or(LARGEST, |size| size.cols.clamp(NARROWEST, LARGEST));
+    let rows = said.map_or(DEFAULT_ROWS, |size| size.rows.clamp(2, MAX_SCREEN_SIZE));
+    let columns = said.map_or(MAX_SCREEN_SIZE, |size| {
+        size.cols.clamp(MIN_COLUMNS, MAX_SCREEN_SIZE)
+    });
     let some = |value| NonZeroU16::new(value).unwrap_or(NonZeroU16::MIN);
     (some(rows), some(columns.min(width)))
 }
@@ -256,7 +258,7 @@ fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16
 /// The rows that have scrolled off the screen.
 #[derive(Default)]
 struct Scrollback {
-    /// The rows, with their colors as escape sequences, which takes a tenth of the memory of cells.
+    /// The rows, with colors as escape sequences, which take a tenth of the memory of cells.
     rows: VecDeque<String>,
     /// The size of the rows in bytes.
     bytes: usize,
@@ -267,7 +269,7 @@ struct Scrollback {
 }
 
 impl Scrollback {
-    /// Returns the note above the rows, if any; `more` counts further rows that are not shown.
+    /// Returns the note to show above the rows, if there is one. `more` counts further rows that are not shown.
     fn earlier_note(&self, more: usize) -> Option<String> {
         let count = self.dropped_rows + more;
         match (self.lost, count) {
@@ -291,7 +293,7 @@ impl Callbacks for Scrollback {
         row.shrink_to_fit();
         self.bytes += row.len();
         self.rows.push_back(row);
-        while self.rows.len() > KEPT || self.bytes > KEPT_BYTES {
+        while self.rows.len() > MAX_SCROLLBACK_LINES || self.bytes > MAX_SCROLLBACK_BYTES {
             let Some(first) = self.rows.pop_front() else {
                 break;
             };

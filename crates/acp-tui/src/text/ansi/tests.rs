@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier};
 use ratatui::text::Line;
 use serde_json::json;
 
-use super::{KEPT, PIECE, TerminalText};
+use super::{CHUNK_LEN, MAX_SCROLLBACK_LINES, TerminalText};
 use crate::{Background, Colors, Theme};
 
 /// A thread with a terminal.
@@ -54,7 +54,7 @@ fn lines(text: &TerminalText) -> Vec<String> {
     lines.iter().map(Line::to_string).collect()
 }
 
-/// Returns what is shown of a text that was printed at once.
+/// Returns the lines shown for output that was printed at once.
 fn shown(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
     read(&mut terminal, &TerminalFixture::new(text), width);
@@ -196,7 +196,7 @@ fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
     read(&mut terminal, &printed, 40);
     let all = lines(&terminal);
     // The cursor is on the last of 50 rows.
-    assert_eq!(all.len(), 1 + KEPT + 49);
+    assert_eq!(all.len(), 1 + MAX_SCROLLBACK_LINES + 49);
     assert_eq!(all[0], "⋯ 1,121 earlier lines");
     assert_eq!(all[1], "line 1122");
     assert_eq!(all.last().unwrap(), "line 3170");
@@ -243,7 +243,7 @@ fn output_is_read_in_portions() {
     let printed = TerminalFixture::new(&"\u{1b}[2J".repeat(200_000));
     let mut terminal = TerminalText::new();
     assert!(terminal.update(printed.terminal(), 500));
-    assert!(terminal.read_len >= PIECE as u64);
+    assert!(terminal.read_len >= CHUNK_LEN as u64);
     assert!(terminal.read_len < printed.terminal().total_bytes());
 }
 
@@ -271,7 +271,7 @@ fn a_screen_that_is_cleared_or_resized_begins_anew() {
     assert_eq!(lines(&terminal), ["=".repeat(30), "=".repeat(10)]);
 }
 
-/// Text and parts of escape sequences, in any order.
+/// Generates text and fragments of escape sequences, in any order.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,8}",

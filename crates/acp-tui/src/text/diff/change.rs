@@ -1,4 +1,4 @@
-//! The change to a file, independent of the format it comes from.
+//! The change to a file, independent of the format in which it was received.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -9,14 +9,14 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 
 use crate::text::columns::{group_thousands, pluralize};
 
-/// The maximum size of texts to compare, in bytes of both together.
+/// The maximum total size of the two texts to compare, in bytes.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 
-/// The number of context lines around changed lines.
+/// The number of context lines around a change.
 const CONTEXT: usize = acp_host::question::CONTEXT;
 
 /// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
-const WORDS: usize = 64 * 1024;
+const MAX_WORD_DIFF_BYTES: usize = 64 * 1024;
 
 /// The change to a file.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct FileDiff<'t> {
     pub lines_after: usize,
     /// The lines of the old and the new text, if known.
     pub texts: Option<(Vec<&'t str>, Vec<&'t str>)>,
-    /// Remarks to show below.
+    /// Remarks to show below the change.
     pub remarks: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct FileDiff<'t> {
 pub(super) struct Hunk<'t> {
     /// The number of lines between the previous hunk and this one.
     pub lines_before: usize,
-    /// The section heading after the second `@@` of a patch's hunk header. May be empty.
+    /// The section heading in the hunk header, after the second `@@`. May be empty.
     pub title: &'t str,
     /// The hunk's lines.
     pub rows: Vec<DiffRow<'t>>,
@@ -55,11 +55,11 @@ pub(super) struct Hunk<'t> {
 pub(super) struct DiffRow<'t> {
     /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number. If the line does not exist on a side, the number of its neighbor there.
+    /// The old and the new line number. On a side where the line does not exist, the number of the neighboring line.
     pub numbers: [usize; 2],
     /// The line without its line ending.
     pub text: &'t str,
-    /// Whether the line lacks a line feed at its end.
+    /// Whether the line ends without a line feed.
     pub lacks_final_newline: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) enum DiffRowKind {
 }
 
 impl<'t> FileDiff<'t> {
-    /// Creates the diff for a change that the agent reports without the file's texts.
+    /// Creates a diff from a change that the agent reported without the file's texts.
     pub(super) fn from_statement(change: &FileChange) -> Self {
         let mut file = Self {
             path: change.path.clone(),
@@ -95,7 +95,7 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Compares the old and the new text of a file. Texts above `largest` bytes are not compared.
+    /// Creates a diff from the old and the new text of a file. Texts larger than `largest` bytes are not compared.
     pub(super) fn of_texts(
         change: &FileChange,
         texts: &'t FileTexts,
@@ -171,7 +171,7 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Returns `true` if carriage returns at line endings are shown: only some of the lines have one.
+    /// Returns whether to show carriage returns at line endings: only if some lines have them and others do not.
     pub(super) fn shows_carriage_returns(&self) -> bool {
         let mut with = false;
         let mut without = false;
@@ -190,7 +190,7 @@ impl<'t> FileDiff<'t> {
         self.added + self.removed
     }
 
-    /// Returns `true` if all lines are added or all are removed.
+    /// Returns whether the change only adds lines or only removes lines.
     pub(super) fn one_sided_note(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);
@@ -198,7 +198,7 @@ impl<'t> FileDiff<'t> {
         first != Some(DiffRowKind::Context) && kinds.all(|kind| Some(kind) == first)
     }
 
-    /// Formats the note about changed lines that are not shown, if there are any.
+    /// Returns a note about the changed lines that are not shown, if there are any.
     pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
         let left = self.changed().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
@@ -231,7 +231,7 @@ impl<'t> Hunk<'t> {
         }
     }
 
-    /// Returns the byte ranges that changed within each of the first `count` lines, for emphasis.
+    /// Returns the changed byte ranges within each of the first `count` lines, for emphasis.
     pub(super) fn changed_ranges(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
         let rows = self.rows.get(..count).unwrap_or(&self.rows);
         let mut stressed = vec![Vec::new(); rows.len()];
@@ -266,7 +266,7 @@ fn changed_words(
     until: Instant,
 ) -> Vec<Vec<Range<usize>>> {
     let text = |rows: &[DiffRow<'_>]| rows.iter().map(|row| row.text.len()).sum::<usize>();
-    if text(removed) + text(added) > WORDS || Instant::now() > until {
+    if text(removed) + text(added) > MAX_WORD_DIFF_BYTES || Instant::now() > until {
         return Vec::new();
     }
     let old: Vec<&str> = removed.iter().map(|row| row.text).collect();

@@ -24,32 +24,32 @@ use crate::text::columns::{
     LINE, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
-/// The maximum number of changed lines shown. The rest are counted.
-const CHANGED: usize = 5_000;
+/// The maximum number of changed lines shown. The rest are only counted.
+const MAX_CHANGED_LINES: usize = 5_000;
 
-/// The maximum number of a patch's other lines shown.
-const REMARKS: usize = 100;
+/// The maximum number of lines shown that a patch contains outside of its changes.
+const MAX_REMARKS: usize = 100;
 
 /// The maximum number of files shown.
-const FILES: usize = 500;
+const MAX_FILES: usize = 500;
 
-/// The minimum width for showing two sides by default.
-const WIDE: u16 = 100;
+/// The minimum width at which a diff is shown side by side by default.
+const AUTO_SIDE_BY_SIDE_WIDTH: u16 = 100;
 
-/// The minimum width for showing two sides at all.
-const NARROW: u16 = 40;
+/// The minimum width at which a diff can be shown side by side.
+const MIN_SIDE_BY_SIDE_WIDTH: u16 = 40;
 
 /// The time limits of a diff.
 #[derive(Debug, Clone, Copy)]
 struct DiffBudget {
-    /// The time limit for comparing lines. After that, the rest counts as changed.
+    /// The time limit for comparing lines. After that, the remaining lines count as changed.
     lines: Duration,
-    /// The time limit for comparing words in changed lines. After that, none are emphasized.
+    /// The time limit for comparing words in changed lines. After that, no more words are emphasized.
     words: Duration,
 }
 
 impl DiffBudget {
-    /// The limits while a user waits for the screen.
+    /// The limits while a user waits for the screen to be drawn.
     const SCREEN: Self = Self {
         lines: Duration::from_millis(200),
         words: Duration::from_millis(100),
@@ -63,7 +63,7 @@ pub(crate) struct DiffRequest<'a> {
     pub diff: &'a ThreadDiff,
     /// The session's directory. Paths inside it are shown relative to it.
     pub cwd: Option<&'a Path>,
-    /// Whether a user decides about the diff. If so, only unchanged lines are omitted.
+    /// Whether the user makes a decision about the diff. If so, only unchanged lines are omitted.
     pub shows_all: bool,
 }
 
@@ -73,9 +73,9 @@ pub(crate) enum DiffLayout {
     /// Side by side if the view is wide enough, otherwise unified.
     #[default]
     Auto,
-    /// Unified: old and new lines below each other.
+    /// Old lines above new ones.
     Unified,
-    /// Old lines on the left, new ones on the right; unified below 40 columns.
+    /// Old lines on the left and new ones on the right. Falls back to unified below 40 columns.
     SideBySide,
 }
 
@@ -100,9 +100,9 @@ fn diff_with_budget(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let side_by_side = match layout {
-        DiffLayout::Auto => width >= WIDE,
+        DiffLayout::Auto => width >= AUTO_SIDE_BY_SIDE_WIDTH,
         DiffLayout::Unified => false,
-        DiffLayout::SideBySide => width >= NARROW,
+        DiffLayout::SideBySide => width >= MIN_SIDE_BY_SIDE_WIDTH,
     };
     let now = Instant::now();
     let for_lines = now + patience.lines;
@@ -113,7 +113,11 @@ fn diff_with_budget(
         theme,
         cwd: of.cwd,
         shows_all: of.shows_all,
-        remaining: if of.shows_all { usize::MAX } else { CHANGED },
+        remaining: if of.shows_all {
+            usize::MAX
+        } else {
+            MAX_CHANGED_LINES
+        },
         remarks: 0,
         files: 0,
         words_deadline: now + patience.lines + patience.words,
@@ -163,7 +167,7 @@ struct DiffOutput<'a> {
     side_by_side: bool,
     theme: &'a Theme,
     cwd: Option<&'a Path>,
-    /// Whether nothing but unchanged lines may be omitted.
+    /// Whether only unchanged lines may be omitted.
     shows_all: bool,
     /// The number of changed lines that may still be shown.
     remaining: usize,
@@ -178,7 +182,7 @@ struct DiffOutput<'a> {
 impl DiffOutput<'_> {
     fn push_file(&mut self, file: &FileDiff<'_>) {
         self.files += 1;
-        if self.files > FILES && !self.shows_all {
+        if self.files > MAX_FILES && !self.shows_all {
             return;
         }
         if !self.lines.is_empty() {
@@ -210,12 +214,12 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// Returns the maximum number of characters shown of a line.
+    /// Returns the maximum number of characters shown per line.
     fn max_chars(&self) -> usize {
         if self.shows_all { usize::MAX } else { LINE }
     }
 
-    /// Adds the path, its notes, and the numbers of changed lines.
+    /// Adds the file's header: path, notes, and numbers of changed lines.
     fn push_header(&mut self, file: &FileDiff<'_>) {
         let theme = self.theme;
         let path = self
@@ -263,7 +267,7 @@ impl DiffOutput<'_> {
     /// Adds a line of a patch that is not part of a change.
     fn push_remark(&mut self, text: &str) {
         self.remarks += 1;
-        if self.remarks <= REMARKS || self.shows_all {
+        if self.remarks <= MAX_REMARKS || self.shows_all {
             self.push_text(text, self.theme.dim);
         }
     }
@@ -286,8 +290,8 @@ impl DiffOutput<'_> {
             return self.lines;
         }
         let more = [
-            (self.files.saturating_sub(FILES), "more file"),
-            (self.remarks.saturating_sub(REMARKS), "other line"),
+            (self.files.saturating_sub(MAX_FILES), "more file"),
+            (self.remarks.saturating_sub(MAX_REMARKS), "other line"),
         ];
         for (count, one) in more {
             if count > 0 {
@@ -299,7 +303,7 @@ impl DiffOutput<'_> {
     }
 }
 
-/// Splits visible text into pieces, with the escapes in their own style.
+/// Splits visible text into pieces and gives the escapes their own style.
 fn style_pieces(text: &VisibleLine, style: Style, named: Style) -> Vec<(&str, Style)> {
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -13,10 +13,10 @@ use crate::text::columns::{VisibleLine, make_visible};
 use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
-/// The last line number up to which a file is highlighted from its start.
+/// The last line number for which a file is highlighted from its start.
 ///
 /// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
-const FROM_THE_TOP: usize = 2_000;
+const LAST_LINE_FROM_START: usize = 2_000;
 
 /// A styled line.
 #[derive(Debug)]
@@ -36,13 +36,14 @@ pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
     deadline: Instant,
-    /// The maximum number of characters shown of a line.
+    /// The maximum number of characters shown per line.
     max_chars: usize,
     returns: bool,
     digits: usize,
     /// Highlighted lines by line number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
-    /// Whether highlighting of the whole file is pending. Highlighting its hunks on their own would give other colors.
+    /// Whether highlighting of the whole file is pending. Until then, hunks are not highlighted on their own, because
+    /// that would give other colors.
     waits: bool,
 }
 
@@ -71,7 +72,9 @@ impl<'a, 't> DiffPainter<'a, 't> {
                 let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
                 let of_side = rows.filter(|row| row.is_on_side(side));
                 let numbers = of_side.map(|row| row.number(side));
-                let last = numbers.filter(|number| *number <= FROM_THE_TOP).max();
+                let last = numbers
+                    .filter(|number| *number <= LAST_LINE_FROM_START)
+                    .max();
                 let lines = lines.get(..last.unwrap_or(0)).unwrap_or(lines);
                 paint.highlight_lines(side, lines.iter().copied().zip(1..));
             }
@@ -79,7 +82,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         paint
     }
 
-    /// Styles the lines of a hunk, with up to `left` changed lines.
+    /// Styles the lines of a hunk, but at most `left` changed lines.
     pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
@@ -105,7 +108,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
             .collect()
     }
 
-    /// Returns the number of digits of the largest line number.
+    /// Returns the number of digits in the largest line number.
     pub(super) fn digits(&self) -> usize {
         self.digits
     }
@@ -137,7 +140,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         }
     }
 
-    /// Returns the visible part of a line, with a final carriage return only if those are shown.
+    /// Returns the visible part of a line. A carriage return at the end is visible only if carriage returns are shown.
     fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
             Some(text) if !self.returns => text,
@@ -176,7 +179,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
 }
 
 impl DiffRow<'_> {
-    /// Returns `true` if the line belongs to the old text (side 0) or the new one (side 1).
+    /// Returns whether the line belongs to the old text (side 0) or the new text (side 1).
     fn is_on_side(&self, side: usize) -> bool {
         match self.kind {
             DiffRowKind::Context => true,
@@ -190,7 +193,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// Emphasizes trailing spaces of an added line, which would otherwise be invisible.
+/// Emphasizes trailing spaces in an added line, which would otherwise be invisible.
 fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
     if kind != DiffRowKind::Added || end == line.text.len() {
@@ -203,7 +206,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// Splits a line into pieces, with the syntax style, if any, over the style of the change.
+/// Splits a line into styled pieces: the syntax style, if any, on top of the style of the change.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,

@@ -1,4 +1,4 @@
-//! Parses patches in git's format. Unknown lines are kept, because a patch is shown for review.
+//! Parses patches in git's format. Unrecognized lines are kept, because a patch is shown for review.
 
 use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 
@@ -6,7 +6,7 @@ use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 pub(super) enum PatchPart<'t> {
     /// The change to a file.
     File(FileDiff<'t>),
-    /// A line that is not part of a file's change.
+    /// A line outside of any file's change.
     Line(&'t str),
 }
 
@@ -68,7 +68,7 @@ impl<'t> PatchReader<'t> {
         }
     }
 
-    /// Parses a header line for a file; returns whether the line was recognized.
+    /// Parses a line of a file's header. Returns whether the line was recognized.
     fn read_file_header(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -114,7 +114,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// Parses a line of the current hunk; returns whether the line belongs to it.
+    /// Parses a line of the current hunk. Returns whether the line belongs to the hunk.
     fn read_hunk_line(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -177,7 +177,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// Parses a hunk header such as `-1,3 +1,4 @@ fn main() {`; returns whether it was recognized.
+    /// Parses a hunk header such as `-1,3 +1,4 @@ fn main() {`. Returns whether it was recognized.
     fn begin_hunk(&mut self, header: &'t str) -> bool {
         let read = || {
             let (ranges, title) = header.split_once(" @@")?;
@@ -231,7 +231,7 @@ impl<'t> PatchReader<'t> {
         self.hunk_end = 0;
     }
 
-    /// Adds a line of no known kind.
+    /// Adds an unrecognized line.
     fn push_other(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
@@ -242,7 +242,7 @@ impl<'t> PatchReader<'t> {
     }
 }
 
-/// Parses the path of a line such as `--- path`; `None` for `/dev/null`.
+/// Parses the path in a line such as `--- path`. Returns `None` for `/dev/null`.
 fn parse_path(text: &str) -> Option<String> {
     // Some tools write a date after the path.
     let path = text.split('\t').next().unwrap_or(text);
@@ -259,7 +259,7 @@ fn common_path(paths: &str) -> Option<String> {
     (old == new).then(|| unquote(old))
 }
 
-/// Unquotes a path that git has quoted because it is unusual.
+/// Unquotes a path that git quoted because it contains special characters.
 fn unquote(path: &str) -> String {
     let path = path.strip_suffix('\r').unwrap_or(path);
     let inside = path

@@ -10,7 +10,7 @@ use crate::Theme;
 use crate::text::columns::TextRow;
 
 /// The separator between the two sides.
-const BETWEEN: &str = "│";
+const SIDE_SEPARATOR: &str = "│";
 
 /// Lays out a hunk. `digits` is the width of the largest line number.
 pub(super) fn lines(
@@ -34,7 +34,7 @@ pub(super) fn lines(
         right.resize_with(height, TextRow::default);
         for (mut left, mut right) in left.into_iter().zip(right) {
             left.pad(left_width, Style::new());
-            left.push(BETWEEN, theme.border);
+            left.push(SIDE_SEPARATOR, theme.border);
             left.spans.append(&mut right.spans);
             lines.push(Line::from(left.spans));
         }
@@ -42,7 +42,7 @@ pub(super) fn lines(
     lines
 }
 
-/// Pairs the lines that appear beside each other: removed lines and their replacements, in order.
+/// Pairs the lines that appear next to each other: removed lines with their replacements, in order.
 fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRow>)> {
     let mut pairs = Vec::new();
     let mut rest = rows.iter().peekable();
@@ -65,7 +65,7 @@ fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRo
     pairs
 }
 
-/// Lays out a line in the column for its side.
+/// Lays out a line in the column of its side.
 fn render_half(
     row: &PaintedRow,
     side: usize,

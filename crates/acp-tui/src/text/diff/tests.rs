@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{DiffBudget, DiffLayout, DiffRequest, diff, diff_with_budget};
 use crate::{Background, Colors, Theme};
 
-/// Limits that are long enough that a busy machine does not change the result.
+/// Time limits that are never reached, however busy the machine is.
 const PATIENCE: DiffBudget = DiffBudget {
     lines: Duration::from_secs(600),
     words: Duration::from_secs(600),

@@ -8,8 +8,8 @@ use super::paint::PaintedRow;
 use crate::Theme;
 use crate::text::columns::{TextRow, break_rows};
 
-/// The minimum number of columns for code if line numbers are shown.
-const CODE: usize = 20;
+/// The minimum number of columns for code beside line numbers. In a narrower view, line numbers are hidden.
+const MIN_CODE_WIDTH: usize = 20;
 
 /// Lays out a hunk. `digits` is the width of the largest line number.
 pub(super) fn lines(
@@ -19,7 +19,7 @@ pub(super) fn lines(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let numbers = 2 * (digits + 1);
-    let numbers = if width >= numbers + 2 + CODE {
+    let numbers = if width >= numbers + 2 + MIN_CODE_WIDTH {
         numbers
     } else {
         0

@@ -13,16 +13,16 @@ use tokio::sync::Notify;
 use super::{Highlighter, Language, MAX_BYTES, MAX_LINE, MAX_LINES};
 use crate::theme::{Background, Colors, Theme};
 
-/// The maximum number of texts in the queue. Beyond that, the oldest is dropped until it is requested again.
-const WAITING: usize = 256;
+/// The maximum length of the queue. When it is full, the oldest text is dropped until it is requested again.
+const MAX_QUEUED: usize = 256;
 
-/// The number of lines that are highlighted before the results can be taken.
-const AT_ONCE: usize = 32;
+/// The number of lines highlighted before the results become available.
+const BATCH_LINES: usize = 32;
 
-/// The maximum number of texts whose highlighting is cached.
-const KNOWN: usize = 256;
-/// The maximum total size of these texts, in bytes.
-const KNOWN_BYTES: usize = 1024 * 1024;
+/// The maximum number of texts in the cache.
+const MAX_CACHED_TEXTS: usize = 256;
+/// The maximum total size of the texts in the cache, in bytes.
+const MAX_CACHED_BYTES: usize = 1024 * 1024;
 
 /// Code that is being highlighted, line by line.
 pub(crate) struct HighlightedCode(Arc<Mutex<HighlightWork>>);
@@ -31,7 +31,7 @@ struct HighlightWork {
     language: Arc<LanguageName>,
     background: Background,
     colors: Colors,
-    /// The highlighter, which the thread creates at the first line.
+    /// The highlighter, which the thread creates for the first line.
     highlighter: Option<Highlighter>,
     /// The lines still to be highlighted.
     pending_lines: VecDeque<String>,
@@ -40,9 +40,9 @@ struct HighlightWork {
     /// The total number of lines pushed so far.
     lines: usize,
     bytes: usize,
-    /// Whether more lines were pushed than are highlighted.
+    /// Whether more lines were pushed than the limits allow.
     full: bool,
-    /// Whether the code is in the queue or in progress.
+    /// Whether the code is queued or being highlighted.
     queued: bool,
 }
 
@@ -66,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HighlightedCode {
-    /// Creates code without lines, or returns `None` if it would not be highlighted anyway.
+    /// Creates code without lines. Returns `None` if the code would not be highlighted anyway.
     pub(crate) fn new(language: Language<'_>, theme: &Theme) -> Option<Self> {
         if theme.colors == Colors::None || matches!(language, Language::Name("")) {
             return None;
@@ -89,7 +89,7 @@ impl HighlightedCode {
         }))))
     }
 
-    /// Adds the next line, given without a line feed; returns whether it will be highlighted. Lines beyond the limits
+    /// Adds the next line, given without its line feed. Returns whether it will be highlighted: lines beyond the limits
     /// are not.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
@@ -104,7 +104,7 @@ impl HighlightedCode {
         true
     }
 
-    /// Takes the lines that were highlighted since the last call.
+    /// Takes the lines highlighted since the last call.
     ///
     /// Returns none while the thread is working on the code, because drawing must not block; waiters are notified when
     /// it is done.
@@ -119,7 +119,7 @@ impl HighlightedCode {
         done
     }
 
-    /// Adds the code to the thread's queue, if it has pending lines and is not queued yet.
+    /// Queues the code for the thread, if it has pending lines and is not queued yet.
     fn queue(&self, mut work: MutexGuard<'_, HighlightWork>) {
         if !work.pending_lines.is_empty() && !work.queued {
             work.queued = true;
@@ -129,10 +129,10 @@ impl HighlightedCode {
     }
 }
 
-/// The state of the highlighting thread: its queue and its wake-up.
+/// The highlighting thread's queue and wake-up.
 #[derive(Default)]
 struct HighlightThread {
-    /// The texts to highlight, last one first, because that is what the screen shows.
+    /// The texts to highlight. The last one comes first, because it is most likely on the screen.
     queue: Mutex<HighlightQueue>,
     changed: Condvar,
 }
@@ -143,45 +143,45 @@ struct HighlightQueue {
     busy: bool,
 }
 
-/// The number of times that new highlighting has become available.
-static PAINTED: AtomicU64 = AtomicU64::new(0);
+/// Counts how many times new highlighting has become available.
+static HIGHLIGHT_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of times that new highlighting has become available.
+/// Returns how many times new highlighting has become available.
 ///
 /// While it stays the same, there is nothing new to take.
 pub(crate) fn painted() -> u64 {
-    PAINTED.load(Ordering::Acquire)
+    HIGHLIGHT_COUNT.load(Ordering::Acquire)
 }
 
-/// The notification that new highlighting is available.
-static NEWS: Notify = Notify::const_new();
+/// Notifies the chat of new highlighting.
+static NEW_HIGHLIGHTS: Notify = Notify::const_new();
 
-/// Waits until more highlighting is available than at the last call.
+/// Waits until highlighting is available that was not available at the last call.
 pub(crate) async fn wait_for_highlights() {
-    NEWS.notified().await;
+    NEW_HIGHLIGHTS.notified().await;
 }
 
 fn highlight_thread() -> &'static HighlightThread {
-    static PAINTER: LazyLock<HighlightThread> = LazyLock::new(HighlightThread::default);
-    static BEGUN: Once = Once::new();
-    BEGUN.call_once(|| {
+    static THREAD: LazyLock<HighlightThread> = LazyLock::new(HighlightThread::default);
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
         let thread = std::thread::Builder::new().name("colors".to_owned());
         // Without the thread, code stays plain.
-        if let Err(error) = thread.spawn(|| PAINTER.run()) {
+        if let Err(error) = thread.spawn(|| THREAD.run()) {
             tracing::warn!(%error, "syntax highlighting disabled: cannot start a thread");
         }
     });
-    &PAINTER
+    &THREAD
 }
 
 impl HighlightThread {
     fn add(&self, code: Weak<Mutex<HighlightWork>>) {
         let mut waiting = lock(&self.queue);
         waiting.codes.push_back(code);
-        if waiting.codes.len() > WAITING {
+        if waiting.codes.len() > MAX_QUEUED {
             waiting.codes.retain(|code| code.strong_count() > 0);
         }
-        let left = match waiting.codes.len() > WAITING {
+        let left = match waiting.codes.len() > MAX_QUEUED {
             true => waiting.codes.pop_front(),
             false => None,
         };
@@ -212,19 +212,19 @@ impl HighlightThread {
             // The code may have been dropped in the meantime.
             if let Some(code) = code.upgrade() {
                 highlight_code(&code);
-                PAINTED.fetch_add(1, Ordering::Release);
-                NEWS.notify_one();
+                HIGHLIGHT_COUNT.fetch_add(1, Ordering::Release);
+                NEW_HIGHLIGHTS.notify_one();
             }
         }
     }
 }
 
-/// Highlights the pending lines of some code, as long as the code is in use.
+/// Highlights the pending lines of some code, unless the code is dropped first.
 fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     let mut work = lock(code);
     let mut highlighter = work.highlighter.take();
     loop {
-        let count = work.pending_lines.len().min(AT_ONCE);
+        let count = work.pending_lines.len().min(BATCH_LINES);
         let lines: Vec<String> = work.pending_lines.drain(..count).collect();
         let Some(first) = lines.first() else { break };
         let language = Arc::clone(&work.language);
@@ -247,9 +247,10 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     work.queued = false;
 }
 
-/// A text that was requested as a whole, with its highlighting.
+/// A text that was requested as a whole, and its highlighting.
 struct CachedCode {
-    /// A hash of the text and its language. After a collision, the caller sees that the lines do not match its text.
+    /// A hash of the text and its language. In case of a collision, the caller notices that the lines do not match its
+    /// text.
     key: u64,
     bytes: usize,
     code: HighlightedCode,
@@ -259,18 +260,18 @@ struct CachedCode {
 }
 
 thread_local! {
-    /// Whether a text was requested on this thread that is not highlighted yet.
-    static MISSED: Cell<bool> = const { Cell::new(false) };
+    /// Whether a text that is not highlighted yet was requested on this thread.
+    static HAS_PENDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a closure; also returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
+/// Runs a closure. Also returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
 pub(crate) fn with_pending_flag<T>(work: impl FnOnce() -> T) -> (T, bool) {
-    let before = MISSED.replace(false);
+    let before = HAS_PENDING.replace(false);
     let done = work();
-    (done, MISSED.replace(before))
+    (done, HAS_PENDING.replace(before))
 }
 
-/// Returns the highlighted lines of a text, up to the limits, or `None` while they are pending.
+/// Returns the highlighted lines of a text, up to the limits. Returns `None` while highlighting is pending.
 ///
 /// Call it again after [`wait_for_highlights`]: the result is cached for a while.
 pub(crate) fn highlighted_lines(
@@ -278,14 +279,14 @@ pub(crate) fn highlighted_lines(
     language: Language<'_>,
     theme: &Theme,
 ) -> Option<Arc<Vec<Line<'static>>>> {
-    static KNOWN_TEXTS: Mutex<VecDeque<CachedCode>> = Mutex::new(VecDeque::new());
+    static CACHE: Mutex<VecDeque<CachedCode>> = Mutex::new(VecDeque::new());
     static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let of = match language {
         Language::Name(name) => (name.as_bytes(), false),
         Language::Path(path) => (path.as_os_str().as_encoded_bytes(), true),
     };
     let key = HASHER.hash_one((of, text, theme.background as u8, theme.colors as u8));
-    let mut all = lock(&KNOWN_TEXTS);
+    let mut all = lock(&CACHE);
     let mut known = match all.iter().position(|known| known.key == key) {
         Some(at) => all.remove(at)?,
         None => {
@@ -307,11 +308,11 @@ pub(crate) fn highlighted_lines(
     let lines = (known.lines.len() >= known.line_count).then(|| Arc::clone(&known.lines));
     all.push_back(known);
     let mut bytes: usize = all.iter().map(|known| known.bytes).sum();
-    while all.len() > KNOWN || bytes > KNOWN_BYTES && all.len() > 1 {
+    while all.len() > MAX_CACHED_TEXTS || bytes > MAX_CACHED_BYTES && all.len() > 1 {
         bytes -= all.pop_front().map_or(0, |known| known.bytes);
     }
     if lines.is_none() {
-        MISSED.set(true);
+        HAS_PENDING.set(true);
     }
     lines
 }

@@ -39,7 +39,7 @@ impl ColorPalette {
         made
     }
 
-    /// Converts a color, or returns `None` for ordinary text, which has the terminal's own color.
+    /// Converts a color. Returns `None` for ordinary text, which is shown in the terminal's default color.
     fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
             color if color == self.default_color => None,
@@ -49,7 +49,8 @@ impl ColorPalette {
     }
 }
 
-/// The colors that [`ansi_color`] numbers stand for. Neither black nor white, since one of them would be invisible.
+/// The terminal colors that [`ansi_color`] numbers stand for. Black and white are not among them, because one of the
+/// two would be invisible.
 const ANSI: [Color; 6] = [
     Color::Red,
     Color::Green,
@@ -59,8 +60,8 @@ const ANSI: [Color; 6] = [
     Color::Cyan,
 ];
 
-/// Returns a color that stands for one of the terminal's own colors in a theme. Its alpha is 0, which no theme with
-/// full colors uses.
+/// Returns a theme color that stands for one of the terminal's own colors. It is marked by an alpha of 0, which no
+/// full-color theme uses.
 const fn ansi_color(index: u8) -> highlighting::Color {
     highlighting::Color {
         r: index,
@@ -70,7 +71,7 @@ const fn ansi_color(index: u8) -> highlighting::Color {
     }
 }
 
-/// The color that stands for dimmed text, in the terminal's own color.
+/// The theme color that stands for dimmed text in the terminal's default color.
 const DIM: highlighting::Color = ansi_color(u8::MAX);
 
 /// Returns the theme that uses the terminal's own colors.
@@ -123,5 +124,5 @@ pub(super) fn ansi() -> highlighting::Theme {
     }
 }
 
-/// The color that stands for ordinary text in the theme of the terminal's own colors.
+/// The theme color that stands for ordinary text.
 const ORDINARY: highlighting::Color = ansi_color(u8::MAX - 1);

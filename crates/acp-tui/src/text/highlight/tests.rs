@@ -215,7 +215,7 @@ fn colors_can_be_read_on_their_backgrounds() {
     }
 }
 
-/// Waits for a text's highlighting as a drawing does: by requesting it again.
+/// Requests a text's highlighting again and again, as drawing does, until it is ready.
 fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));

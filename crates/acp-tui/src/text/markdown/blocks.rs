@@ -1,4 +1,4 @@
-//! Lays out the Markdown blocks of one unit.
+//! Lays out the Markdown blocks of a unit.
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -11,13 +11,13 @@ use super::{code, parser_options};
 use crate::text::wrap::{LineIndent, width_of, wrap_into};
 use crate::theme::Theme;
 
-/// The maximum number of levels of lists and quotations that are indented. Deeper levels are indented as much as these.
+/// The maximum depth at which lists and quotations are indented further. Deeper levels are indented like this one.
 const MAX_DEPTH: usize = 12;
 
 /// A unit of Markdown that has been laid out.
 pub(super) struct RenderedUnit {
     pub(super) lines: Vec<Line<'static>>,
-    /// The unit's code, with row numbers relative to the unit's first line.
+    /// The unit's code. Its row numbers are relative to the unit's first line.
     pub(super) pending_code: Vec<PendingCode>,
 }
 
@@ -65,12 +65,12 @@ struct BlockRenderer<'a> {
     theme: &'a Theme,
     width: u16,
     out: Vec<Line<'static>>,
-    /// The lists, quotations and footnotes that contain the current position.
+    /// The lists, quotations and footnotes around the current position.
     levels: Vec<BlockLevel>,
-    /// The number of the next item in each list, if the list is numbered.
+    /// For each list, the number of the next item if the list is numbered.
     lists: Vec<Option<u64>>,
     inline: InlineText<'a>,
-    /// Whether an empty line goes before the next line.
+    /// Whether to insert an empty line before the next line.
     blank: bool,
     /// Whether the last line is a definition.
     defined: bool,
@@ -88,7 +88,7 @@ enum LiteralBlock {
 
 struct BlockLevel {
     indent: LineIndent,
-    /// Whether the level already has contents.
+    /// Whether the level already has content.
     begun: bool,
     /// Whether the level is an item of a loose list, which has empty lines between its items.
     loose: bool,
@@ -309,7 +309,7 @@ impl<'a> BlockRenderer<'a> {
         });
     }
 
-    /// Leaves a level; returns whether it was loose. An empty level still gets its bullet or bar.
+    /// Leaves a level and returns whether it was loose. An empty level still gets its bullet or bar.
     fn leave_level(&mut self) -> bool {
         if self.levels.last().is_some_and(|level| !level.begun) {
             self.put(&Line::default());
@@ -366,7 +366,7 @@ impl<'a> BlockRenderer<'a> {
         self.put_indented(line, &LineIndent::default());
     }
 
-    /// Adds a line at the current level, with `inner` before it.
+    /// Adds a line at the current level, preceded by the indent `inner`.
     fn put_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
         if std::mem::take(&mut self.blank) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
@@ -390,7 +390,7 @@ impl<'a> BlockRenderer<'a> {
         wrap_into(line, self.width, &indent, &mut self.out);
     }
 
-    /// Returns the indent for the next line and its continuation rows.
+    /// Returns the indent of the next line and of its continuation rows.
     fn indent(&self, inner: &LineIndent) -> LineIndent {
         let mut indent = LineIndent::default();
         for level in self.levels.iter().take(MAX_DEPTH) {
@@ -407,7 +407,7 @@ impl<'a> BlockRenderer<'a> {
         indent
     }
 
-    /// Returns the number of columns left for text at the current level, at least 1.
+    /// Returns the number of columns available for text at the current level, at least 1.
     fn available_width(&self) -> usize {
         let taken: usize = self
             .levels
@@ -420,7 +420,7 @@ impl<'a> BlockRenderer<'a> {
     }
 }
 
-/// Returns an indent with a mark before the first line and as many spaces before the others.
+/// Returns an indent that has `mark` on the first line and as many spaces on the others.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(width_of(&Line::from(mark)));
     LineIndent {

@@ -8,7 +8,7 @@ use crate::text::highlight::{HighlightedCode, Language};
 use crate::text::wrap::{LineIndent, wrap_into};
 use crate::theme::Theme;
 
-/// Builds the upper edge of a frame, with the name of the language.
+/// Builds the upper edge of a frame, with the language's name.
 pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
     let info = info.trim();
     let edge = Span::styled("╭─", theme.border);
@@ -24,7 +24,7 @@ pub(super) fn bottom(theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("╰─", theme.border))
 }
 
-/// Returns the indent for a line of code and its continuation rows.
+/// Returns the indent of a code line and its continuation rows.
 pub(super) fn edge(theme: &Theme) -> LineIndent {
     LineIndent {
         first: vec![Span::styled("│ ", theme.border)],
@@ -36,9 +36,9 @@ pub(super) fn edge(theme: &Theme) -> LineIndent {
 pub(super) struct PendingCode {
     code: HighlightedCode,
     indent: LineIndent,
-    /// The row of the first line that is not highlighted yet.
+    /// The row of the first line that is not fully highlighted.
     row: usize,
-    /// The numbers of rows of that line and of each line after it.
+    /// The number of rows that this line and each later one take.
     rows: VecDeque<usize>,
 }
 
@@ -62,7 +62,7 @@ impl PendingCode {
         }
     }
 
-    /// Moves the code so that row 0 of its layout becomes row `to`.
+    /// Moves the code down so that its row 0 becomes row `to`.
     pub(super) fn shift(mut self, to: usize) -> Self {
         self.row += to;
         self
@@ -93,20 +93,20 @@ impl PendingCode {
     }
 }
 
-/// A fence at the top level, which is laid out line by line.
+/// A top-level code fence, which is laid out line by line.
 pub(super) struct CodeFence {
     marker: char,
-    /// The number of fence characters in the opening line.
+    /// The number of fence characters on the opening line.
     count: usize,
-    /// The indentation of the opening line, which is also removed from each line of code.
+    /// The indentation of the opening line, which is also removed from each code line.
     indent: usize,
     info: String,
-    /// The code that is being highlighted; `None` if it is not highlighted.
+    /// The code whose highlighting is pending, or `None` if it is not highlighted.
     pub(super) pending_code: Option<PendingCode>,
 }
 
 impl CodeFence {
-    /// Opens a fence at `line`; `info` is the text after the fence.
+    /// Opens a fence whose first line is `line`. `info` is the text after the fence characters.
     pub(super) fn open(line: &str, info: &str, theme: &Theme) -> Self {
         let marks = line.trim_start_matches(' ');
         let marker = if marks.starts_with('~') { '~' } else { '`' };
@@ -153,7 +153,7 @@ impl CodeFence {
         }
     }
 
-    /// Adds a line that may still grow.
+    /// Adds a line that is still incomplete.
     pub(super) fn partial_line(
         &self,
         line: &str,
@@ -165,7 +165,7 @@ impl CodeFence {
         wrap_into(&line, width, &edge(theme), out);
     }
 
-    /// Returns a line without the fence's own indentation.
+    /// Returns a line without the indentation of the fence.
     fn strip_indent<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(spaces.min(self.indent)..).unwrap_or(line)

@@ -1,17 +1,17 @@
-//! Lays out the text of a paragraph: styles, links, breaks.
+//! Lays out the inline content of a paragraph: styles, links, breaks.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::{Colors, Theme};
 
-/// The maximum length of data in a URL that is shown.
+/// The maximum length of the data in a `data:` URL that is shown.
 const MAX_DATA: usize = 64;
 
-/// The text of a paragraph that is being collected.
+/// The inline content of a paragraph while it is being collected.
 pub(super) struct InlineText<'a> {
     theme: &'a Theme,
-    /// The lines so far: a new one starts after each hard break.
+    /// The lines so far. Each hard break starts a new one.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
     links: Vec<InlineLink>,
@@ -44,7 +44,7 @@ impl<'a> InlineText<'a> {
         lines
     }
 
-    /// Styles bare URLs in the text as links.
+    /// Styles bare URLs in a line as links.
     fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
@@ -74,7 +74,7 @@ impl<'a> InlineText<'a> {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// Starts text with `style` on top of the current style.
+    /// Starts text in `style`, which is applied on top of the current style.
     pub(super) fn push(&mut self, style: Style) {
         self.styles.push(self.current_style().patch(style));
     }
@@ -111,7 +111,7 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    /// Adds an HTML tag, which is shown as written unless it is a line break.
+    /// Adds an HTML tag. Unless it is a line break, it is shown as written.
     pub(super) fn html(&mut self, html: &str) {
         let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
@@ -148,7 +148,7 @@ impl<'a> InlineText<'a> {
         self.end_link();
     }
 
-    /// Ends a link, and shows its target after the text unless they are the same.
+    /// Ends a link. Shows its target after the text unless they are the same.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(link) = self.links.pop() else {
@@ -179,7 +179,7 @@ impl<'a> InlineText<'a> {
     }
 }
 
-/// Returns the length of the URL at the start of a text, at least that of the scheme.
+/// Returns the length of the URL that a text starts with, which is at least the length of its scheme.
 ///
 /// The URL excludes punctuation that ends the sentence, and a bracket around it.
 fn url_len(text: &str) -> usize {
@@ -196,7 +196,7 @@ fn url_len(text: &str) -> usize {
         .max("http".len())
 }
 
-/// Formats a URL for display: in full, except for long data inside it.
+/// Formats a URL for display. Long data inside it is abbreviated.
 pub(super) fn address(address: &str) -> String {
     match address.split_once(',') {
         Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {

@@ -28,9 +28,9 @@ use crate::theme::Theme;
 
 /// The maximum length of one unit, in bytes.
 const MAX_UNIT: usize = 32 * 1024;
-/// The number of bytes that are laid out between two checks of the clock.
+/// The number of bytes laid out between two checks of the clock.
 const SLICE: usize = 8 * 1024;
-/// The maximum length of a line's part that is sanitized at once, in bytes.
+/// The maximum length of text that is sanitized at once, in bytes.
 const MAX_PIECE: usize = 8 * 1024;
 
 fn parser_options() -> Options {
@@ -41,29 +41,29 @@ fn parser_options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// The growing text of one message, with its laid-out lines.
+/// The text of a message, which may grow, and its laid-out lines.
 #[derive(Default)]
 pub(crate) struct MarkdownView {
-    /// The width and theme that the lines were laid out for.
+    /// The width and theme for which the lines were laid out.
     layout_key: Option<(u16, Theme)>,
-    /// The text that was laid out, to detect whether it has only grown.
+    /// The text that was laid out. Used to detect whether new text only extends it.
     source: String,
-    /// The number of bytes of `source` whose sanitized text will not change.
+    /// The number of bytes of `source` whose sanitized form is final.
     cleaned_len: usize,
-    /// The sanitized text that is not settled yet.
+    /// The sanitized text that is not settled.
     text: String,
-    /// The number of bytes of `text` that will not change. The rest comes from `source` after `cleaned_len`.
+    /// The number of bytes of `text` that are final. The rest comes from `source` after `cleaned_len`.
     fixed_len: usize,
     /// The number of bytes of `text` that were searched for the end of a unit.
     searched_len: usize,
     /// The open top-level fence at the start of `text`, if any.
     fence: Option<CodeFence>,
     lines: Vec<Line<'static>>,
-    /// The number of lines that will not change.
+    /// The number of lines that are final.
     settled_lines: usize,
     /// Settled code that is not fully highlighted yet.
     pending_code: Vec<PendingCode>,
-    /// The highlighting counter at the time when results were last taken.
+    /// The value of the highlighting counter when results were last taken.
     highlight_count: u64,
     /// Whether the deadline passed before all of the text was laid out.
     unfinished: bool,
@@ -156,7 +156,7 @@ impl MarkdownView {
         &self.lines
     }
 
-    /// Sanitizes the new part of `source`.
+    /// Sanitizes the part of `source` that is new.
     ///
     /// An escape sequence ends with its line at the latest, so that an unterminated one does not swallow the message.
     fn clean_source(&mut self) {
@@ -194,7 +194,7 @@ impl MarkdownView {
         }
     }
 
-    /// Lays out the complete lines in a fence; returns whether nothing more can be done now.
+    /// Lays out the complete lines of a fence. Returns whether nothing more can be done for now.
     fn settle_code(&mut self, mut fence: CodeFence, width: u16, theme: &Theme) -> bool {
         let mut at = 0;
         let closed = loop {
@@ -224,7 +224,7 @@ impl MarkdownView {
         !closed
     }
 
-    /// Lays out the complete units; returns whether nothing more can be done now.
+    /// Lays out the complete units. Returns whether nothing more can be done for now.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
         let text = self.text.get(..self.fixed_len).unwrap_or_default();
         let window = truncate_to(text, MAX_UNIT);
@@ -266,7 +266,7 @@ impl MarkdownView {
         begin == 0
     }
 
-    /// Lays out the unsettled rest of the text in its current form.
+    /// Lays out the part of the text that is not settled, in its current form.
     fn layout_rest(&mut self, width: u16, theme: &Theme) {
         if let Some(fence) = &self.fence {
             #[cfg(test)]
@@ -309,7 +309,7 @@ impl MarkdownView {
         }
     }
 
-    /// Adds code whose highlighting is pending. Skips empty code, for which there will be no notification.
+    /// Adds code whose highlighting is pending. Skips empty code, because no notification would follow.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);
@@ -331,7 +331,7 @@ impl MarkdownView {
     }
 }
 
-/// Returns the start of a text, at most `bytes` long, cut at a character boundary.
+/// Returns the start of a text: at most `bytes` bytes, up to a character boundary.
 fn truncate_to(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -340,7 +340,7 @@ fn truncate_to(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The start positions of the units in a text of complete lines, except the first.
+/// The positions in a text of complete lines at which units start, except the first.
 struct UnitStarts {
     units: Vec<usize>,
     /// The first top-level fence and its info string. Nothing after it is searched.
@@ -381,7 +381,7 @@ impl UnitStarts {
         starts
     }
 
-    /// Adds link definitions, which produce no parser events: they are what remains between other blocks.
+    /// Adds link definitions. The parser emits no events for them, so they are whatever remains between other blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -393,7 +393,7 @@ impl UnitStarts {
         }
     }
 
-    /// Finds definitions at the end of a block whose range includes them.
+    /// Finds definitions at the end of a block, which the block's range includes.
     ///
     /// A definition that is not indented and follows an empty line is not part of the block.
     fn find_trailing_definitions(&mut self, text: &str, from: usize, to: usize) {

@@ -1,4 +1,4 @@
-//! Lays out tables that fit the available width.
+//! Lays out tables within the available width.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -8,16 +8,16 @@ use crate::text::wrap::{LineIndent, widest_word, width_of, wrap, wrap_into};
 use crate::theme::Theme;
 
 /// The separator between two columns.
-const BETWEEN: &str = " │ ";
-/// The maximum length of a word that widens its column. Longer words are broken.
+const COLUMN_SEPARATOR: &str = " │ ";
+/// The maximum word length that widens a column. Longer words are broken.
 const MAX_WORD: usize = 16;
-/// The minimum width of a column whose words are broken.
+/// The minimum width of a column in which words are broken.
 const MIN_COLUMN: usize = 3;
 
-/// A table cell: a line, and another after each hard break.
+/// A table cell: one line, plus one for each hard break.
 type TableCell = Vec<Line<'static>>;
 
-/// A table that is being collected. The first row is its header.
+/// A table that is being collected. The first row is the header.
 pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<TableCell>>,
@@ -61,7 +61,7 @@ impl MarkdownTable {
     /// Returns the width of each column, if all columns fit.
     fn column_widths(&self, room: usize) -> Option<Vec<usize>> {
         let columns = self.alignments.len();
-        let between = columns.saturating_sub(1) * width_of(&Line::from(BETWEEN));
+        let between = columns.saturating_sub(1) * width_of(&Line::from(COLUMN_SEPARATOR));
         let room = room.checked_sub(between)?;
         let widest = |column: usize, of: fn(&Line<'_>) -> usize| {
             self.rows
@@ -162,7 +162,7 @@ impl MarkdownTable {
                 let mut spans = Vec::new();
                 for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
                     if column > 0 {
-                        spans.push(Span::styled(BETWEEN, theme.border));
+                        spans.push(Span::styled(COLUMN_SEPARATOR, theme.border));
                     }
                     let line = cell.get(at).cloned().unwrap_or_default();
                     let free = width.saturating_sub(width_of(&line));

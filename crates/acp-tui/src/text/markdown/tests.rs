@@ -339,7 +339,7 @@ fn another_text_width_or_theme_begins_anew() {
     assert_eq!(texts(laid(&mut markdown, "`on`", 5, &plain)), ["`on`"]);
 }
 
-/// Appends to a long message; returns how many bytes were parsed for each append.
+/// Appends chunks to a long message. Returns how many bytes were parsed for each of them.
 fn appended(long: String, more: &[&str]) -> Vec<usize> {
     let theme = theme();
     let mut markdown = MarkdownView::default();

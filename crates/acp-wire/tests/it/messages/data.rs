@@ -1,4 +1,4 @@
-//! The cases.
+//! The test cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,13 +20,13 @@ pub(crate) struct MessageCase {
     pub(crate) written: Option<Value>,
 }
 
-/// A `null` in the data is meant.
+/// Reads a field in which `null` is a value.
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
 impl MessageCase {
-    /// What arrives.
+    /// The input.
     pub(crate) fn raw(&self) -> &RawValue {
         self.params.as_deref().or(self.result.as_deref()).unwrap()
     }
@@ -57,7 +57,7 @@ pub(crate) fn cases(version: &str) -> BTreeMap<String, MessageCase> {
     all
 }
 
-/// That there are params of every method, and a result of every request.
+/// Checks that there are params for every method, and a result for every request.
 pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
     let cases = cases(version);
     let mut missing = Vec::new();
@@ -77,8 +77,8 @@ pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// The values of an object as arrays: in each of a few orders (a reader that takes an array for an object
-/// goes by the order in which its fields are declared, which is mostly that of the specification), and none.
+/// Returns the values of an object as arrays in several orders, and an empty array. A reader that accepts an array for
+/// an object goes by the order in which the fields are declared, which is mostly that of the specification.
 pub(crate) fn as_arrays(object: &Value) -> Vec<Value> {
     let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
     let mut arrays = vec![Value::Array(Vec::new())];
@@ -92,7 +92,7 @@ pub(crate) fn as_arrays(object: &Value) -> Vec<Value> {
     arrays
 }
 
-/// The params or results of a method's cases as arrays.
+/// Returns the params or results of a method's cases as arrays.
 pub(crate) fn arrays(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
     let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
     let mut arrays = vec![raw(&Value::Array(Vec::new()))];
@@ -107,7 +107,7 @@ pub(crate) fn arrays(version: &str, method: &str, of_params: bool) -> Vec<Box<Ra
     arrays
 }
 
-/// Where there are objects inside of a message, as JSON pointers.
+/// Returns JSON pointers to the objects inside a message.
 pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
     fn walk(value: &Value, place: &str, found: &mut Vec<String>) {
         match value {
@@ -133,7 +133,7 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
     found
 }
 
-/// Every value that is told by some keys anywhere in the cases of a version.
+/// Returns every value of these keys in the cases of a version.
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {
@@ -163,7 +163,7 @@ impl KnownKeys {
         }
     }
 
-    /// That these are all among them.
+    /// Checks that all of these occur in the cases.
     pub(crate) fn has<T: ToString>(&self, key: &str, expected: &[T]) {
         let missing: Vec<_> = expected
             .iter()

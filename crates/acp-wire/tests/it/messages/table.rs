@@ -1,7 +1,7 @@
-//! What is the same in every version: how its method table is used.
+//! The use of the method table, the same for both versions.
 
-/// The tests of one version's table, and `read`, which reads a case through it. The types of the version
-/// are in scope where this stands.
+/// Defines the tests of a version's method table, and `read`, which reads a case through the table. The types of the
+/// version must be in scope.
 macro_rules! method_table_tests {
     ($version:literal) => {
         /// An enum of the method table.
@@ -41,7 +41,7 @@ macro_rules! method_table_tests {
             let written = serde_json::to_value(&message).unwrap();
             assert_eq!(&written, expected, "{name}");
 
-            // What we write is written the same again.
+            // Reading our own output and writing it again changes nothing.
             let again = T::read_raw(&case.method, &to_raw_value(&message).unwrap()).unwrap();
             assert_eq!(serde_json::to_value(&again).unwrap(), written, "{name}");
         }
@@ -73,7 +73,7 @@ macro_rules! method_table_tests {
             }
         }
 
-        /// What is written of a message read from `raw`; `None` if it cannot be read.
+        /// Returns what is written for a message that was read from `raw`, or `None` if it cannot be read.
         fn rewritten(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
             fn of<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
@@ -92,7 +92,7 @@ macro_rules! method_table_tests {
         }
 
         #[test]
-        fn no_array_is_read_as_params_or_as_a_result() {
+        fn arrays_are_not_read_as_params_or_results() {
             let mut read = Vec::new();
             for row in METHODS {
                 let parts: &[bool] = if row.result.is_some() { &[true, false] } else { &[true] };
@@ -107,10 +107,10 @@ macro_rules! method_table_tests {
             assert_eq!(read, Vec::<String>::new());
         }
 
-        /// What is wrong in the place of an object is wrong alike: an array of its values is read as
-        /// little as a number is. Where any JSON goes, the array is kept as it is.
+        /// An array of its values is rejected in place of an object, as a number is. Where any JSON is allowed, the
+        /// array is preserved.
         #[test]
-        fn no_array_is_read_as_an_object_inside_of_a_message() {
+        fn arrays_are_not_read_as_objects_inside_messages() {
             let mut read = Vec::new();
             for (name, case) in &cases($version) {
                 let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
@@ -141,11 +141,11 @@ macro_rules! method_table_tests {
         }
 
         #[test]
-        fn every_method_is_there_once_and_in_its_direction() {
+        fn every_method_is_listed_once_in_its_direction() {
             let names: std::collections::BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
             assert_eq!(names.len(), METHODS.len());
 
-            // What one side sends is unknown when it comes from the other.
+            // What one side sends is unknown if it comes from the other side.
             let raw = to_raw_value(&json!({"sessionId": "s"})).unwrap();
             fn known<T>(read: &Result<T, ReadError>) -> bool {
                 !matches!(read, Err(ReadError::UnknownMethod(_)))
@@ -213,7 +213,7 @@ macro_rules! method_table_tests {
     };
 }
 
-/// The content of a message that must be of one variant.
+/// Returns the content of a message, which must be of this variant.
 macro_rules! message {
     ($name:literal, $($variant:ident)::+) => {
         match read($name) {
@@ -223,7 +223,7 @@ macro_rules! message {
     };
 }
 
-/// The update of a case that must be of one variant.
+/// Returns the update in a case, which must be of this variant.
 macro_rules! update {
     ($name:literal, $variant:ident) => {{
         let notification = message!($name, AgentNotification::SessionUpdate);

@@ -1,4 +1,4 @@
-//! What is checked of every message, whatever its version.
+//! The checks of every message, the same for both versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Bytes to make a message of. Three of four are printable, because a string ends at the first that
-/// is not UTF-8; the others are any, because they choose between variants.
+/// The bytes that a message is generated from. Three of four are printable, because a string ends at the first byte
+/// that is not UTF-8. The others are arbitrary, because they choose between variants.
 pub(crate) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
@@ -34,7 +34,7 @@ pub(crate) fn made_of<T: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> T {
 }
 
 pub(crate) fn json_of<T: Serialize>(value: &T) -> Value {
-    // By way of text, because that is what is sent.
+    // As text, because that is what is sent.
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
 }
 
-/// That the official crate and we write the same; if not, where.
+/// Checks that the official crate and this one write the same, and shows where they differ.
 fn same(theirs: &Value, ours: &Value) {
     fn differences(path: &str, theirs: Option<&Value>, ours: Option<&Value>, found: &mut String) {
         match (theirs, ours) {
@@ -81,8 +81,8 @@ fn same(theirs: &Value, ours: &Value) {
     );
 }
 
-/// Ours -> JSON, which is valid -> official -> JSON -> ours. `common` takes out what one of both crates
-/// has and the other has not.
+/// Checks the path from our type to JSON, which must be valid, to the official type, to JSON and back to our type.
+/// `common` removes what only one of the two crates has.
 pub(crate) fn ours_survives<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
@@ -110,7 +110,7 @@ pub(crate) fn ours_survives<Ours, Official>(
     assert_eq!(back, common, "{theirs}");
 }
 
-/// Official -> JSON -> ours -> JSON -> official.
+/// Checks the path from the official type to JSON, to our type, to JSON and back to the official type.
 pub(crate) fn official_survives<Ours, Official>(official: &Official, common: fn(Value) -> Value)
 where
     Ours: Serialize + DeserializeOwned,
@@ -125,10 +125,10 @@ where
     assert_eq!(common(json_of(&back)), theirs);
 }
 
-/// Types by name, each with its official schema.
+/// The checked types by name, each with its official schema.
 pub(crate) type Schemas = [(&'static str, fn() -> Value)];
 
-/// The names of the types that are checked, the same in both crates, and for each two tests.
+/// Defines two tests for each of these types, which have the same name in both crates.
 macro_rules! messages {
     (common = $common:path; $($name:ident)+) => {
         const CHECKED: &check::Schemas =
@@ -166,7 +166,7 @@ macro_rules! messages {
     };
 }
 
-/// What we know of the unions and enums that the official schema defines, by the name it has there.
+/// The tags and values that we support, for each union and enum of the official schema.
 #[derive(Default)]
 pub(crate) struct KnownVariants(BTreeMap<&'static str, BTreeSet<String>>);
 
@@ -179,8 +179,7 @@ impl KnownVariants {
         );
     }
 
-    /// That it is all the official schemas name: every definition in them with constant strings, and
-    /// every one of these.
+    /// Checks that these are exactly the definitions with constant strings in the official schemas.
     pub(crate) fn is_all_of(&self, schemas: &Schemas) {
         let mut theirs = BTreeMap::new();
         for (name, schema) in schemas {
@@ -210,7 +209,7 @@ impl KnownVariants {
     }
 }
 
-/// Every constant string in a schema.
+/// Returns every constant string in a schema.
 fn constants(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Array(items) => items.iter().for_each(|item| constants(item, found)),
@@ -227,7 +226,7 @@ fn constants(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// That every type of a method table is among the checked ones.
+/// Checks that every type of a method table is among the checked types.
 pub(crate) fn all_of_the_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
     for row in methods {
         for name in std::iter::once(row.params).chain(row.result) {
@@ -241,7 +240,7 @@ pub(crate) fn all_of_the_table(methods: &[Method], checked: &Schemas, but: &[&st
     }
 }
 
-/// That what is made for these tests has every one of some tags in it.
+/// Checks that the generated values include each of these tags.
 pub(crate) fn are_made<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected: &[&str]) {
     fn tags_of(value: &Value, key: &str, found: &mut BTreeSet<String>) {
         match value {

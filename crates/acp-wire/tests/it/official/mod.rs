@@ -1,8 +1,8 @@
-//! Every message against the official crate of the protocol's types: what we write is valid by their
-//! schema and they read it, what they write we read, and nothing is lost on either way.
+//! Comparison of every message with the official crate: its schema accepts what we write, it can read that, and we can
+//! read what it writes, without any loss.
 //!
-//! The official crate has its unstable features on for what we have, too. What is left out of the
-//! comparison is said in `v1.rs` and `v2.rs`, with the reason.
+//! The official crate is built with the unstable features that we support. `v1.rs` and `v2.rs` say what is left out of
+//! the comparison, and why.
 
 #[macro_use]
 mod check;

@@ -1,9 +1,9 @@
-//! Instances of the official crate's own schemas.
+//! Values that match the official crate's own schemas.
 
 use serde_json::{Value, json};
 
-/// Instances of a JSON Schema that together have every property and every alternative it names, so
-/// that what the official crate has and we have not is noticed.
+/// Returns values for a JSON Schema that together have every property and every alternative in it, to notice what the
+/// official crate has and this one does not.
 pub(crate) struct Samples<'a> {
     definitions: &'a Value,
 }
@@ -18,13 +18,13 @@ impl<'a> Samples<'a> {
 
     fn make(&self, schema: &Value) -> Vec<Value> {
         let Some(schema) = schema.as_object() else {
-            // `true`: anything goes.
+            // `true` allows anything.
             return vec![json!({"any": [1, null]}), json!("any")];
         };
         if let Some(value) = schema.get("const") {
             return vec![value.clone()];
         }
-        // What the schema says itself, then what others add to it, then one of the alternatives.
+        // The schema itself first, then what it refers to, then one of the alternatives.
         let mut made = vec![self.of_type(schema)];
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             made.push(self.make(&self.definitions[name.trim_start_matches("#/$defs/")]));
@@ -70,7 +70,7 @@ impl<'a> Samples<'a> {
             "boolean" => vec![json!(true), json!(false)],
             "integer" => vec![json!(1), json!(0)],
             "number" => vec![json!(0.5), json!(-2.0)],
-            // Not the name of any variant, so it is the unknown one where it is a tag.
+            // Not the name of a variant, so it is an unknown type if it is a tag.
             "string" => vec![json!("_\"other\"\n"), json!("")],
             "array" => {
                 let items = self.make(schema.get("items").unwrap_or(&Value::Bool(true)));
@@ -110,11 +110,12 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Each of `a` and each of `b` at least once, merged; not every pair, which would be too many.
+/// Returns merged pairs in which each value of `a` and each value of `b` occurs at least once. All pairs would be too
+/// many.
 fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
-            // What `a` says is more precise: `b` may be the definition that `a` restricts.
+            // `a` is more precise: `b` may be the definition that `a` restricts.
             Value::Object(
                 b.iter()
                     .chain(a)

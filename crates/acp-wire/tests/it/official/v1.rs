@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{self, KnownVariants, are_made};
 use super::samples::Samples;
 
-/// Without what one of both crates has and the other has not.
+/// Removes what only one of the two crates has.
 fn in_common(json: Value) -> Value {
     fn part(name: &str, json: Value) -> Value {
         match json {
@@ -23,18 +23,18 @@ fn in_common(json: Value) -> Value {
                 let cancelled = is("outcome", "cancelled");
                 let state = name == "state";
                 let only_in_one = |key: &str, value: &Value| match key {
-                    // The defaults of a tool call: we write them out.
+                    // The defaults of a tool call, which this crate writes.
                     "kind" => tool_call && value == "other",
                     "status" => tool_call && value == "pending",
-                    // Types that are the same in version 2, which has more in them.
+                    // Types that are shared with version 2, which has more variants.
                     "icons" => resource_link,
                     "_meta" => cancelled || ["compaction", "notices"].contains(&name),
-                    // `null` for what is absent, beside a stop reason they do not know.
+                    // `null` for absent values next to unknown stop reasons.
                     "error" => state && value.is_null(),
                     "data" => name == "error" && value.is_null(),
-                    // A part of version 2 alone.
+                    // Only in version 2.
                     "background" => state,
-                    // No schema has it any more, agents have.
+                    // No longer in any schema, but supported by agents.
                     "models" => name.is_empty(),
                     _ => false,
                 };
@@ -92,13 +92,13 @@ messages! {
 }
 
 #[test]
-fn every_type_of_the_method_table_is_checked() {
-    // No schema has it any more; `messages` has what agents send.
+fn every_type_in_the_method_table_is_checked() {
+    // No longer in any schema. `messages` has what agents send.
     check::all_of_the_table(METHODS, CHECKED, &["session/set_model"]);
 }
 
 #[test]
-fn we_know_every_kind_and_value_the_official_schema_names() {
+fn every_type_and_value_in_the_official_schema_is_known() {
     let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("CompactionStatus", CompactionStatus::KNOWN);
@@ -139,7 +139,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
 }
 
 #[test]
-fn what_is_made_for_these_tests_is_of_every_kind() {
+fn generated_values_cover_every_type() {
     are_made::<SessionNotification>("sessionUpdate", SessionUpdate::TAGS);
     are_made::<SessionNotification>("type", ToolCallContent::TAGS);
     are_made::<SessionNotification>("type", PlanUpdateContent::TAGS);
@@ -154,7 +154,7 @@ fn what_is_made_for_these_tests_is_of_every_kind() {
 }
 
 #[test]
-fn values_made_by_their_constructors_survive() {
+fn values_from_constructors_survive() {
     fn official_survives<Ours, Official>(official: &Official)
     where
         Ours: Serialize + DeserializeOwned,

@@ -11,21 +11,21 @@ use super::samples::Samples;
 
 /// The official types, by our names.
 mod they {
-    // Ours is that of version 1.
+    // Our type is that of version 1.
     pub(super) use agent_client_protocol_schema::v2::CancelSessionNotification as CancelNotification;
     pub(super) use agent_client_protocol_schema::v2::*;
 }
 
-/// Without what one of both crates has and the other has not.
+/// Removes what only one of the two crates has.
 fn in_common(mut json: Value) -> Value {
-    // `null` for what is absent, which they keep in an error and beside a stop reason they do not know.
+    // `null` for absent values, which the official crate keeps in errors and next to unknown stop reasons.
     let state = match json
         .pointer("/update/sessionUpdate")
         .and_then(Value::as_str)
     {
         Some("state_update") => json.pointer_mut("/update"),
         Some("subagent_update") => json.pointer_mut("/update/state"),
-        // The answer to `session/status`.
+        // The response to `session/status`.
         _ => json.pointer_mut("/state"),
     };
     if let Some(Value::Object(state)) = state {
@@ -70,12 +70,12 @@ messages! {
 }
 
 #[test]
-fn every_type_of_the_method_table_is_checked() {
+fn every_type_in_the_method_table_is_checked() {
     check::all_of_the_table(METHODS, CHECKED, &[]);
 }
 
 #[test]
-fn we_know_every_kind_and_value_the_official_schema_names() {
+fn every_type_and_value_in_the_official_schema_is_known() {
     let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("AvailableCommand", AvailableCommand::TAGS);
@@ -124,7 +124,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
 }
 
 #[test]
-fn what_is_made_for_these_tests_is_of_every_kind() {
+fn generated_values_cover_every_type() {
     are_made::<UpdateSessionNotification>("sessionUpdate", SessionUpdate::TAGS);
     are_made::<UpdateSessionNotification>("state", StateUpdate::TAGS);
     are_made::<UpdateSessionNotification>("type", BackgroundWork::TAGS);
@@ -144,9 +144,9 @@ fn what_is_made_for_these_tests_is_of_every_kind() {
 }
 
 proptest! {
-    // Not made with the others: an error belongs to one stop reason.
+    // Generated separately, because an error belongs to only one stop reason.
     #[test]
-    fn what_failed_survives(error in envelope::error()) {
+    fn errors_survive(error in envelope::error()) {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);
         let update = SessionUpdate::StateUpdate(StateUpdate::Idle(idle));
         let schema = jsonschema::validator_for(&check::schema_of::<they::UpdateSessionNotification>());

@@ -1,4 +1,4 @@
-//! The envelope.
+//! The JSON-RPC envelope.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
 use acp_wire::v1::*;
@@ -18,7 +18,7 @@ fn request_id(id: &str) -> Result<RequestId, ParseError> {
     }
 }
 
-/// What is answered to a line that is no message.
+/// Returns the response to a line that is not a message.
 fn answer(line: &[u8]) -> (RequestId, i32) {
     let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)
@@ -98,7 +98,7 @@ fn methods() {
 }
 
 #[test]
-fn members_in_any_order_with_others_beside_them() {
+fn members_in_any_order_among_others() {
     let line = br#" {"params" : {"a":[1, 2]} ,"x":[{}],"method":"m","jsonrpc":"1.0","id":1} "#;
     match jsonrpc::parse(line).unwrap() {
         Incoming::Request {
@@ -135,7 +135,7 @@ fn results_and_errors() {
             Err(Error::new(Error::RESOURCE_NOT_FOUND, "gone").data(json!({"uri": "u"})))
         )
     );
-    // The answer to something that could not be read.
+    // The response to a message that could not be read.
     assert_eq!(
         parse(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#),
         (
@@ -143,7 +143,7 @@ fn results_and_errors() {
             Err(Error::new(Error::PARSE_ERROR, "Parse error"))
         )
     );
-    // An error must not be lost for its form.
+    // A malformed error must not be lost.
     let (_, error) = parse(r#"{"id":1,"error":"boom"}"#);
     assert!(error.unwrap_err().message.contains("boom"));
     let (_, error) = parse(r#"{"id":1,"error":{"code":"E1","message":5}}"#);
@@ -155,7 +155,7 @@ fn results_and_errors() {
 }
 
 #[test]
-fn json_that_is_no_message() {
+fn json_that_is_not_a_message() {
     for line in [
         "5",
         "true",
@@ -186,7 +186,7 @@ fn json_that_is_no_message() {
 }
 
 #[test]
-fn what_is_not_json() {
+fn invalid_json() {
     let lines: [&[u8]; 12] = [
         b"",
         b"  ",
@@ -217,7 +217,7 @@ fn deep_nesting_does_not_crash() {
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let deep = format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
 
-        // In the params of a method nobody knows they are never looked at.
+        // The params of unknown methods are not checked.
         let line = format!(r#"{{"id":1,"method":"_deep","params":{deep}}}"#);
         let Incoming::Request { method, params, .. } = jsonrpc::parse(line.as_bytes()).unwrap()
         else {
@@ -229,7 +229,7 @@ fn deep_nesting_does_not_crash() {
         };
         assert_eq!(extension.params.unwrap().get(), deep);
 
-        // Nor in a result, nor in an unknown update or an unknown field of a known one.
+        // Neither are results, unknown updates and unknown fields.
         let line = format!(r#"{{"id":1,"result":{deep}}}"#);
         let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
             panic!()
@@ -243,11 +243,11 @@ fn deep_nesting_does_not_crash() {
         let update: SessionUpdate = serde_json::from_str(&update).unwrap();
         assert_eq!(update, SessionUpdate::Plan(Plan::new([])));
 
-        // Where a message is due it is an error like any other.
+        // In place of a message, it is an error like any other.
         let error = ClientRequest::read("session/prompt", Some(&raw(&deep))).unwrap_err();
         assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 
-        // Not even a line of nothing else.
+        // Not even a line that contains nothing else.
         assert_eq!(
             answer(deep.as_bytes()),
             (RequestId::Null, Error::INVALID_REQUEST)
@@ -272,7 +272,7 @@ fn huge_numbers() {
 }
 
 #[test]
-fn what_is_written_is_one_line() {
+fn messages_are_written_on_one_line() {
     let params = raw("{\r\n \"text\": \"a\\nb\",\n\"n\": 1}");
     let mut out = b"before\n".to_vec();
     jsonrpc::write_notification(&mut out, "m", &params).unwrap();
@@ -300,8 +300,8 @@ fn what_is_written_is_one_line() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing_behind() {
-    // A map whose keys are not strings is no JSON.
+fn failed_writes_leave_no_output() {
+    // A map whose keys are not strings is not JSON.
     let bad = std::collections::BTreeMap::from([(vec![1_u8], 1)]);
     let mut out = b"before\n".to_vec();
     assert!(jsonrpc::write_request(&mut out, &1.into(), "m", &bad).is_err());
@@ -311,7 +311,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn errors_say_what_helps() {
+fn errors_show_useful_details() {
     let error = Error::new(-32000, "Failed");
     assert_eq!(error.to_string(), "Failed");
     assert_eq!(error.clone().data("no key").to_string(), "Failed: no key");
@@ -330,7 +330,7 @@ fn errors_say_what_helps() {
 }
 
 #[test]
-fn a_plain_notification_is_known_by_how_it_begins() {
+fn plain_notifications_are_recognized() {
     for line in [
         r#"{"jsonrpc":"2.0","method":"a/b","params":{"c":1}}"#,
         r#"{ "jsonrpc" : "2.0" , "method" : "a/b" , "params" : {"c":1}}"#,
@@ -350,7 +350,7 @@ fn a_plain_notification_is_known_by_how_it_begins() {
         "",
     ] {
         let plain = jsonrpc::plain_notification(other.as_bytes());
-        // What is cut off, for one, is no JSON in what is said to be its params.
+        // For example, a truncated line has params that are not JSON.
         assert!(
             plain.is_none_or(|(_, params)| is_no_json(params)),
             "{other}"
@@ -363,9 +363,9 @@ fn is_no_json(text: &str) -> bool {
 }
 
 proptest::proptest! {
-    /// Of what is put together from what messages are made of, in any order.
+    /// Returns random input that is put together from parts of messages.
     #[test]
-    fn a_plain_notification_is_what_parse_says(
+    fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),
         regular: bool,
     ) {

@@ -1,5 +1,4 @@
-//! What others write and ought not to: read without losing more than the part that is wrong, and
-//! never written by us.
+//! Invalid messages: they are read without losing more than the invalid part, and never written.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +24,7 @@ fn written<T: Serialize>(value: &T) -> Value {
     serde_json::from_str(&text(value)).unwrap()
 }
 
-/// That a message of an unknown kind keeps its text to the last character.
+/// Checks that a message of an unknown type keeps its exact text.
 fn kept<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(json: &str) -> T {
     let value: T = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
     assert_eq!(text(&value), json);

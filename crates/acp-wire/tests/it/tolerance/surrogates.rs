@@ -1,4 +1,4 @@
-//! Half a character, as JavaScript writes it: the escape of a lone surrogate.
+//! Lone surrogates, the escapes of half a character that JavaScript writes.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::tolerance::{raw, text};
 
-/// A line as it is received, read up to its params.
+/// Reads a line up to its params, as a receiver does.
 fn update(update: &str) -> v1::SessionUpdate {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
@@ -22,13 +22,13 @@ fn update(update: &str) -> v1::SessionUpdate {
 
 #[test]
 fn in_params() {
-    // Where a chunk ends and where the next one begins.
+    // At the end of a chunk, and at the start of the next one.
     for (half, expected) in [
         (r"bees \ud83d", "bees \u{fffd}"),
         (r"\uDC1D hum", "\u{fffd} hum"),
         (r"\ud83d\ud83d\udc1d", "\u{fffd}\u{1f41d}"),
     ] {
-        // The tag first and last, which are two ways through the reader.
+        // With the tag first and last, which are read in different ways.
         for json in [
             format!(
                 r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{half}"}}}}"#
@@ -46,9 +46,9 @@ fn in_params() {
 }
 
 #[test]
-fn in_what_is_optional() {
-    // Lists, optional fields, any values and `_meta` are read leniently: none of them may be taken
-    // for malformed and be passed over.
+fn in_optional_fields() {
+    // Lists, optional fields, any values and `_meta` are read leniently: none of them may be treated as malformed and
+    // skipped.
     let json = r#"{
         "sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "\ud83d",
         "content": [
@@ -77,7 +77,7 @@ fn in_what_is_optional() {
         )]));
     assert_eq!(*read, expected);
 
-    // The same without the title, so that the message itself can be read.
+    // The same without the title, so that the message itself is valid.
     let json = json.replace(r#""title": "\ud83d","#, "");
     let v1::SessionUpdate::ToolCallUpdate(read) = update(&json) else {
         panic!()
@@ -133,8 +133,8 @@ fn in_errors() {
 }
 
 #[test]
-fn in_what_is_unknown() {
-    // Kept as it came, and written back so; whoever looks into it finds the character replaced.
+fn in_unknown_types() {
+    // Preserved and written back as received. A caller that reads a field gets U+FFFD.
     let json = r#"{"sessionUpdate":"_rain","drop":"\ud83d","more":{"drops":["\udc1d"]}}"#;
     let read = update(json);
     assert_eq!(text(&read), json);
@@ -145,13 +145,13 @@ fn in_what_is_unknown() {
     assert_eq!(object.field::<String>("drop").as_deref(), Some("\u{fffd}"));
     assert_eq!(object.field("more"), Some(json!({"drops": ["\u{fffd}"]})));
 
-    // A kind and a name of a field that are no whole text.
+    // A type and a field name with lone surrogates.
     let read = update(r#"{"sessionUpdate":"_\ud83d","\ud83d":1}"#);
     assert_eq!(
         text(&read),
         "{\"sessionUpdate\":\"_\u{fffd}\",\"\u{fffd}\":1}"
     );
-    // In a field that nobody reads it is never looked at.
+    // Ignored fields are not checked.
     let read = update(r#"{"sessionUpdate":"plan","entries":[],"\ud83d":"\ud83d"}"#);
     assert_eq!(read, v1::SessionUpdate::Plan(v1::Plan::new([])));
 }
@@ -165,13 +165,13 @@ fn in_maps_of_values() {
 
 #[test]
 fn in_the_envelope() {
-    // A member that is passed over.
+    // An ignored member.
     let line = r#"{"\ud83d":"\ud83d","id":1,"method":"m","x":"\ud83d"}"#;
     match jsonrpc::parse(line.as_bytes()).unwrap() {
         Incoming::Request { id, method, .. } => assert_eq!((id, &*method), (1.into(), "m")),
         other => panic!("{other:?}"),
     }
-    // An id could not be repeated as it came, and there is no such method: both are said so.
+    // Such an id could not be repeated, and there is no such method: both are errors.
     let (id, error) = jsonrpc::parse(br#"{"id":"\ud83d","method":"m"}"#)
         .unwrap_err()
         .to_response();
@@ -183,7 +183,7 @@ fn in_the_envelope() {
 }
 
 #[test]
-fn what_is_wrong_otherwise_is_still_said() {
+fn other_errors_are_still_reported() {
     let params = raw(r#"{"sessionId":"\ud83d","prompt":5}"#);
     let error = v1::ClientRequest::read("session/prompt", Some(&params)).unwrap_err();
     assert!(

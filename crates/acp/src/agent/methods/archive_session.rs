@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive`: hides a session from lists, and lists it again.
+//! `session/archive` and `session/unarchive`, which hide a session from lists and list it again.
 
 use acp_wire::v1::{
     ArchiveSessionRequest, ArchiveSessionResponse, SessionId, UnarchiveSessionRequest,
@@ -12,7 +12,7 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/archive` and `session/unarchive`: hides a session from lists, and lists it again.
+/// A handler for `session/archive` and `session/unarchive`, which hide a session from lists and list it again.
 /// Unstable.
 ///
 /// An agent that supports it also applies `archived` of [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest),
@@ -20,16 +20,16 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ArchiveSession<S = ()>: Send + Sync {
-    /// Archives a session, which keeps its id and its history. If the session was open, it has already been closed:
-    /// its turn was cancelled and has ended. An archived session stays archived.
+    /// Archives a session, which keeps its id and its history. An open session has already been closed: its turn was
+    /// cancelled and has ended. Does nothing if the session is already archived.
     ///
     /// # Errors
     /// The session does not exist
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)).
     fn archive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Unarchives a session, so that it is listed again. `state` is its state if it is open. Does not open the session,
-    /// and does nothing if it is not archived.
+    /// Unarchives a session, so that it is listed again, without opening it. `state` is the session's state if it is
+    /// open. Does nothing if the session is not archived.
     ///
     /// # Errors
     /// The session does not exist.
@@ -48,6 +48,8 @@ impl<S: Sync> ArchiveSession<S> for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { archive_session: ArchiveSessionRequest, UnarchiveSessionRequest }
 
 impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, ArchiveSessionRequest { session_id, .. }: ArchiveSessionRequest) {

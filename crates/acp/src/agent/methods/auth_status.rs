@@ -1,4 +1,4 @@
-//! `auth/status`: reports whether authentication is required.
+//! `auth/status`, which asks whether authentication is required.
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{AuthState, AuthStatusRequest, AuthStatusResponse};
@@ -9,7 +9,7 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `auth/status`: reports whether authentication is required. Unstable.
+/// A handler for `auth/status`, which asks whether authentication is required. Unstable.
 ///
 /// The agent may report a change at any time, by sending
 /// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) with
@@ -28,6 +28,8 @@ impl CheckAuthStatus for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { auth_status: AuthStatusRequest }
 
 impl<A: Agent> MessageHandler<AuthStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: AuthStatusRequest) {

@@ -7,7 +7,7 @@ use acp_wire::v1::{
     self, AuthMethod, AuthMethodId, CompleteElicitationNotification, CreateElicitationRequest,
     ElicitationAction, ElicitationId, ElicitationMode, ElicitationScope,
 };
-use acp_wire::{MessageHandler, Request, v2};
+use acp_wire::{MessageHandler, MethodOffer, Request, v2};
 
 use crate::agent::initialize::ClientInfo;
 use crate::agent::side::AgentSide;
@@ -16,7 +16,8 @@ use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The context of an authentication in flight. Lets the agent request a key, or a login on a web page, from the user.
+/// The context of a running authentication, in which the agent can request input from the user, such as an API key or a
+/// login on a web page.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
     conn: Connection,
@@ -33,13 +34,13 @@ impl AuthContext {
         }
     }
 
-    /// Returns the client.
+    /// Returns the client of the connection.
     #[must_use]
     pub fn client(&self) -> &ClientInfo {
         &self.client
     }
 
-    /// Returns the connection, for messages that this type has no method for.
+    /// Returns the connection, to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.conn
@@ -74,8 +75,8 @@ impl AuthContext {
     }
 }
 
-/// The handler of `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`): Initialization,
-/// "Authentication".
+/// A handler for `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`). See the specification's
+/// page "Initialization", "Authentication".
 pub trait Authentication: Send + Sync {
     /// Returns the auth methods. Methods of type `terminal` are sent only to clients that can run the agent in a
     /// terminal.
@@ -92,7 +93,7 @@ pub trait Authentication: Send + Sync {
         method: &AuthMethodId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns `true` if the agent supports `logout`. Version 2 requires it.
+    /// Returns `true` if the agent supports `logout`. In version 2, it must.
     fn can_logout(&self) -> bool {
         false
     }
@@ -134,6 +135,13 @@ impl<A: Agent> MessageHandler<v2::LoginAuthRequest, ()> for PendingRequest<Agent
             side.authenticate(&cx, &request.method_id).await?;
             Ok(v2::LoginAuthResponse::new())
         });
+    }
+}
+
+impl<A: Agent> MethodOffer<v1::LogoutRequest> for AgentSide<A> {
+    fn is_offered(&self) -> bool {
+        let authentication = self.agent.authentication();
+        authentication.is_some_and(Authentication::can_logout)
     }
 }
 

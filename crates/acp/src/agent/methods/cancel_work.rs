@@ -1,4 +1,4 @@
-//! `tool_call/cancel` and `terminal/cancel`: cancels one tool call or terminal while the turn continues.
+//! `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal while the turn continues.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{TerminalId, ToolCallId};
@@ -12,7 +12,7 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 
-/// The handler of `tool_call/cancel` and `terminal/cancel`: cancels one tool call or terminal while the turn
+/// A handler for `tool_call/cancel` and `terminal/cancel`, which cancel one tool call or terminal while the turn
 /// continues. Only in version 2, in drafts newer than August 2026.
 ///
 /// The agent declares which tool calls and terminals can be cancelled in their `capabilities`, with
@@ -20,7 +20,7 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod};
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CancelWork<S = ()>: Send + Sync {
-    /// Starts to cancel a tool call, without waiting for it to end.
+    /// Cancels a tool call, without waiting for it to end.
     ///
     /// # Errors
     /// The id is unknown or the call has ended: return [`Error::invalid_params`](crate::Error::invalid_params).
@@ -31,7 +31,7 @@ pub trait CancelWork<S = ()>: Send + Sync {
         tool_call: &ToolCallId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Starts to stop the command of a terminal, without waiting for it to exit.
+    /// Terminates the command in a terminal, without waiting for it to exit.
     ///
     /// # Errors
     /// The id is unknown or the command has exited: return [`Error::invalid_params`](crate::Error::invalid_params).

@@ -1,4 +1,4 @@
-//! `session/close`: frees the resources of a session.
+//! `session/close`, which frees the resources of a session.
 
 use acp_wire::v1::{CloseSessionRequest, CloseSessionResponse, SessionId};
 use acp_wire::{MessageHandler, Request};
@@ -8,13 +8,13 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/close`: frees the resources of a session.
+/// A handler for `session/close`, which frees the resources of a session.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees the resources that dropping the state does not free. The session's turn was cancelled and has ended, and
-    /// the library has removed the session. Its state is dropped next. Also called before an open session is archived
-    /// or deleted.
+    /// Frees the resources that are not freed when the state is dropped. The session's turn was cancelled and has
+    /// ended, and the library has removed the session; its state is dropped after this call. Also called before an open
+    /// session is archived or deleted.
     ///
     /// # Errors
     /// The resources cannot be freed. The session is closed anyway.
@@ -26,6 +26,8 @@ impl<S: Sync> CloseSession<S> for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { close_session: CloseSessionRequest }
 
 impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, CloseSessionRequest { session_id, .. }: CloseSessionRequest) {
@@ -46,7 +48,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Ends a session's turn, removes the session, and lets the agent free its resources.
+    /// Cancels a session's turn, removes the session, and has the agent free its resources.
     pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
         let state = self.forget(id).await?;
         match (self.agent.close_session(), state) {

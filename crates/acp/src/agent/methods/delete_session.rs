@@ -1,4 +1,4 @@
-//! `session/delete`: deletes a session permanently.
+//! `session/delete`, which deletes a session permanently.
 
 use acp_wire::v1::{DeleteSessionRequest, DeleteSessionResponse, SessionId};
 use acp_wire::{MessageHandler, Request};
@@ -8,9 +8,9 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/delete`: deletes a session permanently.
+/// A handler for `session/delete`, which deletes a session permanently.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes a session. If the session was open, it has already been closed: its turn was cancelled and has ended.
+    /// Deletes a session. An open session has already been closed: its turn was cancelled and has ended.
     ///
     /// # Errors
     /// The session cannot be deleted. If the session does not exist, that is not an error.
@@ -22,6 +22,8 @@ impl DeleteSession for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { delete_session: DeleteSessionRequest }
 
 impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {

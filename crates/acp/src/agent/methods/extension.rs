@@ -1,7 +1,9 @@
-//! Extension requests, whose methods start with `_`.
+//! Requests of extensions, whose methods start with `_`. The extensions that the library supports have a table and
+//! handlers, as other methods do. The agent handles all others, and those that it does not offer.
 
-use acp_wire::v1::{Extension, SteerRequest};
-use acp_wire::{MessageHandler, Request, read_params};
+use acp_wire::MessageHandler;
+use acp_wire::extensions::ClientExtensionRequest;
+use acp_wire::v1::Extension;
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
@@ -11,9 +13,10 @@ use crate::pending_request::PendingRequest;
 impl<A: Agent> MessageHandler<Extension, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, extension: Extension) {
         let method = &extension.method;
-        if *method == SteerRequest::METHOD && self.side.agent.steer_turn().is_some() {
-            return match read_params::<SteerRequest>(method, extension.params.as_deref()) {
-                Ok(request) => self.handle(request),
+        let offered = ClientExtensionRequest::offered_by(&*self.side);
+        if offered.iter().any(|row| row.name == *method) {
+            return match ClientExtensionRequest::read(method, extension.params.as_deref()) {
+                Ok(request) => request.handle(self),
                 Err(error) => self.refuse(error.into()),
             };
         }

@@ -1,4 +1,4 @@
-//! `session/fork`: opens a new session as a copy of another.
+//! `session/fork`, which opens a new session as a copy of another.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// The handler of `session/fork`: opens a new session as a copy of another. Unstable.
+/// A handler for `session/fork`, which opens a new session as a copy of another. Unstable.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ForkSession<S = ()>: Send + Sync {
-    /// Copies the session `from` to the new session `session`.
+    /// Opens `session` as a copy of the session `from`.
     ///
     /// # Errors
     /// The session `from` does not exist, or it cannot be copied.
@@ -34,6 +34,8 @@ impl<S> ForkSession<S> for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { fork_session: v1::ForkSessionRequest }
 
 impl<A: Agent> MessageHandler<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ForkSessionRequest) {

@@ -1,4 +1,4 @@
-//! `session/list`: lists sessions in pages.
+//! `session/list`, which lists sessions in pages.
 
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
 use acp_wire::{MessageHandler, Request};
@@ -8,7 +8,7 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/list`: lists sessions in pages.
+/// A handler for `session/list`, which lists sessions in pages.
 pub trait ListSessions: Send + Sync {
     /// Returns a page of sessions, starting at `request.cursor`. If `request.cwd` is given, lists only sessions with
     /// that working directory. The agent chooses the page size and the cursor of the next page. An agent that
@@ -27,6 +27,8 @@ impl ListSessions for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { list_sessions: ListSessionsRequest }
 
 impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: ListSessionsRequest) {

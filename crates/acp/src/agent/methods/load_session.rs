@@ -1,4 +1,5 @@
-//! `session/load`: opens an existing session and replays it. In version 2, this is `session/resume` with `replayFrom`.
+//! `session/load`, which opens an existing session and replays it. In version 2, this is `session/resume` with
+//! `replayFrom`.
 
 use acp_wire::{MessageHandler, Request, v1};
 
@@ -11,12 +12,12 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// The handler of `session/load`: opens an existing session and replays it. Session setup, "Loading Sessions". In
-/// version 2, this is `session/resume` with `replayFrom`.
+/// A handler for `session/load`, which opens an existing session and replays it. In version 2, this is `session/resume`
+/// with `replayFrom`. See the specification's page "Session Setup", "Loading Sessions".
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait LoadSession<S = ()>: Send + Sync {
-    /// Replays the session: sends every message and tool call of its history through `session`, then returns.
+    /// Replays a session: sends every message and tool call of its history through `session` before it returns.
     ///
     /// # Errors
     /// The session does not exist, or it cannot be opened. If the client already had it open, it stays open unchanged.
@@ -32,6 +33,8 @@ impl<S> LoadSession<S> for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { load_session: v1::LoadSessionRequest }
 
 impl<A: Agent> MessageHandler<v1::LoadSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::LoadSessionRequest) {

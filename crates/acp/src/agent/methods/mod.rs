@@ -1,7 +1,20 @@
-//! The requests of a client, one per file: the trait that an agent implements, and the handling of the request.
+//! The requests that a client sends, one file each, with the trait that an agent implements and the handling of the
+//! request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
-//! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing.
+//! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
+//! if a method requires a capability and is not [`offered_by!`] a part of the agent.
+
+/// States which part of the agent handles these requests: the agent offers their methods if it has this part.
+macro_rules! offered_by {
+    ($part:ident: $($request:ty),+ $(,)?) => { $(
+        impl<A: crate::agent::Agent> acp_wire::MethodOffer<$request> for crate::agent::side::AgentSide<A> {
+            fn is_offered(&self) -> bool {
+                self.agent.$part().is_some()
+            }
+        }
+    )+ };
+}
 
 mod archive_session;
 mod auth_status;
@@ -43,29 +56,6 @@ pub use resume_session::ResumeSession;
 pub use session_status::CheckSessionStatus;
 pub use set_session_title::SetSessionTitle;
 pub use steer_turn::SteerTurn;
-
-/// Returns `true` if the agent implements this optional method of version 1.
-pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
-    match method {
-        v1::LogoutRequest::METHOD => agent.authentication().is_some_and(|a| a.can_logout()),
-        v1::LoadSessionRequest::METHOD => agent.load_session().is_some(),
-        v1::ListSessionsRequest::METHOD => agent.list_sessions().is_some(),
-        v1::DeleteSessionRequest::METHOD => agent.delete_session().is_some(),
-        v1::ResumeSessionRequest::METHOD => agent.resume_session().is_some(),
-        v1::CloseSessionRequest::METHOD => agent.close_session().is_some(),
-        v1::ForkSessionRequest::METHOD => agent.fork_session().is_some(),
-        v1::ArchiveSessionRequest::METHOD | v1::UnarchiveSessionRequest::METHOD => {
-            agent.archive_session().is_some()
-        }
-        v1::SessionStatusRequest::METHOD => agent.session_status().is_some(),
-        v1::AuthStatusRequest::METHOD => agent.auth_status().is_some(),
-        v1::ListProvidersRequest::METHOD
-        | v1::SetProviderRequest::METHOD
-        | v1::DisableProviderRequest::METHOD => agent.providers().is_some(),
-        v1::SetSessionTitleRequest::METHOD => agent.set_session_title().is_some(),
-        _ => false,
-    }
-}
 
 // `initialize` is handled before the version is known: `agent/initialize.rs`.
 

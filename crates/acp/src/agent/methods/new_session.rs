@@ -1,4 +1,4 @@
-//! `session/new`: opens a new session.
+//! `session/new`, which opens a new session.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `session/prompt`: starts a turn, which `agent/prompt_turn.rs` runs.
+//! `session/prompt`, which starts a turn. `agent/prompt_turn.rs` runs it.
 
 use acp_wire::{MessageHandler, v1, v2};
 

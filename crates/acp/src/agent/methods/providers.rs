@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable`: configures the URLs of model providers.
+//! `providers/list`, `providers/set` and `providers/disable`, which configure the URLs of model providers.
 
 use acp_wire::v1::{
     DisableProviderRequest, DisableProviderResponse, ListProvidersRequest, ListProvidersResponse,
@@ -11,8 +11,8 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `providers/list`, `providers/set` and `providers/disable`: configures the URLs of model providers,
-/// for clients that route requests to models themselves. Unstable.
+/// A handler for `providers/list`, `providers/set` and `providers/disable`, which configure the URLs of model
+/// providers, for clients that route model calls themselves. Unstable.
 pub trait Providers: Send + Sync {
     /// Returns the providers that can be configured, and the current URL of each, without API keys.
     ///
@@ -27,7 +27,7 @@ pub trait Providers: Send + Sync {
     /// ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
 
-    /// Disables a provider. A disabled provider stays disabled.
+    /// Disables a provider. Does nothing if the provider is already disabled.
     ///
     /// # Errors
     /// The agent requires this provider ([`Error::invalid_params`](crate::Error::invalid_params)).
@@ -45,6 +45,8 @@ impl Providers for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { providers: ListProvidersRequest, SetProviderRequest, DisableProviderRequest }
 
 impl<A: Agent> MessageHandler<ListProvidersRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: ListProvidersRequest) {

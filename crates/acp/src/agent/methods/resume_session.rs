@@ -1,4 +1,4 @@
-//! `session/resume`: opens an existing session. In version 2, the client can also request a replay.
+//! `session/resume`, which opens an existing session. In version 2, the client can also request a replay.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// The handler of `session/resume`: opens an existing session without a replay.
+/// A handler for `session/resume`, which opens an existing session without a replay.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ResumeSession<S = ()>: Send + Sync {
-    /// Opens the session without a replay.
+    /// Opens an existing session without a replay.
     ///
     /// # Errors
     /// The same as for [`LoadSession::load`](super::LoadSession::load).
@@ -35,6 +35,8 @@ impl<S> ResumeSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { resume_session: v1::ResumeSessionRequest }
+
 impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ResumeSessionRequest) {
         let id = request.session_id.clone();
@@ -49,7 +51,7 @@ impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<A
 
 impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ResumeSessionRequest) {
-        let way = match &request.replay_from {
+        let open_method = match &request.replay_from {
             None => OpenMethod::Resume,
             Some(v2::ReplayFrom::Start(_)) => OpenMethod::Load,
             Some(_) => {
@@ -59,7 +61,12 @@ impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<A
             }
         };
         let id = request.session_id.clone();
-        self.reopen(id, request.setup(), way, v2::ResumeSessionRequest::METHOD);
+        self.reopen(
+            id,
+            request.setup(),
+            open_method,
+            v2::ResumeSessionRequest::METHOD,
+        );
     }
 }
 
@@ -68,12 +75,12 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
         self,
         id: SessionId,
         setup: SessionSetup,
-        way: OpenMethod,
+        open_method: OpenMethod,
         method: &'static str,
     ) {
         let side = Arc::clone(&self.side);
         self.responder.spawn_with_responder(async move |responder| {
-            side.reopen(id, setup, way, method, responder).await
+            side.reopen(id, setup, open_method, method, responder).await
         });
     }
 }

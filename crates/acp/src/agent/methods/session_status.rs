@@ -1,4 +1,4 @@
-//! `session/status`: reports whether a session is in memory.
+//! `session/status`, which asks whether a session is in memory.
 
 use acp_wire::v1::{SessionId, SessionStatus, SessionStatusRequest, SessionStatusResponse};
 use acp_wire::{MessageHandler, Request, jsonrpc, v2};
@@ -9,11 +9,10 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/status`: reports whether a session is in memory. Unstable.
+/// A handler for `session/status`, which asks whether a session is in memory. Unstable.
 pub trait CheckSessionStatus: Send + Sync {
-    /// Returns the status of a session that is not open on this connection; the library knows the others. This must not
-    /// change anything, and must not open the session. If it returns `None`, the session does not exist and the client
-    /// gets an error.
+    /// Returns the status of a session that is not open on this connection, without opening or changing it. The library
+    /// answers for sessions that are. Returns `None` if the session does not exist; the client then gets an error.
     ///
     /// # Errors
     /// The status cannot be determined.
@@ -28,6 +27,8 @@ impl CheckSessionStatus for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { session_status: SessionStatusRequest }
 
 impl<A: Agent> MessageHandler<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, SessionStatusRequest { session_id, .. }: SessionStatusRequest) {

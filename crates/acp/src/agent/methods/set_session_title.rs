@@ -1,4 +1,4 @@
-//! `session/set_title`: changes the title of a session.
+//! `session/set_title`, which changes the title of a session.
 
 use acp_wire::v1::{
     SessionId, SessionInfoUpdate, SessionUpdate, SetSessionTitleRequest, SetSessionTitleResponse,
@@ -11,12 +11,12 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/set_title`: changes the title of a session. Unstable.
+/// A handler for `session/set_title`, which changes the title of a session. Unstable.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SetSessionTitle<S = ()>: Send + Sync {
-    /// Stores the title of a session and returns it as stored, for example trimmed or truncated. `state` is the
-    /// session's state if it is open. A title that the agent generates must not replace this one.
+    /// Stores the title of a session and returns the title as stored, which may be trimmed or truncated. `state` is the
+    /// session's state if it is open. From now on, the agent must not replace the title with one that it generates.
     ///
     /// If the session is open, the library sends the update that shows the title in the thread.
     ///
@@ -37,6 +37,8 @@ impl<S: Sync> SetSessionTitle<S> for UnsupportedMethod {
         match *self {}
     }
 }
+
+offered_by! { set_session_title: SetSessionTitleRequest }
 
 impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionTitleRequest) {

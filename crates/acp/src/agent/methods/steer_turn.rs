@@ -1,4 +1,4 @@
-//! `_session/steering`: adds a message to the running turn.
+//! `_session/steering`, which adds a message to the running turn.
 
 use acp_wire::v1::{SteerRequest, SteerResponse, SteeringOutcome};
 use acp_wire::{MessageHandler, Request, v2};
@@ -8,13 +8,13 @@ use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `_session/steering`: adds a message to the running turn. This is an extension that several agents
-/// support. They declare it to clients in `_meta.steering.supported` of the response to `initialize`.
+/// A handler for `_session/steering`, which adds a message to the running turn. This is an extension that several
+/// agents support. They declare it in `_meta.steering.supported` of the response to `initialize`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SteerTurn<S = ()>: Send + Sync {
-    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn does
-    /// not accept more messages; the client then sends the message as a prompt.
+    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn
+    /// accepts no more messages, in which case the client sends the message as a prompt.
     ///
     /// Called only while [`Agent::prompt`] is running in this session and the turn is not cancelled. Do not send
     /// updates of this session from here: they must follow the message, so they wait until this method returns. An
@@ -36,8 +36,10 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     }
 }
 
-/// The reason in the response when no turn accepts the message.
-const NO_TURN: &str = "noRunningTurn";
+offered_by! { steer_turn: SteerRequest }
+
+/// The reason in the response if there is no turn that accepts the message.
+const NO_RUNNING_TURN: &str = "noRunningTurn";
 
 impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SteerRequest) {
@@ -68,7 +70,7 @@ impl<A: Agent> AgentSide<A> {
             meta: request.meta,
         };
         // Updates that follow from the message come after it, both in the recording and on the wire.
-        let in_order = session.lock_order().await;
+        let order_guard = session.lock_order().await;
         let state = session.state_of::<A>();
         let taken = match state.filter(|_| session.is_working()) {
             Some(state) => steer.steer(&state, &session, &message).await?,
@@ -76,15 +78,15 @@ impl<A: Agent> AgentSide<A> {
         };
         if !taken {
             // Do not start a turn: it would have no request whose response could report its end.
-            return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_TURN));
+            return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_RUNNING_TURN));
         }
         let id = session.new_message_id();
         session.record_user_message(&id, &message.content).await?;
         if session.client().is_v2() {
-            let told = v2::Message::new(&id).content(message.content);
-            session.send_user_message(told).await?;
+            let message_update = v2::Message::new(&id).content(message.content);
+            session.send_user_message(message_update).await?;
         }
-        drop(in_order);
+        drop(order_guard);
         Ok(SteerResponse::new(SteeringOutcome::Injected))
     }
 }

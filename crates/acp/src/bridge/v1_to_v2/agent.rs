@@ -1,4 +1,4 @@
-//! Translation of the agent's messages from version 1 to version 2.
+//! The translation of the agent's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -13,18 +13,18 @@ use super::{
     state_update,
 };
 
-/// The result or error in a response, as received.
+/// The result or the error of a response, as received.
 type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V1ToV2Bridge {
     pub(super) fn handle_agent_notification(
         &mut self,
-        said: &str,
+        method_name: &str,
         params: &RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session = session_id_of(params).filter(|_| said == method::UPDATE);
+        let session = session_id_of(params).filter(|_| method_name == method::UPDATE);
         let Some(session) = session else {
             return line.pass(&mut out.client);
         };
@@ -38,18 +38,18 @@ impl V1ToV2Bridge {
     pub(super) fn handle_agent_request(
         &mut self,
         id: &RequestId,
-        asked: &str,
+        method_name: &str,
         params: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
-        if method::is_v1_client_method(asked) {
+        if method::is_v1_client_method(method_name) {
             // Not offered: a version 2 client does not have these methods.
-            return Err(jsonrpc::Error::method_not_found(asked));
+            return Err(jsonrpc::Error::method_not_found(method_name));
         }
-        let permission = asked == method::PERMISSION;
+        let permission = method_name == method::PERMISSION;
         let session_id =
-            session_id_of(&params).filter(|_| permission || asked == method::ELICITATION);
+            session_id_of(&params).filter(|_| permission || method_name == method::ELICITATION);
         let Some(session_id) = session_id else {
             line.pass(&mut out.client);
             return Ok(());
@@ -97,10 +97,10 @@ impl V1ToV2Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let Some(asked) = self.client_requests.take(id) else {
+        let Some(request) = self.client_requests.take(id) else {
             return line.pass(&mut out.client);
         };
-        match asked {
+        match request {
             UpPendingRequest::Prompt { session } => {
                 self.finish_prompt(id, &session, result, line, out)
             }
@@ -108,10 +108,10 @@ impl V1ToV2Bridge {
             UpPendingRequest::Queued { session } => self
                 .client_requests
                 .add(id, UpPendingRequest::Queued { session }),
-            asked => match result {
-                Ok(result) => self.handle_result(asked, object(Some(result)), line, out),
+            request => match result {
+                Ok(result) => self.handle_result(request, object(Some(result)), line, out),
                 Err(_) => {
-                    if let UpPendingRequest::Resume { session, .. } = asked
+                    if let UpPendingRequest::Resume { session, .. } = request
                         && let Some(session) = self.sessions.get(&session)
                     {
                         session.hides_replay = false;
@@ -122,15 +122,15 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Translates the result of a client request.
+    /// Translates the result of a request that the client sent.
     fn handle_result(
         &mut self,
-        asked: UpPendingRequest,
+        request: UpPendingRequest,
         mut result: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        match asked {
+        match request {
             UpPendingRequest::OpenSession { roots: place } => {
                 if let Some(id) = session_id_of(&result) {
                     let session = self.sessions.touch(&id);
@@ -203,7 +203,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Ends a prompt's turn. The fields of the response go into a `state_update`.
+    /// Ends the turn of a prompt, and moves the fields of the response into a `state_update`.
     fn finish_prompt(
         &mut self,
         id: &RequestId,

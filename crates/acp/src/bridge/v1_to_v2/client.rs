@@ -1,4 +1,4 @@
-//! Translation of the client's messages from version 2 to version 1.
+//! The translation of the client's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -17,13 +17,13 @@ impl V1ToV2Bridge {
     pub(super) fn handle_client_request(
         &mut self,
         id: &RequestId,
-        asked: &str,
+        method_name: &str,
         params: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         self.client_requests.check_room(id)?;
-        match asked {
+        match method_name {
             method::INITIALIZE => Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
                 "Invalid request: the connection is already initialized",
@@ -39,7 +39,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::RESUME => self.resume(id, params, line, out),
-            method::LIST if !self.agent_features.list => {
+            method::LIST if !self.agent_offers(method::LIST) => {
                 answer(&mut out.client, id, &self.list(&params)?);
                 Ok(())
             }
@@ -68,9 +68,9 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::LOGOUT_V2 => {
-                if !self.agent_features.logout {
+                if !self.agent_offers(method::LOGOUT_V1) {
                     return Err(unsupported_method(
-                        asked,
+                        method_name,
                         "the agent does not support logout",
                     ));
                 }
@@ -83,7 +83,7 @@ impl V1ToV2Bridge {
             | method::SET_MODE
             | method::SET_MODEL
             | method::AUTHENTICATE
-            | method::LOGOUT_V1 => Err(jsonrpc::Error::method_not_found(asked)),
+            | method::LOGOUT_V1 => Err(jsonrpc::Error::method_not_found(method_name)),
             _ => {
                 line.pass(&mut out.agent);
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
@@ -94,12 +94,12 @@ impl V1ToV2Bridge {
 
     pub(super) fn handle_client_notification(
         &mut self,
-        said: &str,
+        method_name: &str,
         params: &RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        match said {
+        match method_name {
             method::CANCEL => {
                 // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
                 // treat it as a plain rejection.
@@ -135,7 +135,7 @@ impl V1ToV2Bridge {
                 line.pass(&mut out.agent);
                 if let Some(open) = self.sessions.get(&session) {
                     let before = open.pending_questions.len();
-                    open.pending_questions.retain(|asking| asking.id != *id);
+                    open.pending_questions.retain(|question| question.id != *id);
                     let last = before > 0 && open.pending_questions.is_empty();
                     if last && open.turn.is_some() {
                         update(&mut out.client, &session, &state_update("running"));
@@ -160,25 +160,25 @@ impl V1ToV2Bridge {
             let text = "Invalid params: prompt must be a non-empty list of content blocks";
             return Err(jsonrpc::Error::invalid_params(text));
         }
-        let held = QueuedPrompt {
+        let queued = QueuedPrompt {
             id: id.clone(),
             line: line.bytes.into(),
         };
         let session = self.sessions.touch(&session_id);
         if session.turn.is_none() {
-            self.begin_turn(&session_id, &held, out);
+            self.begin_turn(&session_id, &queued, out);
             return Ok(());
         }
         if session.queued_prompts.len() >= HELD {
             let text = format!("too many queued prompts: the limit is {HELD}");
             return Err(jsonrpc::Error::internal(text));
         }
-        if self.queued_bytes + held.line.len() > HELD_BYTES {
+        if self.queued_bytes + queued.line.len() > HELD_BYTES {
             let text = format!("queued prompts exceed the limit of {HELD_BYTES} bytes");
             return Err(jsonrpc::Error::internal(text));
         }
-        self.queued_bytes += held.line.len();
-        session.queued_prompts.push_back(held);
+        self.queued_bytes += queued.line.len();
+        session.queued_prompts.push_back(queued);
         self.client_requests.add(
             id,
             UpPendingRequest::Queued {
@@ -201,14 +201,16 @@ impl V1ToV2Bridge {
         let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
         let mut params = params.without(&["replayFrom"]);
         setup::servers_to_v1(&mut params);
+        let resumes = self.agent_offers(method::RESUME);
+        let loads = self.agent_offers(method::LOAD);
         let known = self.sessions.touch(&session);
         match from.as_deref() {
-            None if self.agent_features.resume => line.with_params(&mut out.agent, &params),
-            None if self.agent_features.load => {
+            None if resumes => line.with_params(&mut out.agent, &params),
+            None if loads => {
                 known.hides_replay = true;
                 line.with_method(&mut out.agent, method::LOAD, &params);
             }
-            Some("start") if self.agent_features.load => {
+            Some("start") if loads => {
                 known.current_message = None;
                 line.with_method(&mut out.agent, method::LOAD, &params);
             }
@@ -237,7 +239,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    /// Returns a list of the sessions opened through the bridge, for agents that cannot list sessions.
+    /// Returns the sessions that were opened through the bridge, for agents that cannot list sessions.
     fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
             let text = "Invalid params: invalid cursor";
@@ -263,7 +265,7 @@ impl V1ToV2Bridge {
                 continue;
             }
             let mut info = object! { "sessionId": id };
-            if self.agent_features.archive {
+            if self.agent_offers(method::ARCHIVE) {
                 info.push("archived".to_owned(), to_raw_value(&false));
             }
             for (key, value) in place.iter() {
@@ -282,7 +284,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         let session_id = require_session_id(params)?;
-        if self.agent_features.close {
+        if self.agent_offers(method::CLOSE) {
             line.pass(&mut out.agent);
             let session = session_id.clone();
             self.client_requests
@@ -355,7 +357,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the session directories in these params, in the form of a `session/list` entry.
+/// Returns the working directory and the additional roots in these params, in the form of an entry of `session/list`.
 fn roots_of_params(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {
@@ -366,7 +368,7 @@ fn roots_of_params(params: &RawObject) -> RawObject {
     place
 }
 
-/// Returns the error for a method that is required in version 2 but not supported by this version 1 agent.
+/// Creates the error for a method that version 2 requires and this version 1 agent does not support.
 fn unsupported_method(method: &str, why: &str) -> jsonrpc::Error {
     let text = format!("Method not found: {method}: {why}");
     jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)

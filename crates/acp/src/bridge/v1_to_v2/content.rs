@@ -1,4 +1,4 @@
-//! Translation of tool call content from version 1 to version 2.
+//! The translation of tool call content from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::v1::ContentBlock;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{items, object, to_raw_value};
 
-/// Removes null members: `null` has no meaning in version 1, but clears a field in version 2.
+/// Removes all members that are `null`, which means nothing in version 1 and clears a field in version 2.
 pub(super) fn without_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object

@@ -1,4 +1,5 @@
-//! Translation of `initialize`: the request from version 2 to version 1, the response from version 1 to version 2.
+//! The translation of `initialize`: the request from version 2 to version 1, and the response from version 1 to version
+//! 2.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,24 +7,13 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// The features required in version 2 that this version 1 agent supports.
-#[derive(Debug, Default)]
-pub(in crate::bridge) struct V1AgentFeatures {
-    pub(super) load: bool,
-    pub(super) resume: bool,
-    pub(super) list: bool,
-    pub(super) close: bool,
-    pub(super) archive: bool,
-    pub(super) logout: bool,
-}
-
-/// Translates the request to version 1. The version 2 fields stay, in case the agent speaks only version 2.
+/// Translates the request to version 1. Keeps the fields of version 2, in case the agent supports only that version.
 pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
-    let capabilities = object(params.get("capabilities"));
-    let auth = object(capabilities.get("auth"));
+    let v2_capabilities = object(params.get("capabilities"));
+    let auth = object(v2_capabilities.get("auth"));
     let auth = object! { "terminal": auth.has("terminal") };
     let none = object! {};
-    let mut theirs = object! {
+    let mut v1_capabilities = object! {
         "fs": object! { "readTextFile": false, "writeTextFile": false },
         "terminal": false,
         "session": object! { "configOptions": object! { "boolean": none } },
@@ -31,40 +21,28 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
         "subagents": none,
         "auth": auth,
     };
-    for (key, value) in capabilities.iter() {
-        if theirs.get(key).is_none() && value.get() != "null" {
-            theirs.push(key.to_owned(), value.to_owned());
+    for (key, value) in v2_capabilities.iter() {
+        if v1_capabilities.get(key).is_none() && value.get() != "null" {
+            v1_capabilities.push(key.to_owned(), value.to_owned());
         }
     }
     // Agents report their own terminals to clients that set this.
-    let mut meta = object(theirs.get("_meta"));
+    let mut meta = object(v1_capabilities.get("_meta"));
     meta.set("terminal_output", to_raw_value(&true));
-    theirs.set("_meta", to_raw_value(&meta));
+    v1_capabilities.set("_meta", to_raw_value(&meta));
 
     params.set("protocolVersion", to_raw_value(&1));
     if let Some(info) = params.get("info").map(ToOwned::to_owned) {
         params.set("clientInfo", info);
     }
-    params.set("clientCapabilities", to_raw_value(&theirs));
+    params.set("clientCapabilities", to_raw_value(&v1_capabilities));
     params
 }
 
-/// Translates the response to version 2. Also returns the agent's features.
-pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
-    let raw_capabilities = object(result.take("agentCapabilities").as_deref());
-    let theirs: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();
-    let sessions = &theirs.session_capabilities;
-    let offers = V1AgentFeatures {
-        load: theirs.load_session,
-        resume: sessions.resume.is_some(),
-        list: sessions.list.is_some(),
-        close: sessions.close.is_some(),
-        archive: sessions.archive.is_some(),
-        logout: theirs.auth.logout.is_some(),
-    };
-
-    let capabilities = dialect::agent_to_v2(&raw_capabilities, true);
-
+/// Translates the response to version 2. Also returns the agent's capabilities as it sent them.
+pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, v1::AgentCapabilities) {
+    let theirs = object(result.take("agentCapabilities").as_deref());
+    let capabilities = dialect::agent_to_v2(&theirs, true);
     let info = object(result.take("agentInfo").as_deref());
     let mut named = object! {};
     for (key, absent) in [("name", "agent"), ("version", "unknown")] {
@@ -83,5 +61,5 @@ pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFea
     result.set("info", to_raw_value(&named));
     result.set("capabilities", to_raw_value(&capabilities));
     setup::auth_methods_to_v2(&mut result);
-    (result, offers)
+    (result, theirs.read().unwrap_or_default())
 }

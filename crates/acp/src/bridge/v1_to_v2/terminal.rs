@@ -1,5 +1,5 @@
-//! Translation of display terminals. Version 1 agents report them in `_meta` of their tool calls; in version 2 they are
-//! part of the protocol.
+//! The translation of display terminals. Version 1 agents report them in `_meta` of their tool calls; in version 2 they
+//! are part of the protocol.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -10,7 +10,7 @@ use super::super::json::{UpdateTranslation, object, to_raw_value};
 use super::UpSession;
 
 impl UpSession {
-    /// Converts the terminals in a tool call's `_meta` to updates, and removes them from the call.
+    /// Converts the terminals in a tool call's `_meta` to updates, and removes them from the `_meta`.
     pub(super) fn terminals(&mut self, call: &mut RawObject, emits: &mut Vec<UpdateTranslation>) {
         if !call.has("_meta") {
             return;
@@ -21,10 +21,10 @@ impl UpSession {
         if let Some(info) = take_object(&mut meta, "terminal_info", &mut shown) {
             let mut update = self.terminal_update(&info, &own);
             for key in ["command", "cwd"] {
-                let said: Option<String> = info.field(key);
+                let value: Option<String> = info.field(key);
                 // Version 2 accepts an absolute path or none.
-                if let Some(said) = said.filter(|said| key != "cwd" || is_absolute(said)) {
-                    update.push(key.to_owned(), to_raw_value(&said));
+                if let Some(value) = value.filter(|value| key != "cwd" || is_absolute(value)) {
+                    update.push(key.to_owned(), to_raw_value(&value));
                 }
             }
             emits.push(UpdateTranslation::Generated(update));
@@ -68,16 +68,17 @@ impl UpSession {
     }
 
     /// Returns an update for a terminal, and records that the client knows the terminal.
-    fn terminal_update(&mut self, said: &RawObject, call: &str) -> RawObject {
-        let id = id_of(said, call);
+    fn terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
+        let id = id_of(meta, call);
         self.terminals.touch(&id);
         object! { "sessionUpdate": "terminal_update", "terminalId": id }
     }
 }
 
-/// Returns a terminal's id, or the call's id if the agent omits it because each call has only one terminal.
-fn id_of(said: &RawObject, call: &str) -> String {
-    said.field("terminal_id").unwrap_or_else(|| call.to_owned())
+/// Returns the id of a terminal, or the id of its call if the agent omits the terminal's id because each call has only
+/// one.
+fn id_of(meta: &RawObject, call: &str) -> String {
+    meta.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
 
 fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawObject> {
@@ -90,7 +91,7 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
     meta.take(key).map(|value| object(Some(&value)))
 }
 
-/// Returns `true` if a path is absolute on Unix or Windows: the agent may run on another system.
+/// Returns `true` if a path is absolute on Unix or on Windows. The agent may run on another system than the bridge.
 fn is_absolute(path: &str) -> bool {
     let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
     path.starts_with('/') || path.starts_with("\\\\") || windows

@@ -1,4 +1,4 @@
-//! Translation of session updates from version 1 to version 2.
+//! The translation of session updates from version 1 to version 2.
 
 use acp_wire::RawObject;
 
@@ -8,7 +8,7 @@ use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{UpSession, new_message_id};
 
-/// The tool call fields that are cleared when a call id is reused.
+/// The fields of a tool call that are cleared when the agent reuses the call's id.
 const CALL_FIELDS: [&str; 7] = [
     "title",
     "kind",
@@ -75,7 +75,7 @@ impl UpSession {
         }
     }
 
-    /// Adds the message id to a chunk, because version 2 requires it.
+    /// Adds a message id to a chunk, which version 2 requires.
     fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> UpdateTranslation {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();
@@ -96,7 +96,7 @@ impl UpSession {
         let mut update = without_nulls(update);
         update.set("sessionUpdate", to_raw_value("tool_call_update"));
         let id: String = update.field("toolCallId").unwrap_or_default();
-        let told = self.titles.contains(&id);
+        let is_known = self.titles.contains(&id);
         let title: Option<String> = update.field("title");
         let known = self.titles.touch(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
@@ -104,7 +104,7 @@ impl UpSession {
             truncate(&mut title, 1024);
             *known = title;
         }
-        if whole && told {
+        if whole && is_known {
             // A reused id is a new call, so the fields of the old call are cleared.
             for field in CALL_FIELDS {
                 if !update.has(field) {
@@ -140,7 +140,7 @@ impl UpSession {
     }
 }
 
-/// Converts version 1's only plan to a version 2 plan with a fixed id.
+/// Converts the only plan of version 1 to a version 2 plan with a fixed id.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
     let entries = items(&update, "entries");
     update.take("entries");

@@ -1,4 +1,4 @@
-//! Translation of the agent's messages from version 2 to version 1.
+//! The translation of the agent's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -15,18 +15,18 @@ use super::{
     DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
 };
 
-/// The result or error in a response, as received.
+/// The result or the error of a response, as received.
 type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V2ToV1Bridge {
     pub(super) fn handle_agent_notification(
         &mut self,
-        said: &str,
+        method_name: &str,
         params: &RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session_id = session_id_of(params).filter(|_| said == method::UPDATE);
+        let session_id = session_id_of(params).filter(|_| method_name == method::UPDATE);
         let Some(session_id) = session_id else {
             return line.pass(&mut out.client);
         };
@@ -50,7 +50,7 @@ impl V2ToV1Bridge {
     pub(super) fn handle_agent_request(
         &mut self,
         id: &RequestId,
-        asked: &str,
+        method_name: &str,
         params: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
@@ -59,7 +59,7 @@ impl V2ToV1Bridge {
             return line.pass(&mut out.client);
         };
         let asked_as = self.root_session(&session);
-        if asked != method::PERMISSION {
+        if method_name != method::PERMISSION {
             return match asked_as {
                 Some(known) => {
                     let mut params = params;
@@ -82,8 +82,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Returns the root session of a subagent, in which its requests are sent to a client that does not support
-    /// subagents. `None` if the session is not a subagent, or if the client supports subagents.
+    /// Returns the root session of a subagent, in whose name the subagent's requests are sent to a client that does not
+    /// support subagents. Returns `None` if the session is not a subagent, or if the client supports subagents.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
             return None;
@@ -105,18 +105,18 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let Some(asked) = self.client_requests.take(id) else {
+        let Some(request) = self.client_requests.take(id) else {
             return line.pass(&mut out.client);
         };
         if let DownPendingRequest::Resume {
             session,
             replayed: true,
-        } = &asked
+        } = &request
             && let Some(session) = self.sessions.get(session)
         {
             session.replays = session.replays.saturating_sub(1);
         }
-        let result = match (&asked, result) {
+        let result = match (&request, result) {
             (DownPendingRequest::Prompt { session: id_ }, Err(_)) => {
                 if let Some(session) = self.sessions.get(id_) {
                     session.turns.retain(|turn| turn.id != *id);
@@ -126,19 +126,19 @@ impl V2ToV1Bridge {
             (_, Err(_)) => return line.pass(&mut out.client),
             (_, Ok(result)) => object(Some(result)),
         };
-        self.handle_result(id, asked, result, line, out);
+        self.handle_result(id, request, result, line, out);
     }
 
     fn handle_result(
         &mut self,
         id: &RequestId,
-        asked: DownPendingRequest,
+        request: DownPendingRequest,
         mut result: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
         let booleans = self.client_features.boolean_options;
-        match asked {
+        match request {
             DownPendingRequest::Prompt { session: id_ } => {
                 // The agent has accepted the prompt. In version 1 the response comes at the end of the turn.
                 let session = self.sessions.touch(&id_);
@@ -207,8 +207,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Responds to the request that opened a session, with the options and modes in the form of version 1. The commands
-    /// follow as an update.
+    /// Responds to the request that opened a session, with its options and modes in the form of version 1. The commands
+    /// follow in an update.
     fn finish_opening(
         &mut self,
         id: &str,
@@ -229,15 +229,15 @@ impl V2ToV1Bridge {
         let commands = result.take("availableCommands");
         line.with_result(&mut out.client, &result);
         if let Some(commands) = commands.filter(|commands| commands.get() != "null") {
-            let mut told = object! {
+            let mut commands_update = object! {
                 "sessionUpdate": "available_commands_update", "availableCommands": commands,
             };
-            setup::commands_to_v1(&mut told);
-            update(&mut out.client, id, &told);
+            setup::commands_to_v1(&mut commands_update);
+            update(&mut out.client, id, &commands_update);
         }
     }
 
-    /// Applies a `state_update` from the agent. When the agent becomes idle, accepted prompts get their responses.
+    /// Applies a `state_update` from the agent. When it reports idle, the accepted prompts get their responses.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
         let session = self.sessions.touch(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
@@ -266,14 +266,14 @@ impl V2ToV1Bridge {
 }
 
 impl DownSession {
-    /// Stores the options from a response or an update. Returns the mode update for the client if the mode changed.
-    pub(super) fn configured(&mut self, told: &RawObject) -> Option<RawObject> {
-        if !told.has("configOptions") {
+    /// Stores the options in a response or an update. Returns an update for the client if the mode has changed.
+    pub(super) fn configured(&mut self, source: &RawObject) -> Option<RawObject> {
+        if !source.has("configOptions") {
             return None;
         }
         let before = self.config.mode().map(RawValue::get).map(str::to_owned);
         self.config
-            .set(&super::super::json::items(told, "configOptions"));
+            .set(&super::super::json::items(source, "configOptions"));
         let mode = self.config.mode()?;
         if before.is_none_or(|before| before == mode.get()) {
             return None;
@@ -282,7 +282,7 @@ impl DownSession {
     }
 }
 
-/// Responds to a prompt with the result in the `idle` state that ended its turn.
+/// Responds to a prompt with what the `idle` state that ended its turn reports.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let reason = non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");
@@ -302,11 +302,11 @@ fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
         to_raw_value(known.as_deref().unwrap_or("end_turn")),
     );
     for (key, value) in idle.iter() {
-        let told = matches!(
+        let is_translated = matches!(
             key,
             "sessionUpdate" | "state" | "stopReason" | "background" | "error"
         );
-        if !told && value.get() != "null" {
+        if !is_translated && value.get() != "null" {
             result.push(key.to_owned(), value.to_owned());
         }
     }

@@ -1,4 +1,4 @@
-//! Translation of the client's messages from version 1 to version 2.
+//! The translation of the client's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
@@ -8,17 +8,25 @@ use super::super::json::{BridgeLine, BridgeOutput, notify, require_session_id, t
 use super::super::{method, setup};
 use super::{DownPendingRequest, DownTurn, V2ToV1Bridge};
 
+/// Adds the type of an option's value, which version 2 requires.
+fn add_value_type(params: &mut RawObject) {
+    if !params.has("type") {
+        let boolean = params.field::<bool>("value").is_some();
+        params.set("type", to_raw_value(if boolean { "boolean" } else { "id" }));
+    }
+}
+
 impl V2ToV1Bridge {
     pub(super) fn handle_client_request(
         &mut self,
         id: &RequestId,
-        asked: &str,
+        method_name: &str,
         mut params: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         self.client_requests.check_room(id)?;
-        let what = match asked {
+        let what = match method_name {
             method::INITIALIZE => {
                 return Err(jsonrpc::Error::new(
                     jsonrpc::Error::INVALID_REQUEST,
@@ -43,7 +51,7 @@ impl V2ToV1Bridge {
             }
             method::LOAD | method::RESUME => {
                 let session = require_session_id(&params)?;
-                let replayed = asked == method::LOAD;
+                let replayed = method_name == method::LOAD;
                 setup::servers_to_v2(&mut params);
                 if replayed {
                     params.set("replayFrom", to_raw_value(&object! { "type": "start" }));
@@ -59,21 +67,17 @@ impl V2ToV1Bridge {
             }
             method::SET_OPTION => {
                 let session = require_session_id(&params)?;
-                if !params.has("type") {
-                    let boolean = params.field::<bool>("value").is_some();
-                    params.set("type", to_raw_value(if boolean { "boolean" } else { "id" }));
-                }
+                add_value_type(&mut params);
                 line.with_params(&mut out.agent, &params);
                 DownPendingRequest::SetOption { session }
             }
-            method::SET_MODE => {
+            method::SET_MODE | method::SET_MODEL => {
                 let session = require_session_id(&params)?;
-                self.set_legacy_option(&session, LegacyOption::Mode, params, line, out)?;
-                DownPendingRequest::SetLegacyOption { session }
-            }
-            method::SET_MODEL => {
-                let session = require_session_id(&params)?;
-                self.set_legacy_option(&session, LegacyOption::Model, params, line, out)?;
+                let option = match method_name {
+                    method::SET_MODE => LegacyOption::Mode,
+                    _ => LegacyOption::Model,
+                };
+                self.set_legacy_option(&session, option, params, line, out)?;
                 DownPendingRequest::SetLegacyOption { session }
             }
             method::AUTHENTICATE => {
@@ -95,12 +99,12 @@ impl V2ToV1Bridge {
 
     pub(super) fn handle_client_notification(
         &mut self,
-        said: &str,
+        method_name: &str,
         params: &RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        if said == method::CANCEL_REQUEST
+        if method_name == method::CANCEL_REQUEST
             && let Ok(cancel) = params.read::<CancelRequestNotification>()
             && let Some(DownPendingRequest::Prompt { session }) =
                 self.client_requests.get(&cancel.request_id)
@@ -121,7 +125,7 @@ impl V2ToV1Bridge {
         line.pass(&mut out.agent);
     }
 
-    /// Sets a mode or model, which is a config option in version 2.
+    /// Sets a mode or a model, which is a config option in version 2.
     fn set_legacy_option(
         &mut self,
         session: &str,
@@ -151,7 +155,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Sends a cancel for the session's turn to the agent.
+/// Sends a `session/cancel` for the session to the agent.
 pub(super) fn cancel_turn(session: &str, out: &mut BridgeOutput) {
     let params = object! { "sessionId": session };
     notify(&mut out.agent, method::CANCEL, &params);

@@ -1,4 +1,5 @@
-//! Translation of `initialize`: the request from version 1 to version 2, the response from version 2 to version 1.
+//! The translation of `initialize`: the request from version 1 to version 2, and the response from version 2 to version
+//! 1.
 
 use acp_wire::{RawObject, v1};
 
@@ -17,11 +18,11 @@ pub(in crate::bridge) struct V1ClientFeatures {
     terminal_auth: bool,
 }
 
-/// Translates the request to version 2. Also returns the client's features. The version 1 fields stay, in case the
-/// agent speaks only version 1.
+/// Translates the request to version 2, and returns the client's features with it. Keeps the fields of version 1, in
+/// case the agent supports only that version.
 pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
-    let theirs = object(params.get("clientCapabilities"));
-    let known: v1::ClientCapabilities = theirs.read().unwrap_or_default();
+    let v1_capabilities = object(params.get("clientCapabilities"));
+    let known: v1::ClientCapabilities = v1_capabilities.read().unwrap_or_default();
     let session = known.session.unwrap_or_default();
     let client = V1ClientFeatures {
         boolean_options: session.config_options.is_some_and(|o| o.boolean.is_some()),
@@ -37,7 +38,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
         let auth = object! { "terminal": object! {} };
         capabilities.push("auth".to_owned(), to_raw_value(&auth));
     }
-    for (key, value) in theirs.iter() {
+    for (key, value) in v1_capabilities.iter() {
         let v1_only = matches!(
             key,
             "fs" | "terminal" | "session" | "plan" | "subagents" | "auth"
@@ -60,8 +61,8 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
 
 /// Translates the response to version 1.
 pub(in crate::bridge) fn answer(mut result: RawObject, client: &V1ClientFeatures) -> RawObject {
-    let theirs = object(result.take("capabilities").as_deref());
-    let capabilities = dialect::agent_from_v2(&theirs, result.has("authMethods"));
+    let v2_capabilities = object(result.take("capabilities").as_deref());
+    let capabilities = dialect::agent_from_v2(&v2_capabilities, result.has("authMethods"));
     result.set("protocolVersion", to_raw_value(&1));
     if let Some(info) = result.take("info") {
         result.set("agentInfo", info);

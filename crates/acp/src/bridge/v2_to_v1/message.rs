@@ -1,5 +1,5 @@
-//! Translation of messages. In version 2 a whole message can be sent repeatedly; version 1 has only chunks. So the
-//! bridge sends only what was added.
+//! The translation of messages. In version 2, an agent can send a whole message repeatedly; version 1 has only chunks.
+//! So the bridge sends only the text that was added.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -12,15 +12,15 @@ use crate::lru_map::LruMap;
 #[derive(Default)]
 pub(super) struct DownMessages(LruMap<SentText, 1024>);
 
-/// A digest of the part of a message that the client has received, to check whether another text starts with it.
+/// The part of a message that the client has received, as a digest to check whether a longer message starts with it.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
-    /// The id under which the client knows the message, if it differs from the agent's.
+    /// The id by which the client knows the message, if it differs from the agent's.
     renamed_id: Option<String>,
 }
 
-/// The length and a hash of the bytes added so far.
+/// The length and the hash of all bytes added so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,
@@ -45,7 +45,7 @@ impl TextDigest {
         }
     }
 
-    /// Returns the part of `bytes` after the bytes added so far. `None` if `bytes` does not start with them.
+    /// Returns what follows in `bytes` after the bytes added so far, or `None` if `bytes` does not start with them.
     pub(super) fn rest<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
@@ -54,8 +54,8 @@ impl TextDigest {
     }
 }
 
-/// Returns the bytes that represent a content block in a digest: the text of a text block, or the JSON of any other
-/// block. The flag is `true` for text.
+/// Returns the bytes of a content block for a digest: the text of a text block, or the JSON of any other block. The
+/// flag is `true` for a text block.
 fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
     let read = object(Some(block));
     let text = read.field::<String>("text");
@@ -77,11 +77,11 @@ impl DownMessages {
         let Some(id) = update.field::<String>("messageId") else {
             return UpdateTranslation::Unchanged;
         };
-        let told = self.0.touch(&id);
+        let sent = self.0.touch(&id);
         if let Some(block) = update.get("content") {
-            told.digest.add(&bytes_of(block).0);
+            sent.digest.add(&bytes_of(block).0);
         }
-        match &told.renamed_id {
+        match &sent.renamed_id {
             Some(renamed) => {
                 update.set("messageId", to_raw_value(renamed));
                 UpdateTranslation::Changed(update)
@@ -90,7 +90,7 @@ impl DownMessages {
         }
     }
 
-    /// Translates a whole message into the chunks that the client does not have yet.
+    /// Translates a whole message to chunks with the part that the client does not have yet.
     pub(super) fn update_whole(
         &mut self,
         kind: &str,
@@ -106,22 +106,22 @@ impl DownMessages {
         } else {
             items(update, "content")
         };
-        let told = self.0.touch(&id);
+        let sent = self.0.touch(&id);
         let all: Vec<u8> = blocks.iter().flat_map(|block| bytes_of(block).0).collect();
-        let known = match told.digest.rest(&all) {
-            Some(_) => told.digest.length,
+        let known = match sent.digest.rest(&all) {
+            Some(_) => sent.digest.length,
             None => {
                 // Sent chunks cannot be withdrawn, so send the whole message again under another id.
-                *told = SentText {
+                *sent = SentText {
                     digest: TextDigest::default(),
                     renamed_id: Some(Uuid::new_v4().to_string()),
                 };
                 0
             }
         };
-        told.digest = TextDigest::default();
-        told.digest.add(&all);
-        let id = told.renamed_id.clone().unwrap_or(id);
+        sent.digest = TextDigest::default();
+        sent.digest.add(&all);
+        let id = sent.renamed_id.clone().unwrap_or(id);
         let mut emits = Vec::new();
         let mut at = 0;
         for block in blocks {

@@ -1,5 +1,5 @@
-//! Translation of permission requests. In version 2 they have a title and an optional subject: a tool call or a
-//! command. In version 1 they always have a tool call.
+//! The translation of permission requests. In version 2, a request has a title and an optional subject: a tool call or
+//! a command. In version 1, it always has a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -10,8 +10,8 @@ use super::tool_call::{content_to_v1, status_to_v1, without_nulls};
 use super::{DownSession, non_null};
 
 impl DownSession {
-    /// Translates the params of a permission request to version 1. Also returns the id of the tool call whose content
-    /// is hidden while the request is pending, if any.
+    /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
+    /// while it is pending, also returns the id of that call.
     pub(super) fn permission(&mut self, mut params: RawObject) -> (RawObject, Option<String>) {
         let subject = object(params.get("subject"));
         let kind: Option<String> = subject.field("type");
@@ -67,7 +67,7 @@ impl DownSession {
         (params, hidden)
     }
 
-    /// Returns an update that restores the content of a call after a permission request has hidden it.
+    /// Returns an update that shows the content of a tool call again, after a permission request has hidden it.
     pub(super) fn restored_content(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",
@@ -77,7 +77,7 @@ impl DownSession {
     }
 }
 
-/// Converts the command in a permission request to a tool call.
+/// Converts the command that a permission request is about to a tool call.
 fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let text: String = subject.field("command").unwrap_or_default();
     let block = object! { "type": "text", "text": text };

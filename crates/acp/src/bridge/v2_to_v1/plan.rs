@@ -1,4 +1,5 @@
-//! Translation of plans. Version 2 has any number of plans; version 1 has one, unless the client supports more.
+//! The translation of plans. A session has any number of plans in version 2. In version 1 it has one, unless the client
+//! supports several.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -6,17 +7,17 @@ use serde_json::value::RawValue;
 use super::super::json::{UpdateTranslation, items, object, to_raw_value};
 
 /// The maximum number of stored plans per session.
-const PLANS: usize = 64;
+const MAX_PLANS: usize = 64;
 
 /// The maximum total size of a session's stored plans, in bytes.
-const KEPT: usize = 1024 * 1024;
+const MAX_STORED_LEN: usize = 1024 * 1024;
 
 /// A session's plans in order of arrival, for clients that support only one plan.
 #[derive(Default)]
 pub(super) struct DownPlans(Vec<(String, Vec<Box<RawValue>>)>);
 
 impl DownPlans {
-    /// Translates a new or changed plan. `several` is set if the client supports several plans.
+    /// Translates a new or changed plan. `several` is `true` if the client supports several plans.
     pub(super) fn update(
         &mut self,
         mut update: RawObject,
@@ -45,11 +46,11 @@ impl DownPlans {
             None => self.0.push((id, entries)),
         }
         update.take("plan");
-        let told = self.to_single_plan(update);
-        while self.0.len() > PLANS || (self.size() > KEPT && !self.0.is_empty()) {
+        let translations = self.to_single_plan(update);
+        while self.0.len() > MAX_PLANS || (self.size() > MAX_STORED_LEN && !self.0.is_empty()) {
             self.0.remove(0);
         }
-        told
+        translations
     }
 
     /// Translates the removal of a plan.
@@ -66,7 +67,7 @@ impl DownPlans {
         self.to_single_plan(update.clone().without(&["planId"]))
     }
 
-    /// Merges all plans into one.
+    /// Returns an update with the steps of all plans as one plan.
     fn to_single_plan(&self, mut update: RawObject) -> Vec<UpdateTranslation> {
         let entries: Vec<&RawValue> = self
             .0

@@ -1,5 +1,5 @@
-//! Translation of display terminals. Version 1 does not have them, but many clients show the terminal output that
-//! agents put into `_meta` of a tool call.
+//! The translation of display terminals. Version 1 has none, but many clients show terminal output that they find in
+//! `_meta` of a tool call.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -12,8 +12,9 @@ use super::non_null;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// The maximum size of the output stored until a call shows the terminal, in bytes. The oldest output is dropped.
-const KEPT: usize = 64 * 1024;
+/// The maximum size of the output that is stored until a call shows the terminal, in bytes. When it is exceeded, the
+/// oldest output is dropped.
+const MAX_PENDING_LEN: usize = 64 * 1024;
 
 /// The terminals of a session.
 #[derive(Default)]
@@ -25,30 +26,30 @@ struct DownTerminal {
     call: Option<String>,
     command: Option<Box<RawValue>>,
     cwd: Option<Box<RawValue>>,
-    /// Output that no call has shown yet.
+    /// The output that no call has shown yet.
     pending_output: String,
-    /// The bytes of a character that is still incomplete.
+    /// The decoder of the output, which keeps the bytes of an incomplete character.
     partial_char: Utf8Pieces,
-    /// A digest of the terminal's output so far.
+    /// A digest of all output so far.
     digest: TextDigest,
     /// The exit status, until a call has shown it.
     exit_status: Option<RawObject>,
 }
 
 impl DownTerminals {
-    /// Translates a terminal's state or a chunk of its output.
+    /// Translates an update of a terminal or a chunk of its output.
     pub(super) fn update(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let Some(id) = update.field::<String>("terminalId") else {
             return Vec::new();
         };
         let terminal = self.0.touch(&id);
         let mut named = false;
-        for (key, mine) in [
+        for (key, field) in [
             ("command", &mut terminal.command),
             ("cwd", &mut terminal.cwd),
         ] {
             if let Some(value) = update.get(key) {
-                *mine = non_null(update, key).map(|_| value.to_owned());
+                *field = non_null(update, key).map(|_| value.to_owned());
                 named = true;
             }
         }
@@ -74,7 +75,7 @@ impl DownTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Records the content items that a call shows. Terminals among them are reported with this call from now on.
+    /// Assigns the terminals among these content items to the call, which reports their output from now on.
     pub(super) fn show(
         &mut self,
         call: &str,
@@ -99,7 +100,8 @@ impl DownTerminals {
 }
 
 impl DownTerminal {
-    /// Decodes output and returns its complete characters. `all` means that `base64` is the whole output so far.
+    /// Decodes output, and returns its complete characters. If `all` is `true`, `base64` is the whole output and not a
+    /// chunk.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -123,8 +125,8 @@ impl DownTerminal {
     fn buffer_output(&mut self, text: &str) {
         self.pending_output.push_str(text);
         // A terminal that a call shows reports its output immediately and in full.
-        if self.call.is_none() && self.pending_output.len() > KEPT {
-            let mut begin = self.pending_output.len() - KEPT;
+        if self.call.is_none() && self.pending_output.len() > MAX_PENDING_LEN {
+            let mut begin = self.pending_output.len() - MAX_PENDING_LEN;
             while !self.pending_output.is_char_boundary(begin) {
                 begin += 1;
             }
@@ -132,7 +134,7 @@ impl DownTerminal {
         }
     }
 
-    /// Returns an update with everything not reported yet, if a call shows the terminal.
+    /// Returns an update with everything that was not reported yet, or `None` if no call shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<UpdateTranslation> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

@@ -1,5 +1,5 @@
-//! Translation of tool calls. In version 2 they are updated in parts, and `null` clears a field. In version 1 the first
-//! update announces the call, and content is always sent whole.
+//! The translation of tool calls. In version 2, they are updated in parts, and `null` clears a field. In version 1, the
+//! first update announces the call, and content is always sent whole.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,12 @@ use super::super::json::{
 use super::DownSession;
 use crate::lru_map::LruMap;
 
-/// The maximum size of a call's stored content, in bytes. The oldest items are dropped.
-const KEPT_OF_CALL: usize = 256 * 1024;
+/// The maximum size of a call's stored content, in bytes. When it is exceeded, the oldest items are dropped.
+const MAX_CALL_LEN: usize = 256 * 1024;
 
-/// The maximum size of all calls' stored content, in bytes. Beyond it, the oldest calls are dropped.
-const KEPT: usize = 4 * 1024 * 1024;
+/// The maximum size of the stored content of all calls, in bytes. When it is exceeded, the content of the oldest calls
+/// is dropped.
+const MAX_STORED_LEN: usize = 4 * 1024 * 1024;
 
 /// The tool calls of a session.
 #[derive(Default)]
@@ -36,7 +37,7 @@ struct DownToolCall {
 }
 
 impl DownToolCalls {
-    /// Adds a tool call unless it is already known. Returns `true` if it was known.
+    /// Adds a tool call if it is new. Returns `true` if it was already known.
     fn ensure_known(&mut self, id: &str) -> bool {
         let known = self.calls.contains(id);
         self.calls.touch(id);
@@ -47,7 +48,7 @@ impl DownToolCalls {
         known
     }
 
-    /// Appends items to a call's content, or replaces the content if `anew` is set.
+    /// Appends items to the content of a call, or replaces the content if `anew` is `true`.
     fn add_content(&mut self, id: &str, content: Vec<Box<RawValue>>, anew: bool) {
         let Some(call) = self.calls.get_mut(id) else {
             return;
@@ -61,7 +62,7 @@ impl DownToolCalls {
             call.size += item.get().len();
             call.content.push_back(item);
         }
-        while call.size > KEPT_OF_CALL
+        while call.size > MAX_CALL_LEN
             && call.content.len() > 1
             && let Some(oldest) = call.content.pop_front()
         {
@@ -70,12 +71,16 @@ impl DownToolCalls {
         self.size += call.size;
     }
 
-    /// Drops the oldest calls, except the call `but`, until the stored content is within the limit.
+    /// Drops the content of the oldest calls, except for the call `but`, until the limit is met.
     fn drop_oldest_content(&mut self, but: &str) {
-        while self.size > KEPT && self.calls.forget_oldest(but) {
+        while self.size > MAX_STORED_LEN && self.calls.forget_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
-        if let Some(call) = self.calls.get_mut(but).filter(|call| call.size > KEPT) {
+        if let Some(call) = self
+            .calls
+            .get_mut(but)
+            .filter(|call| call.size > MAX_STORED_LEN)
+        {
             // A single item exceeds the limit.
             self.size -= call.size;
             call.content.clear();
@@ -83,7 +88,7 @@ impl DownToolCalls {
         }
     }
 
-    /// Returns the title of a call, if the client knows the call and the title is not empty.
+    /// Returns the title of a call, or `None` if the call is unknown or has no title.
     pub(super) fn title(&self, id: &str) -> Option<&str> {
         let call = self.calls.get(id)?;
         Some(call.title.as_str()).filter(|title| !title.is_empty())
@@ -101,7 +106,7 @@ impl DownToolCalls {
 }
 
 impl DownSession {
-    /// Translates an update that reports a tool call's current state.
+    /// Translates an update of a tool call, new or known.
     pub(super) fn tool_call(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -145,23 +150,23 @@ impl DownSession {
         let (item, paths) = item_to_v1(update.get("content"));
         let shown = [item];
         self.calls.add_content(&id, shown.to_vec(), false);
-        let mut told = if known {
+        let mut call_update = if known {
             object! { "sessionUpdate": "tool_call_update", "toolCallId": id }
         } else {
             object! { "sessionUpdate": "tool_call", "toolCallId": id, "title": "" }
         };
-        told.push("content".to_owned(), to_raw_value(&self.calls.content(&id)));
+        call_update.push("content".to_owned(), to_raw_value(&self.calls.content(&id)));
         if let Some(meta) = super::non_null(update, "_meta") {
-            told.push("_meta".to_owned(), meta.to_owned());
+            call_update.push("_meta".to_owned(), meta.to_owned());
         }
-        self.add_locations(&id, &mut told, paths);
-        let mut emits = vec![UpdateTranslation::Changed(told)];
+        self.add_locations(&id, &mut call_update, paths);
+        let mut emits = vec![UpdateTranslation::Changed(call_update)];
         self.terminals.show(&id, &shown, &mut emits);
         self.calls.drop_oldest_content(&id);
         emits
     }
 
-    /// Adds the paths in a call's diffs as its locations, if the call has reported none itself.
+    /// Adds the paths in a call's diffs as its locations, unless the agent has reported locations for the call.
     fn add_locations(&mut self, id: &str, update: &mut RawObject, paths: Vec<String>) {
         let Some(call) = self.calls.calls.get_mut(id) else {
             return;
@@ -177,7 +182,7 @@ impl DownSession {
     }
 }
 
-/// Removes `null` members, or replaces them with version 1's empty values if the call is known.
+/// Removes members that are `null`, or replaces them with the empty values of version 1 if the call is known.
 pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [
@@ -196,7 +201,7 @@ pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     update
 }
 
-/// Replaces a status that version 1 does not have, and notes the original in `_meta`.
+/// Replaces a status that version 1 does not have, and stores the original in `_meta`.
 pub(super) fn status_to_v1(update: &mut RawObject) {
     let status = match update.field::<String>("status").as_deref() {
         None | Some("pending" | "in_progress" | "completed" | "failed") => return,

@@ -1,4 +1,4 @@
-//! Translation of session updates from version 2 to version 1.
+//! The translation of session updates from version 2 to version 1.
 
 use acp_wire::RawObject;
 
@@ -63,7 +63,8 @@ impl DownSession {
         }
     }
 
-    /// Returns `true` if this message echoes the client's own prompt. During a replay, messages are not echoes.
+    /// Returns `true` if this message is the echo of a prompt that the client sent. During a replay, there are no
+    /// echoes.
     fn is_echo(&mut self, message: &RawObject) -> bool {
         let Some(id) = message.field::<String>("messageId") else {
             return false;

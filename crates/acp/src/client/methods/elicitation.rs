@@ -43,6 +43,8 @@ impl<S: Sync> Elicitation<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { elicitation: CreateElicitationRequest }
+
 impl<C: Client> MessageHandler<CreateElicitationRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, mut request: CreateElicitationRequest) {
         let Self { side, responder } = self;

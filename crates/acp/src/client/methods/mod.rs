@@ -2,7 +2,18 @@
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
 //! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without a handler does
-//! not compile.
+//! not compile, and neither does one that requires a capability and is not [`offered_by!`] a part of the client.
+
+/// States which part of the client handles these requests: the client offers their methods if it has this part.
+macro_rules! offered_by {
+    ($part:ident: $($request:ty),+ $(,)?) => { $(
+        impl<C: crate::client::Client> acp_wire::MethodOffer<$request> for crate::client::side::ClientSide<C> {
+            fn is_offered(&self) -> bool {
+                self.client.$part().is_some()
+            }
+        }
+    )+ };
+}
 
 mod elicitation;
 mod extension;
@@ -13,8 +24,8 @@ mod write_text_file;
 
 use std::sync::Arc;
 
-use acp_wire::v1::{self, SessionId};
-use acp_wire::{Request, jsonrpc};
+use acp_wire::jsonrpc;
+use acp_wire::v1::SessionId;
 
 use super::Client;
 use super::sessions::ClientSessionEntry;
@@ -48,20 +59,5 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
     fn refuse_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.refuse(Error::Rpc(error));
-    }
-}
-
-/// Returns `true` if the client implements this optional method of version 1.
-pub(crate) fn is_offered<C: Client>(client: &C, method: &str) -> bool {
-    match method {
-        v1::ReadTextFileRequest::METHOD => client.read_text_file().is_some(),
-        v1::WriteTextFileRequest::METHOD => client.write_text_file().is_some(),
-        v1::CreateTerminalRequest::METHOD
-        | v1::TerminalOutputRequest::METHOD
-        | v1::WaitForTerminalExitRequest::METHOD
-        | v1::KillTerminalRequest::METHOD
-        | v1::ReleaseTerminalRequest::METHOD => client.terminals().is_some(),
-        v1::CreateElicitationRequest::METHOD => client.elicitation().is_some(),
-        _ => false,
     }
 }

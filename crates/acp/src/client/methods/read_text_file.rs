@@ -29,6 +29,8 @@ impl<S: Sync> ReadTextFile<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { read_text_file: ReadTextFileRequest }
+
 impl<C: Client> MessageHandler<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: ReadTextFileRequest) {
         let Some((Self { side, responder }, state)) = self.require_session(&request.session_id)

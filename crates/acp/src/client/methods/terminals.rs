@@ -76,6 +76,15 @@ impl<S: Sync> Terminals<S> for UnsupportedMethod {
     }
 }
 
+offered_by! {
+    terminals:
+    CreateTerminalRequest,
+    TerminalOutputRequest,
+    ReleaseTerminalRequest,
+    WaitForTerminalExitRequest,
+    KillTerminalRequest,
+}
+
 macro_rules! handle {
     ($($request:ident, $call:ident;)+) => { $(
         impl<C: Client> MessageHandler<$request, ()> for PendingRequest<ClientSide<C>> {

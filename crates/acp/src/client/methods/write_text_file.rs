@@ -27,6 +27,8 @@ impl<S: Sync> WriteTextFile<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { write_text_file: WriteTextFileRequest }
+
 impl<C: Client> MessageHandler<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: WriteTextFileRequest) {
         let Some((Self { side, responder }, state)) = self.require_session(&request.session_id)

@@ -1,7 +1,7 @@
-//! Both ends of a bridge, as the lines that go over them.
+//! Both ends of a bridge, as raw lines.
 //!
-//! Tests run on paused time: the clock moves only when every task waits, so that "nothing arrives" is a
-//! fact, and told at once.
+//! Tests run on paused time: the clock moves only when every task waits, so that a test can be
+//! sure that nothing arrives, without waiting.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
-/// How long something that must happen may take.
+/// The timeout for anything that has to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How much a pipe holds.
+/// The capacity of a pipe, in bytes.
 pub(crate) const PIPE: usize = 64 * 1024;
 
-/// What an end is, and which version it speaks.
+/// The side that an end plays, and its protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerRole {
     Client(u8),
@@ -34,7 +34,7 @@ pub(crate) struct BridgePeer {
     input: Option<DuplexStream>,
     output: DuplexStream,
     buffer: Vec<u8>,
-    /// The methods of the requests this end has made.
+    /// The methods of the requests that this end has sent, by id.
     asked: HashMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct BridgedPeers {
     pub(crate) end: JoinHandle<BridgeEnd>,
 }
 
-/// A bridge to version 2 or 1, with both of its ends.
+/// Starts a bridge to version 2 or 1, and returns both of its ends.
 pub(crate) fn bridged(to: u8) -> BridgedPeers {
     bridged_with(to, PIPE, |bridge| bridge)
 }
@@ -85,13 +85,13 @@ pub(crate) fn peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer) {
     (Transport::new(their_input, their_output), peer)
 }
 
-/// Whether there is a kind that the version does not have, other than those that tests make up.
+/// Returns `true` if a message has a type that its version does not have, other than those that the tests invent.
 fn stray(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
 
 impl BridgePeer {
-    /// Writes a line.
+    /// Sends a line.
     pub(crate) async fn say(&mut self, line: &str) {
         if let Ok(message) = serde_json::from_str::<Value>(line)
             && let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str())
@@ -133,7 +133,7 @@ impl BridgePeer {
             .await;
     }
 
-    /// An update of session `s`.
+    /// Sends an update of session `s`.
     pub(crate) async fn updates(&mut self, update: Value) {
         self.tells(
             "session/update",
@@ -142,7 +142,7 @@ impl BridgePeer {
         .await;
     }
 
-    /// The next line as it came, `None` at the end.
+    /// Returns the next line as received, or `None` at the end of the input.
     async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(at) = self.buffer.iter().position(|b| *b == b'\n') {
@@ -156,7 +156,7 @@ impl BridgePeer {
         }
     }
 
-    /// The next line as it came.
+    /// Returns the next line as received.
     #[track_caller]
     pub(crate) fn raw(&mut self) -> impl Future<Output = String> {
         let caller = std::panic::Location::caller();
@@ -169,7 +169,7 @@ impl BridgePeer {
         }
     }
 
-    /// The next message, which is what its version has.
+    /// Returns the next message, which must be valid in the version of this end.
     #[track_caller]
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
@@ -186,7 +186,7 @@ impl BridgePeer {
         }
     }
 
-    /// The next message is this one.
+    /// Expects this message.
     #[track_caller]
     pub(crate) fn gets(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -209,14 +209,14 @@ impl BridgePeer {
         }
     }
 
-    /// The next message is this update of session `s`.
+    /// Expects this update of session `s`.
     #[track_caller]
     pub(crate) fn sees(&mut self, update: Value) -> impl Future<Output = ()> {
         self.gets(json!({"method": "session/update",
             "params": {"sessionId": "s", "update": update}}))
     }
 
-    /// The next message is this answer.
+    /// Expects this response.
     #[track_caller]
     pub(crate) fn is_told(
         &mut self,
@@ -227,7 +227,7 @@ impl BridgePeer {
         self.gets(json!({"id": id, "result": result}))
     }
 
-    /// The next message is an error with this code; gives its text.
+    /// Expects an error with this code, and returns its message.
     #[track_caller]
     pub(crate) fn is_refused(
         &mut self,
@@ -245,7 +245,7 @@ impl BridgePeer {
         }
     }
 
-    /// Nothing arrives, however long one waits.
+    /// Expects that nothing ever arrives.
     #[track_caller]
     pub(crate) fn gets_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -257,18 +257,18 @@ impl BridgePeer {
         }
     }
 
-    /// The bridge has nothing more to say.
+    /// Expects the end of the input.
     pub(crate) async fn ends(&mut self) {
         let line = tokio::time::timeout(PATIENCE, self.line()).await;
         assert_eq!(line.expect("it is not closed"), None);
     }
 
-    /// This end says nothing more.
+    /// Closes the output of this end.
     pub(crate) fn close(&mut self) {
         self.input = None;
     }
 
-    /// Whether a line is a message that this end's version has.
+    /// Checks that a line is a valid message in the version of this end.
     fn check(&self, line: &str) -> Result<(), String> {
         #[derive(serde::Deserialize)]
         struct BridgeMessage<'a> {

@@ -1,7 +1,7 @@
-//! What several tests need: a scripted peer that speaks raw lines, and handlers made of closures.
+//! Helpers for several tests: a scripted peer that reads and writes raw lines, and handlers that are closures.
 //!
 //! Tests with a scripted peer run on paused time: the clock moves only when every task waits, so
-//! that "nothing arrives" and "this hangs" are facts, and told at once.
+//! that a test can be sure that nothing arrives or that something hangs, without waiting.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -18,10 +18,10 @@ use acp::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// How long something that must happen may take.
+/// The timeout for anything that has to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until a thread shows what is looked for.
+/// Waits until `found` returns `true` for a thread.
 pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
@@ -29,7 +29,7 @@ pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool
     }
 }
 
-/// Waits for what must happen.
+/// Waits for something that has to happen before the timeout.
 #[track_caller]
 pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();
@@ -41,15 +41,15 @@ pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<
     }
 }
 
-/// Lets every other task run until all of them wait. On paused time only.
+/// Lets all other tasks run until each of them waits. Works only on paused time.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// How much a pipe holds by default.
+/// The default capacity of a pipe, in bytes.
 pub(crate) const PIPE: usize = 64 * 1024;
 
-/// A scripted peer, with the words of these tests.
+/// A scripted peer with shorter methods for these tests.
 pub(crate) struct TestPeer(testing::ScriptedPeer);
 
 impl Deref for TestPeer {
@@ -65,7 +65,7 @@ impl DerefMut for TestPeer {
     }
 }
 
-/// A transport and the peer at its other end; each direction holds `pipe` bytes.
+/// Returns a transport and the peer at its other end. Each direction holds `pipe` bytes.
 pub(crate) fn pipes(pipe: usize) -> (Transport, TestPeer) {
     let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
     peer.set_patience(PATIENCE);
@@ -73,7 +73,7 @@ pub(crate) fn pipes(pipe: usize) -> (Transport, TestPeer) {
 }
 
 impl TestPeer {
-    /// A client of this agent, which has not said anything yet.
+    /// Returns a peer that is the client of this agent, and has sent nothing yet.
     pub(crate) fn of_agent(agent: impl Agent) -> (Connection, Self) {
         Self::of_agent_with(agent, Limits::default(), PIPE)
     }
@@ -87,7 +87,7 @@ impl TestPeer {
         (acp::testing::start_agent(transport, agent, limits), peer)
     }
 
-    /// A client of this agent, with a session open.
+    /// Returns a peer that is the client of this agent, with an open session.
     pub(crate) async fn in_session(agent: impl Agent) -> (Connection, Self, String) {
         Self::in_session_with(agent, Limits::default(), PIPE).await
     }
@@ -103,7 +103,7 @@ impl TestPeer {
         (conn, peer, session)
     }
 
-    /// An agent that this client has connected to.
+    /// Returns a peer that is an agent to which this client has connected.
     pub(crate) async fn of_client(client: impl Client) -> (AgentConnection, Self) {
         Self::of_client_with(client, Limits::default(), PIPE, json!({})).await
     }
@@ -130,7 +130,7 @@ impl TestPeer {
         (conn, peer)
     }
 
-    /// An agent that this client has a session with, `s`.
+    /// Returns a peer that is an agent with which this client has the session `s`.
     pub(crate) async fn with_session(client: impl Client) -> (ClientSession, Self) {
         Self::with_session_and(client, Limits::default(), json!({})).await
     }
@@ -145,14 +145,14 @@ impl TestPeer {
         (session, peer)
     }
 
-    // What is sent.
+    // Methods that send.
 
     #[track_caller]
     pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         self.send_bytes(bytes)
     }
 
-    /// Writes as much as is taken until all tasks wait, and says how much it was.
+    /// Writes until all tasks wait, and returns how many bytes were accepted.
     pub(crate) async fn bytes_taken(&mut self, bytes: &[u8]) -> usize {
         let output = self.output().expect("the peer still writes");
         let mut taken = 0;
@@ -170,7 +170,7 @@ impl TestPeer {
         self.send_line(line)
     }
 
-    /// A request with an id of the test's own.
+    /// Sends a request with an id that the test has chosen.
     #[track_caller]
     pub(crate) fn ask(
         &mut self,
@@ -193,26 +193,26 @@ impl TestPeer {
         self.send(message(session, text))
     }
 
-    // What arrives.
+    // Methods that receive.
 
-    /// The next line, `None` at the end.
+    /// Returns the next line, or `None` at the end of the input.
     pub(crate) async fn try_line(&mut self) -> Option<Vec<u8>> {
         self.next_line().await
     }
 
-    /// The next message.
+    /// Returns the next message.
     #[track_caller]
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
         self.next_message()
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub(crate) async fn byte(&mut self) -> u8 {
         let input = self.input().expect("the peer still reads");
         soon("a byte arrives", input.read_u8()).await.unwrap()
     }
 
-    /// The next message must be this one, whatever id the library gives the message it tells of.
+    /// Expects this message, with any message id.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -229,7 +229,7 @@ impl TestPeer {
         }
     }
 
-    /// The next message must be a request of this method; gives its id and params.
+    /// Expects a request with this method, and returns its id and params.
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
         let call = self.expect_request(method);
@@ -239,19 +239,19 @@ impl TestPeer {
         }
     }
 
-    /// The next message must be a notification of this method; gives its params.
+    /// Expects a notification with this method, and returns its params.
     #[track_caller]
     pub(crate) fn notification(&mut self, method: &str) -> impl Future<Output = Value> {
         self.expect_notification(method)
     }
 
-    /// The next message must be the answer to this request; gives its result.
+    /// Expects the response to this request, and returns its result.
     #[track_caller]
     pub(crate) fn result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
         self.expect_answer(id)
     }
 
-    /// The next message must be an error answer to this request; gives code and message.
+    /// Expects an error response to this request, and returns its code and message.
     #[track_caller]
     pub(crate) fn error(&mut self, id: impl Into<Value>) -> impl Future<Output = (i64, String)> {
         let error = self.expect_error(id);
@@ -261,14 +261,14 @@ impl TestPeer {
         }
     }
 
-    /// Nothing arrives, however long one waits. On paused time only.
+    /// Expects that nothing ever arrives. Works only on paused time.
     #[track_caller]
     pub(crate) fn silence(&mut self) -> impl Future<Output = ()> {
         self.expect_nothing(Duration::from_millis(1))
     }
 
-    /// The other side works still, and has sent nothing that was not looked at: a request that it
-    /// does not know is answered next.
+    /// Expects that the other side is alive and has sent nothing else: its next message is the response to an unknown
+    /// request.
     #[track_caller]
     pub(crate) fn alive(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -283,26 +283,26 @@ impl TestPeer {
         }
     }
 
-    /// The other side closes, with nothing more to say.
+    /// Expects that the other side closes without another message.
     #[track_caller]
     pub(crate) fn end(&mut self) -> impl Future<Output = ()> {
         self.expect_end()
     }
 
-    /// Its reading half and its writing half.
+    /// Splits the peer into a reading and a writing half.
     pub(crate) fn split(self) -> (Self, Self) {
         let (reading, writing) = self.0.split();
         (Self(reading), Self(writing))
     }
 
-    /// The halves together again.
+    /// Joins the two halves.
     pub(crate) fn join(self, writing: Self) -> Self {
         Self(self.0.join(writing.0))
     }
 
-    // Turns of phrase.
+    // Sequences of messages.
 
-    /// As a client: initializes.
+    /// Initializes the connection, as a client.
     pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         self.ask("init", "initialize", params).await;
@@ -311,7 +311,7 @@ impl TestPeer {
         result
     }
 
-    /// As a client: opens a session.
+    /// Opens a session, as a client.
     pub(crate) async fn new_session(&mut self) -> String {
         self.ask(
             "new",
@@ -323,12 +323,12 @@ impl TestPeer {
         result["sessionId"].as_str().unwrap().to_owned()
     }
 
-    /// As a client: prompts.
+    /// Sends a prompt, as a client.
     pub(crate) async fn prompt(&mut self, id: impl Into<Value>, session: &str, text: &str) {
         self.send(prompt(id, session, text)).await;
     }
 
-    /// As an agent: answers `session/new` of this client.
+    /// Responds to `session/new` from this client, as an agent.
     pub(crate) async fn opens(&mut self, conn: &AgentConnection, answer: Value) -> ClientSession {
         let opening = tokio::spawn({
             let conn = conn.clone();
@@ -339,7 +339,7 @@ impl TestPeer {
         soon("the session opens", opening).await.unwrap().unwrap()
     }
 
-    /// As an agent: takes the prompt that this session is about to send.
+    /// Receives a prompt from this session, as an agent.
     pub(crate) async fn prompted(
         &mut self,
         session: &ClientSession,
@@ -367,19 +367,19 @@ pub(crate) fn message(session: &str, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
 }
 
-/// Limits that differ from the default ones.
+/// Returns the default limits with some changes.
 pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
     change(&mut limits);
     limits
 }
 
-/// An agent that ends every turn at once.
+/// Returns an agent that ends every turn at once.
 pub(crate) fn idle() -> impl Agent {
     PromptAgent(async |_, _| Ok(StopReason::EndTurn))
 }
 
-/// A client that is what it does with an update.
+/// A client that is defined by its update handler.
 pub(crate) struct UpdateClient<F>(pub(crate) F);
 
 impl<F, Fut> Client for UpdateClient<F>
@@ -399,7 +399,7 @@ where
     }
 }
 
-/// What a thread shows, one line an item.
+/// Returns what a thread shows, one line for each item.
 pub(crate) fn shown(thread: &ThreadHandle) -> Vec<String> {
     use acp::thread::ItemKind;
     thread.read(|thread| {

@@ -1,4 +1,4 @@
-//! Answers of every kind.
+//! Valid and invalid responses.
 
 use acp::Error;
 use acp::v1::StopReason;
@@ -8,7 +8,7 @@ use crate::common::{NoopClient, PIPE, TestPeer, limits, soon};
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
-async fn null_is_as_good_as_an_empty_object_for_an_answer() {
+async fn null_counts_as_an_empty_result() {
     let capabilities = json!({
         "loadSession": true,
         "auth": {"logout": {}},
@@ -45,7 +45,7 @@ async fn null_is_as_good_as_an_empty_object_for_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_fails_its_request_only() {
+async fn an_invalid_response_fails_only_its_request() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for result in [
         json!(null),
@@ -64,14 +64,14 @@ async fn an_answer_that_cannot_be_read_fails_its_request_only() {
         );
         assert!(!session.thread().read(acp::Thread::is_running));
     }
-    // Errors of every form are errors, and a stop reason nobody has heard of is one.
+    // Errors of every form count as errors, and so does an unknown stop reason.
     for (error, code, expected) in [
         (json!({"code": 5, "message": "no"}), 5, "no"),
         (json!({"message": "no"}), -32603, "no"),
         (
             json!({"code": "x", "message": 3}),
             -32603,
-            "an error without a message",
+            "error without a message",
         ),
         (json!("no"), -32603, "\"no\""),
     ] {

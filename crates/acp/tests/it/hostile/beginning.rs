@@ -1,4 +1,4 @@
-//! How a connection begins, and how it does not.
+//! Valid and invalid starts of a connection.
 
 use acp::Error;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::common::{NoopClient, PIPE, TestPeer, idle, pipes, soon};
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_begins_with_initialize() {
+async fn a_connection_starts_with_initialize() {
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     for (method, params) in [
         ("session/new", json!({"cwd": "/", "mcpServers": []})),
@@ -27,7 +27,7 @@ async fn a_connection_begins_with_initialize() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_answers_any_version_with_the_one_it_speaks() {
+async fn an_agent_responds_to_any_version_with_its_own() {
     for version in [
         json!(0),
         json!(1),
@@ -49,7 +49,7 @@ async fn an_agent_answers_any_version_with_the_one_it_speaks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_refuses_a_version_it_does_not_speak_and_closes() {
+async fn a_client_rejects_an_unsupported_version_and_closes() {
     for (version, theirs) in [
         (json!(2), 2),
         (json!(0), 0),
@@ -77,7 +77,7 @@ async fn a_client_refuses_a_version_it_does_not_speak_and_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_connecting_fails_closes() {
+async fn a_client_closes_after_a_failed_handshake() {
     for answer in [
         json!({"error": {"code": -32603, "message": "out of order"}}),
         json!({"result": null, "error": {"code": "odd"}}),

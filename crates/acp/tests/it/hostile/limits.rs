@@ -1,4 +1,4 @@
-//! Limits that a peer reaches: it is told, and the connection goes on.
+//! Limits that a peer exceeds: it gets an error, and the connection continues.
 
 use acp::thread::ItemKind;
 use acp::v1::{ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallUpdate};
@@ -10,7 +10,7 @@ use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settl
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
-async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
+async fn sessions_beyond_the_limit_are_rejected() {
     let limits = limits(|l| l.sessions = 2);
     let (_conn, mut peer) = TestPeer::of_agent_with(CloseSessionAgent, limits, PIPE);
     peer.initialize(json!({})).await;
@@ -26,7 +26,7 @@ async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
             "{text}"
         );
     }
-    // Those that are open work on.
+    // Open sessions continue.
     peer.prompt(2, &first, "hi").await;
     peer.result(2).await;
     peer.ask(3, "session/close", json!({"sessionId": first}))
@@ -35,7 +35,7 @@ async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
     peer.new_session().await;
 }
 
-/// An agent that closes sessions.
+/// An agent that can close sessions.
 struct CloseSessionAgent;
 
 impl acp::Agent for CloseSessionAgent {
@@ -69,14 +69,14 @@ impl acp::agent::CloseSession for CloseSessionAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_that_wait_beyond_the_limit_are_refused() {
+async fn queued_prompts_beyond_the_limit_are_rejected() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     });
     let limits = limits(|l| l.prompts = 2);
     let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
-    // One is worked on, two wait.
+    // One prompt is running, and two are queued.
     for id in 0..4 {
         peer.prompt(id, &s, "wait").await;
     }
@@ -86,7 +86,7 @@ async fn prompts_that_wait_beyond_the_limit_are_refused() {
         text,
         "too many queued prompts in this session: the limit is 2"
     );
-    // Another session has room of its own.
+    // Another session has its own limit.
     let other = peer.new_session().await;
     peer.prompt(5, &other, "wait").await;
     for session in [&s, &other] {
@@ -102,7 +102,7 @@ async fn prompts_that_wait_beyond_the_limit_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not() {
+async fn the_memory_of_requests_in_flight_is_limited() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
@@ -117,19 +117,19 @@ async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not()
     assert_eq!(text, "concurrent requests exceed the limit of 20000 bytes");
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(1).await;
-    // There is room again.
+    // There is capacity again.
     peer.prompt(2, &s, "little").await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(2).await;
 }
 
-/// JSON that takes much more memory than it has bytes.
+/// Returns JSON that needs much more memory than its length.
 fn dense() -> String {
     format!("[{}0]", "{},".repeat(1_000))
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_take_too_much_memory_is_treated_as_too_long() {
+async fn messages_that_need_too_much_memory_are_rejected() {
     let small = || limits(|l| l.message_memory = 200_000);
     let (conn, mut peer, s) = TestPeer::in_session_with(idle(), small(), PIPE).await;
     let dense = dense();
@@ -142,13 +142,13 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
         assert_eq!(code, -32600);
         assert!(text.contains("limit: 200000 bytes"), "{text}");
     }
-    // Nobody waits for the answer to a notification.
+    // A notification gets no response.
     peer.line(format!(r#"{{"method":"_x","params":{dense}}}"#))
         .await;
     peer.prompt(5, &s, "still there?").await;
     peer.result(5).await;
     assert_eq!(conn.noise().unread_notifications, 1);
-    // The same in a text is only text.
+    // The same characters inside a string count as text.
     let text = json!([{"type": "text", "text": dense}]);
     peer.ask(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
         .await;
@@ -174,7 +174,7 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_and_paths_have_a_length() {
+async fn ids_and_paths_have_a_maximum_length() {
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     let long = format!("/{}", "x".repeat(300 * 1024));
@@ -193,7 +193,7 @@ async fn names_and_paths_have_a_length() {
     let agent = session.agent().clone();
     let error = agent.new_session(&long).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
-    // A session of such a name is nobody's.
+    // There is no session with such an id.
     peer.says(&long, "hello").await;
     peer.alive().await;
     assert_eq!(agent.connection().noise().unread_notifications, 1);
@@ -201,7 +201,7 @@ async fn names_and_paths_have_a_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
+async fn error_messages_truncate_the_peers_input() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     let long = "x".repeat(100_000);
     for (method, params) in [
@@ -218,7 +218,7 @@ async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_of_what_is_too_long_are_not_lost_however_late_they_are_read() {
+async fn rejections_of_oversized_messages_are_not_lost() {
     let limits = || {
         limits(|l| {
             l.outbox = 1_000;
@@ -261,7 +261,7 @@ fn said(text: &str) -> SessionUpdate {
 }
 
 #[test]
-fn a_thread_drops_the_earliest_and_says_so() {
+fn a_thread_drops_and_counts_its_earliest_items() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..2_000 {
         thread.apply(
@@ -275,7 +275,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
     let dropped = thread.truncation();
     assert_eq!(dropped.items + thread.items().len(), 2_000);
     assert!(thread.items().len() > 20, "{}", thread.items().len());
-    // Those that are there are found, those that are gone are not.
+    // Remaining calls are found, and dropped ones are not.
     for n in 0..2_000 {
         let call = thread.tool_call(&format!("c{n}").into());
         assert_eq!(call.is_some(), n >= dropped.items, "{n}");
@@ -283,7 +283,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
             assert_eq!(call.title, format!("call {n}"));
         }
     }
-    // One that is gone and heard of again is there again.
+    // An update of a dropped call adds the call again.
     thread.apply(
         &SessionUpdate::ToolCallUpdate(Box::new(ToolCallUpdate::new("c0").title("again"))).into(),
     );
@@ -291,7 +291,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
 }
 
 #[test]
-fn a_message_without_end_keeps_its_end() {
+fn an_endless_message_keeps_its_end() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..20_000 {
         thread.apply(&said(&format!("{n} é ")).into());
@@ -309,7 +309,7 @@ fn a_message_without_end_keeps_its_end() {
 }
 
 #[test]
-fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
+fn a_call_too_large_for_its_thread_is_truncated() {
     let mut thread = Thread::with_limit(100_000);
     thread.apply(
         &SessionUpdate::ToolCall(Box::new(
@@ -325,7 +325,7 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
         (call.title.as_str(), &call.raw_input),
         ("Read it", &Some(Value::from("small")))
     );
-    // Of version 2, in pieces.
+    // In version 2, in chunks.
     let piece = |n: usize| {
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
                "content": {"type": "content", "content": {"type": "text", "text": n.to_string()}}})
@@ -340,7 +340,7 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_s_thread_keeps_what_the_limits_say() {
+async fn threads_respect_the_configured_limit() {
     let limits = limits(|l| l.thread = 50_000);
     let (session, mut peer) = TestPeer::with_session_and(NoopClient, limits, json!({})).await;
     for n in 0..500 {

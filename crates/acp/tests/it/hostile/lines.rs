@@ -1,4 +1,4 @@
-//! Lines of every kind, each by itself.
+//! Single lines of every kind, valid and invalid.
 
 use acp::v1::StopReason;
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, pipes, soon};
 use crate::hostile::lives;
 
-/// What a line gets.
+/// The expected reply to a line.
 #[derive(Clone, Copy)]
 enum ExpectedReply {
     Nothing,
-    /// An error with this code, for the request with this id.
+    /// An error with this code, in response to the request with this id.
     Error(i64, &'static str),
 }
 use ExpectedReply::Nothing;
@@ -19,9 +19,9 @@ const fn error(code: i64, id: &'static str) -> ExpectedReply {
     ExpectedReply::Error(code, id)
 }
 
-/// What either side makes of a line.
+/// The lines that both sides reply to in the same way.
 const EITHER: &[(&[u8], ExpectedReply)] = &[
-    // Not JSON, though it was meant to be.
+    // Invalid JSON.
     (br#"{"jsonrpc":"2.0","id":1,"#, error(-32700, "null")),
     (
         br#"{"jsonrpc":"2.0","id":1,"method":"x"}}"#,
@@ -35,7 +35,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         b"{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":\"\xc3\"}",
         error(-32700, "null"),
     ),
-    // JSON, but no message.
+    // JSON that is not a message.
     (b"42", error(-32600, "null")),
     (b"\"text\"", error(-32600, "null")),
     (b"null", error(-32600, "null")),
@@ -75,11 +75,11 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"x"}"#,
         error(-32600, "null"),
     ),
-    // Nothing at all.
+    // Empty lines.
     (b"", Nothing),
     (b"\r", Nothing),
     (b" \t \r", Nothing),
-    // Ids come back as they are.
+    // Ids are repeated unchanged.
     (
         br#"{"jsonrpc":"2.0","id":0,"method":"x"}"#,
         error(-32601, "0"),
@@ -108,7 +108,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#,
         error(-32601, "null"),
     ),
-    // Spaces, a line end of the other kind, other orders, no version, and more than is needed.
+    // Spaces, another line ending, other orders, no version, and additional members.
     (
         b"  {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}  \r",
         error(-32601, "1"),
@@ -117,7 +117,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"params":{},"id":1,"method":"x","extra":[{}]}"#,
         error(-32601, "1"),
     ),
-    // Methods that nobody has heard of.
+    // Unknown methods.
     (
         br#"{"jsonrpc":"2.0","id":1,"method":"_private/thing","params":[1]}"#,
         error(-32601, "1"),
@@ -143,7 +143,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","method":"$/unheard_of","params":null}"#,
         Nothing,
     ),
-    // Answers to nothing, in every form.
+    // Responses that match no request, in every form.
     (br#"{"jsonrpc":"2.0","id":77,"result":{}}"#, Nothing),
     (br#"{"jsonrpc":"2.0","id":"a","result":null}"#, Nothing),
     (
@@ -152,7 +152,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
     ),
     (br#"{"jsonrpc":"2.0","id":78,"error":"just text"}"#, Nothing),
     (br#"{"jsonrpc":"2.0","result":1}"#, Nothing),
-    // Cancelling what is not there, or nothing.
+    // Cancellations of unknown requests, or without an id.
     (
         br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#,
         Nothing,
@@ -184,7 +184,7 @@ async fn each_gets_its_due(peer: &mut TestPeer, lines: &[(&[u8], ExpectedReply)]
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_answers_each_line_as_it_is_due() {
+async fn an_agent_responds_to_each_invalid_line() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     each_gets_its_due(&mut peer, EITHER).await;
     each_gets_its_due(
@@ -203,13 +203,13 @@ async fn an_agent_answers_each_line_as_it_is_due() {
             (br#"{"method":"session/cancel","params":{"sessionId":"none"}}"#, Nothing),
             (br#"{"method":"session/cancel","params":7}"#, Nothing),
             (br#"{"method":"session/cancel","params":["s"]}"#, Nothing),
-            // Methods of the other direction, and those that this agent does not offer.
+            // Methods of the other direction, and methods that this agent does not support.
             (br#"{"id":1,"method":"session/request_permission","params":{}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/","mcpServers":[]}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"session/list","params":{}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"logout","params":{}}"#, error(-32601, "1")),
-            // A notification's name with an id, and a request's name without.
+            // The method of a notification with an id, and the method of a request without one.
             (br#"{"id":1,"method":"session/cancel","params":{"sessionId":"s"}}"#, error(-32601, "1")),
             (br#"{"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#, Nothing),
         ],
@@ -220,7 +220,7 @@ async fn an_agent_answers_each_line_as_it_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_answers_each_line_as_it_is_due() {
+async fn a_client_responds_to_each_invalid_line() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     each_gets_its_due(&mut peer, EITHER).await;
     let read = br#"{"id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/x"}}"#;
@@ -245,7 +245,7 @@ async fn a_client_answers_each_line_as_it_is_due() {
 #[tokio::test(start_paused = true)]
 async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     let (transport, mut peer) = pipes(PIPE);
-    // Before the first answer, too.
+    // Also before the first response.
     peer.line("Welcome to the agent!").await;
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
@@ -268,7 +268,7 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     ] {
         peer.line(noise).await;
     }
-    // As noisy as it can be: without a line end for long, then in the middle of messages.
+    // A lot of noise: without a line ending for long, and then between messages.
     peer.line("x".repeat(3 * PIPE)).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     lives(&session, &mut peer).await;
@@ -278,7 +278,7 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_to_nothing_and_unread_notifications_are_counted() {
+async fn unmatched_responses_and_unread_notifications_are_counted() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for id in [json!(77), json!("a"), json!(null)] {
         peer.answer(&id, json!({})).await;
@@ -298,7 +298,7 @@ async fn answers_to_nothing_and_unread_notifications_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_in_use_is_refused_and_free_again_once_answered() {
+async fn a_duplicate_id_is_rejected_until_the_response() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let agent = PromptAgent({
         let gate = std::sync::Arc::clone(&gate);
@@ -316,7 +316,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
     let (code, text) = peer.error(1).await;
     assert_eq!(code, -32600);
     assert!(text.contains("this id is already in flight"), "{text}");
-    // "1" is another id.
+    // `"1"` is another id than `1`.
     peer.prompt("1", &s, "third").await;
     gate.add_permits(2);
     peer.result(1).await;
@@ -327,7 +327,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
+async fn an_id_can_be_reused_after_its_response() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     for _ in 0..2_000 {
         peer.prompt(1, &s, "again").await;

@@ -1,4 +1,4 @@
-//! Whatever arrives, it gets the answer it is due, and the connection goes on.
+//! Hostile input: every line gets the response that it requires, and the connection continues.
 
 mod answers;
 mod beginning;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, shown, soon};
 
-/// A turn goes through.
+/// Runs a turn, which must succeed.
 pub(crate) async fn lives(session: &ClientSession, peer: &mut TestPeer) {
     let (id, turn) = peer.prompted(session, "still there?").await;
     peer.says(session.id().as_str(), "yes").await;

@@ -1,4 +1,4 @@
-//! Peers that write or read in a way that nobody should.
+//! Peers that write or read in unusual ways.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
 use crate::hostile::lives;
 
-/// How many tasks there are beside the test itself.
+/// Returns the number of tasks besides that of the test.
 fn tasks() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
@@ -17,7 +17,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
+async fn an_endless_line_is_skipped_and_the_next_one_read() {
     let short = || limits(|l| l.message = 10_000);
     let endless = vec![b'x'; 64 * 1024];
     let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), PIPE).await;
@@ -40,7 +40,7 @@ async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
     peer.line("").await;
     lives(&session, &mut peer).await;
     assert_eq!(conn.connection().noise().lines, 1);
-    // And one that never ends, but for the pipe.
+    // A line that ends only with the pipe.
     peer.bytes(&endless).await;
     peer.stop_writing();
     let reason = soon("it ends", conn.closed()).await;
@@ -101,7 +101,7 @@ async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
+async fn a_flood_of_notifications_is_read_to_its_end() {
     let lines: &[&str] = &[
         r#"{"method":"session/cancel","params":{"sessionId":"none"}}"#,
         r#"{"method":"session/update","params":{"sessionId":"none","update":{}}}"#,
@@ -128,7 +128,7 @@ async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_behind() {
+async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
         loop {
             turn.message("on and on").await?;
@@ -140,7 +140,7 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_beh
     let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
     let taken = peer.bytes_taken(flood.repeat(20_000).as_bytes()).await;
     assert!(taken < 400_000, "{taken}");
-    // It is gone without having read any of it.
+    // The peer has closed without reading anything.
     drop(peer);
     soon("it ends", conn.closed()).await;
     settle().await;
@@ -148,12 +148,12 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_beh
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_pipe_is_enough_to_end_in_order() {
-    // An agent whose client closes its side still answers what it can, and is not kept by what it cannot.
+async fn closing_one_direction_ends_the_connection_in_order() {
+    // An agent whose client closes its side still responds where it can, and does not wait for the rest.
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         let call = acp::v1::ToolCallUpdate::new("c");
         let asked = turn.request_permission(call, Vec::new()).await;
-        // Nobody can answer any more.
+        // Nobody can respond any longer.
         assert!(asked.is_err());
         Ok(StopReason::EndTurn)
     });
@@ -168,7 +168,7 @@ async fn half_a_pipe_is_enough_to_end_in_order() {
     settle().await;
     assert_eq!(tasks(), 0);
 
-    // A client whose agent reads no more ends when it says something, and hears what the agent said before.
+    // A client whose agent has stopped reading closes when it sends something, and handles what the agent sent before.
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     peer.says("s", "before").await;
     peer.stop_reading();

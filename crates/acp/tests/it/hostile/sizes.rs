@@ -1,4 +1,4 @@
-//! What is too long, too deep or too large to be read.
+//! Messages that are too long, too deep or too large.
 
 use acp::client::Update;
 use acp::{CloseReason, Error, Limits};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{NoopClient, PIPE, TestPeer, UpdateClient, idle, limits, settle, soon};
 use crate::hostile::lives;
 
-/// A message of more than 2,000 bytes, from one with `BIG` in it.
+/// Returns this message with more than 2,000 bytes in place of `BIG`.
 fn big(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }
@@ -17,7 +17,7 @@ fn short() -> Limits {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_over_the_limit_is_refused_by_its_id() {
+async fn an_oversized_request_gets_an_error_with_its_id() {
     for pipe in [16, PIPE] {
         let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), pipe).await;
         for (message, id) in [
@@ -37,7 +37,7 @@ async fn a_request_over_the_limit_is_refused_by_its_id() {
                 r#"{"params":{"cwd":"/BIG","x":{"id":4}},"id":7,"method":"session/new"}"#,
                 json!(7),
             ),
-            // A notification, or what nobody can tell.
+            // A notification, or a message of unknown type.
             (
                 r#"{"jsonrpc":"2.0","method":"session/new","params":{"id":4,"cwd":"/BIG","x":{"id":4}}}"#,
                 json!(null),
@@ -58,7 +58,7 @@ async fn a_request_over_the_limit_is_refused_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_over_the_limit_fails_its_request() {
+async fn an_oversized_response_fails_its_request() {
     for pipe in [16, PIPE] {
         let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), pipe, json!({})).await;
         for answer in [
@@ -85,7 +85,7 @@ async fn an_answer_over_the_limit_fails_its_request() {
             );
             assert!(error.to_string().contains("limit: 2000 bytes"), "{error}");
         }
-        // A request of the agent's that is over the limit fails nobody's of ours.
+        // An oversized request of the agent does not fail a request of this side.
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
@@ -104,7 +104,7 @@ async fn an_answer_over_the_limit_fails_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
+async fn an_oversized_response_read_ahead_fails_its_request() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let client = UpdateClient({
         let gate = std::sync::Arc::clone(&gate);
@@ -119,7 +119,7 @@ async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
     peer.line(big(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
         .await;
     settle().await;
-    // A turn's answer comes after its updates, even when it cannot be read.
+    // The response that ends a turn is handled after the updates, even if it is invalid.
     assert!(!turn.is_finished());
     gate.add_permits(2);
     let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
@@ -128,7 +128,7 @@ async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_last_line_without_an_end_counts() {
+async fn a_last_line_without_a_line_ending_counts() {
     let (_conn, mut peer) = TestPeer::of_agent_with(
         idle(),
         limits(|l| l.linger = std::time::Duration::from_secs(2)),
@@ -157,7 +157,7 @@ async fn a_last_line_without_an_end_counts() {
         CloseReason::Peer
     ));
 
-    // Half an oversized line, and half a message, are nothing.
+    // Half an oversized line and half a message are ignored.
     for half in [
         "{\"id\":1,\"method\":\"initia".to_owned(),
         "x".repeat(5_000),
@@ -173,7 +173,7 @@ async fn a_last_line_without_an_end_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deep_nesting_and_huge_numbers_are_borne() {
+async fn deep_nesting_and_huge_numbers_do_no_harm() {
     let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
     let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
@@ -203,7 +203,7 @@ async fn deep_nesting_and_huge_numbers_are_borne() {
         }
         peer.line(format!(r#"{{"id":{nest},"method":"_x"}}"#)).await;
         assert_eq!(peer.error(json!(null)).await.0, -32600);
-        // Where it does not matter, it does not matter.
+        // In unread fields, they are ignored.
         let prompt = r#"[{"type":"text","text":"hi"}]"#;
         peer.line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
         peer.result(1).await;

@@ -1,4 +1,4 @@
-//! Our client and an official agent.
+//! Our client with an official agent.
 
 use acp::client::ClientSession;
 use acp::thread::{
@@ -16,7 +16,7 @@ use crate::common::{
     until,
 };
 
-/// The updates of the prompt `work`, but for what commands print: that comes in any number of pieces.
+/// The updates of the prompt `work`, except the output of commands, which may be split in any way.
 const WORK: [&str; 32] = [
     "user_message",
     "state running",
@@ -52,7 +52,7 @@ const WORK: [&str; 32] = [
     "state idle end_turn",
 ];
 
-/// What a person sees of the prompt `work`.
+/// What the user sees of the prompt `work`.
 const SEEN: [&str; 8] = [
     "user work",
     "thought First I look.",
@@ -139,7 +139,7 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
     assert_eq!(connection.connection().noise(), acp::Noise::default());
 }
 
-/// A tool call has this diff.
+/// Requires that a tool call has the diff of the edited note.
 #[track_caller]
 fn edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
     let [ThreadToolCallContent::Diff(diff)] = content else {
@@ -159,7 +159,7 @@ fn edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
     );
 }
 
-/// The terminal that a tool call shows.
+/// Returns the terminal that a tool call shows.
 #[track_caller]
 fn terminal_of<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
     let call = thread.tool_call(&call.into()).unwrap();
@@ -351,7 +351,7 @@ pub(crate) async fn asks_the_person(agent: &[&str]) {
     assert_eq!(asked.message, "How loud?");
 }
 
-/// Sessions of one process are opened by another.
+/// Opens sessions in another process than the one that created them.
 pub(crate) async fn keeps_sessions(agent: &[&str]) {
     let project = InteropProject::new();
     let store = project.file("store.json");
@@ -436,7 +436,7 @@ pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
     assert!(refused.is_auth_required(), "{refused}");
 }
 
-/// Says something in a session beside its turn: what [`ClientSession::prompt`] does not do.
+/// Sends a prompt while a turn runs, which [`ClientSession::prompt`] does not do.
 pub(crate) async fn say_meanwhile(session: ClientSession, text: &str) -> Result<(), Error> {
     let request = v2::PromptRequest::new(session.id(), vec![ContentBlock::text(text)]);
     let answer = session.agent().connection().request(&request);

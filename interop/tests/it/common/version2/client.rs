@@ -1,10 +1,10 @@
-//! An official client, our library's agent and the bundled one.
+//! An official client with our library's agent and with the bundled agent.
 
 use serde_json::{Value, json};
 
 use crate::common::{ClientOutput, InteropProject, acp, in_order};
 
-/// The prompt `work`, as an official client sees it done by our agent.
+/// What an official client reports for the prompt `work` with our agent.
 const WORK: [&str; 34] = [
     "user_message",
     "state running",
@@ -42,14 +42,14 @@ const WORK: [&str; 34] = [
     "ended end_turn",
 ];
 
-/// What frames every turn.
+/// What it reports at the beginning of each turn.
 const BEGIN: [&str; 2] = ["user_message", "state running"];
 
-/// A project, and an official client to work in it.
+/// An official client, with a project to work in.
 pub(crate) struct OfficialClient<'a> {
     pub(crate) project: InteropProject,
     pub(crate) client: &'a [&'a str],
-    /// Our library's agent.
+    /// The command of our library's agent.
     pub(crate) agent: &'a str,
 }
 
@@ -63,12 +63,12 @@ impl<'a> OfficialClient<'a> {
         }
     }
 
-    /// Has it run a turn of our library's agent.
+    /// Makes it run a turn of our library's agent.
     pub(crate) async fn ours(&self, args: &[&str]) -> ClientOutput {
         self.of(args, &[self.agent, "--protocol", "2"]).await
     }
 
-    /// Has it run a turn of the bundled agent.
+    /// Makes it run a turn of the bundled agent.
     async fn bundled(&self, args: &[&str]) -> ClientOutput {
         self.of(args, &[acp(), "agent", "--protocol", "2"]).await
     }

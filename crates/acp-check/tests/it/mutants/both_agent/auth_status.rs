@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/1",
             "state` is missing",
-            "it does not say the state",
+            "the agent does not say the state",
             answer("auth/status", |result| set(result, "state", None)),
         ),
         mutant(
@@ -24,13 +24,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/2",
             "`auth/status` failed with error -32000",
-            "it wants a login before it says that it wants one",
+            "the agent wants a login before it says that it wants one",
             refuse("auth/status", -32000),
         ),
         mutant(
             "auth-status/2",
             "after `logout`, `auth/status` failed with error -32000",
-            "it wants a login, after a logout, before it says so",
+            "the agent wants a login, after a logout, before it says so",
             refuses_outside,
         ),
         mutant(
@@ -44,7 +44,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/4",
             "the state is \"not_required\", but `session/new` requires a login",
-            "it wants a login, and says that it does not",
+            "the agent wants a login, and says that it does not",
             both(
                 answer("auth/status", |result| {
                     result["state"] = json!("not_required")
@@ -54,8 +54,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "auth-status/5",
-            "it sent the same status twice in a row:",
-            "it tells each change twice",
+            "the agent sent the same status twice in a row:",
+            "the agent tells each change twice",
             tells(&[
                 json!({"state": "unauthenticated"}),
                 json!({"state": "unauthenticated"}),
@@ -64,13 +64,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/6",
             "state` is missing",
-            "it tells of changes, and not of which",
+            "the agent tells of changes, and not of which",
             tells(&[json!({})]),
         ),
         mutant(
             "auth-status/6",
             "the last reported state is \"unauthenticated\"",
-            "it tells of logouts alone",
+            "the agent tells of logouts alone",
             tells(&[json!({"state": "unauthenticated"})]),
         ),
     ]

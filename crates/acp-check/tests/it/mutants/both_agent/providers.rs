@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/1",
             "required` is missing",
-            "it does not say which are required",
+            "the agent does not say which are required",
             answer("providers/list", |result| {
                 set(&mut result["providers"][0], "required", None)
             }),
@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/2",
             "duplicate provider id \"main\"",
-            "it lists one provider twice",
+            "the agent lists one provider twice",
             answer("providers/list", |result| {
                 first_twice(&mut result["providers"])
             }),
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/3",
             "but is listed as",
-            "it sets in words only",
+            "the agent sets in words only",
             pretend_if("providers/set", |_| true),
         ),
         mutant(
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/5",
             "the list contains the value of a header",
-            "it keeps no secrets",
+            "the agent keeps no secrets",
             answer("providers/list", |result| {
                 result["providers"][0]["_meta"] =
                     json!({"headers": {"Authorization": "Bearer acp-check-secret"}});
@@ -51,8 +51,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/6",
-            "it was disabled, but is listed as",
-            "it disables in words only",
+            "the provider was disabled, but is listed as",
+            "the agent disables in words only",
             pretend_if("providers/disable", |_| true),
         ),
         mutant(
@@ -69,25 +69,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/7",
             " was disabled",
-            "it can do without any",
+            "the agent can do without any",
             pretend_if("providers/disable", |_| true),
         ),
         mutant(
             "providers/7",
-            "it failed with -32603 (no); expected -32602",
-            "it has one error for all",
+            "`providers/disable` failed with error -32603 (no); expected -32602",
+            "the agent has one error for all",
             refuse("providers/disable", -32603),
         ),
         mutant(
             "providers/8",
             "succeeded; expected an error",
-            "it sets anything",
+            "the agent sets anything",
             pretend_if("providers/set", of_none),
         ),
         mutant(
             "providers/9",
             "succeeded; expected an error",
-            "it speaks any protocol",
+            "the agent speaks any protocol",
             pretend_if("providers/set", |params| {
                 params["apiType"] == "_acp-check/none"
             }),
@@ -95,7 +95,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/10",
             "`providers/disable` failed with error -32602",
-            "it wants to know what it disables",
+            "the agent wants to know what it disables",
             refuse_if("providers/disable", -32602, of_none),
         ),
     ]

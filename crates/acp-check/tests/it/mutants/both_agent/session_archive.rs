@@ -18,13 +18,13 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/1",
             "`session/list` failed with error -32601",
-            "it archives, and lists nothing",
+            "the agent archives, and lists nothing",
             refuse("session/list", -32601),
         ),
         mutant(
             "session-archive/2",
             "is still listed without a filter",
-            "it archives in words only",
+            "the agent archives in words only",
             pretend_if("session/archive", |_| true),
         ),
         mutant(
@@ -40,7 +40,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/3",
             "with archived sessions included, the archived session is missing",
-            "it knows no filter",
+            "the agent knows no filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
@@ -56,7 +56,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, a session that is not archived is listed",
-            "it has one filter",
+            "the agent has one filter",
             hear("session/list", |params| {
                 if params["archived"] == "only" {
                     params["archived"] = json!("include");
@@ -66,13 +66,13 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, the archived session is missing",
-            "it knows no filter",
+            "the agent knows no filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
             "session-archive/5",
             "is not archived, but its `archived` is null",
-            "it does not say which are archived",
+            "the agent does not say which are archived",
             answer("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     set(info, "archived", None);
@@ -102,7 +102,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/6",
             "failed with -32603 (",
-            "it has one error for all",
+            "the agent has one error for all",
             other_code("session/list", -32603),
         ),
     ]
@@ -111,7 +111,7 @@ fn lists() -> Vec<Mutant> {
 fn changes(version: &str) -> Vec<Mutant> {
     let goes_on = match version {
         "v1" => "the turn did not end",
-        _ => "it continued with `agent_message_chunk`",
+        _ => "the agent continued with `agent_message_chunk`",
     };
     vec![
         mutant(
@@ -123,7 +123,7 @@ fn changes(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/8",
             "failed with error -32603: no",
-            "it throws away what it archives",
+            "the agent throws away what it archives",
             both(
                 refuse_after("session/archive", "session/load"),
                 refuse_after("session/archive", "session/resume"),
@@ -132,37 +132,37 @@ fn changes(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/9",
             "`session/archive` failed with error -32602: no",
-            "it archives what is not archived yet",
+            "the agent archives what is not archived yet",
             refuse_from("session/archive", -32602, 2),
         ),
         mutant(
             "session-archive/10",
             "`session/unarchive` failed with error -32602: no",
-            "it takes out what is in",
+            "the agent takes out what is in",
             refuse("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/11",
             "failed with -32602 (",
-            "it has one error for all",
+            "the agent has one error for all",
             other_code("session/archive", -32602),
         ),
         mutant(
             "session-archive/11",
             "succeeded; expected an error",
-            "it archives anything",
+            "the agent archives anything",
             pretend_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/12",
             "failed with -32602 (",
-            "it has one error for all",
+            "the agent has one error for all",
             refuse("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/13",
             goes_on,
-            "it goes on with what it has archived",
+            "the agent goes on with what it has archived",
             change(|passing| {
                 if passing.hears("session/archive") {
                     let message = passing.message.take().unwrap();

@@ -16,7 +16,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-status/1",
             "status` is missing",
-            "it answers with nothing",
+            "the agent answers with nothing",
             answer("session/status", |result| set(result, "status", None)),
         ),
         mutant(
@@ -27,20 +27,20 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/3",
-            "it failed with -32602 (no); expected -32002",
-            "it has one error for all",
+            "`session/status` failed with error -32602 (no); expected -32002",
+            "the agent has one error for all",
             other_code("session/status", -32602),
         ),
         mutant(
             "session-status/3",
-            "it succeeded with",
+            "`session/status` succeeded with",
             "what it does not know is saved to it",
             pretend("session/status", json!({"status": "saved"})),
         ),
         mutant(
             "session-status/3",
             "the error's data has no `sessionId`",
-            "it does not say what it does not know",
+            "the agent does not say what it does not know",
             change(|passing| {
                 if passing.said
                     && passing.method == "session/status"
@@ -54,13 +54,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-status/4",
             "to \"open\"",
-            "it opens what it is asked of",
+            "the agent opens what it is asked of",
             opens_when_asked,
         ),
         mutant(
             "session-status/4",
-            "it sent \"session_info_update\"",
-            "it tells of what it is asked of",
+            "the agent sent \"session_info_update\"",
+            "the agent tells of what it is asked of",
             late(
                 "session/status",
                 json!({"sessionUpdate": "session_info_update", "title": "Asked of"}),
@@ -72,13 +72,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             mutant(
                 "session-status/5",
                 "the session is open, but `state` is missing:",
-                "it leaves out the state",
+                "the agent leaves out the state",
                 answer("session/status", |result| set(result, "state", None)),
             ),
             mutant(
                 "session-status/6",
                 "the state in the status is \"idle\"",
-                "it is always idle",
+                "the agent is always idle",
                 answer("session/status", |result| {
                     result["state"] = json!({"state": "idle"})
                 }),
@@ -86,7 +86,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             mutant(
                 "session-status/6",
                 "the state in the status is \"running\"",
-                "it is always at work",
+                "the agent is always at work",
                 answer("session/status", |result| {
                     result["state"] = json!({"state": "running"})
                 }),

@@ -10,7 +10,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/2",
             "which was not announced",
-            "it forgets to announce one",
+            "the agent forgets to announce one",
             update("subagent_update", |update| {
                 update["sessionId"] = json!("another");
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/2",
             "`session_message` refers to session \"another\", which was not announced",
-            "it sends messages to whom it has not announced",
+            "the agent sends messages to whom it has not announced",
             then_says(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
@@ -60,15 +60,15 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/4",
             "`cwd` must be an absolute path",
-            "it says where its subagents are, from where it is",
+            "the agent says where its subagents are, from where it is",
             update("subagent_update", |update| update["cwd"] = json!("src")),
         ),
     ];
     if version == "v1" {
         mutants.push(mutant(
             "subagents/1",
-            "it sent `subagent_update` to a client that does not support `subagents`",
-            "it shows its subagents to everybody",
+            "the agent sent `subagent_update` to a client that does not support `subagents`",
+            "the agent shows its subagents to everybody",
             hear("initialize", |params| {
                 params["clientCapabilities"]["subagents"] = json!({});
             }),

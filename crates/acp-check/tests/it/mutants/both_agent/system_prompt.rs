@@ -10,7 +10,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/1",
             "`session/new` failed with error -32602",
-            "it offers to take system prompts, and takes none",
+            "the agent offers to take system prompts, and takes none",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"].is_object()
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "`session/new` failed with error -32602",
-            "it offers to be overridden, and will not",
+            "the agent offers to be overridden, and will not",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"]["mode"] == "override"
             }),
@@ -26,7 +26,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "succeeded; expected an error",
-            "it can be overridden, and does not say so",
+            "the agent can be overridden, and does not say so",
             answer("initialize", |result| {
                 for offered in [
                     "/agentCapabilities/sessionCapabilities",
@@ -48,8 +48,8 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/7",
-            "the system prompt says to remember 7351, but when asked for it, the agent said",
-            "it takes system prompts and forgets them",
+            "the system prompt says to remember 7351, but when asked for the number, the agent said",
+            "the agent takes system prompts and forgets them",
             hear("session/new", |params| set(params, "systemPrompt", None)),
         ),
     ];
@@ -81,7 +81,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "it passes over what is no text",
+            "the agent passes over what is no text",
             forgives(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] == "text");
@@ -90,7 +90,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "it passes over content that it does not know",
+            "the agent passes over content that it does not know",
             forgives(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] != "_acp-check/smell");
@@ -113,7 +113,7 @@ fn old(method: &'static str, why: &'static str) -> [Mutant; 1] {
     [mutant(
         "system-prompt/2",
         why,
-        "it takes system prompts in new sessions alone",
+        "the agent takes system prompts in new sessions alone",
         refuse_if(method, -32602, |params| params["systemPrompt"].is_object()),
     )]
 }

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/agent-plan/1",
             "entry \"Look again\" is missing from one plan update, but present before and after it",
-            "it tells what has changed of the plan, and no more",
+            "the agent tells what has changed of the plan, and no more",
             update("plan", |plan| {
                 if plan["entries"][1]["status"] == "in_progress"
                     && let Some(entries) = plan["entries"].as_array_mut()
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/agent-plan/2",
             "a plan entry has no text",
-            "it plans without words",
+            "the agent plans without words",
             update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
         ),
     ]

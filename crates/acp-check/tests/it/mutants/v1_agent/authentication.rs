@@ -9,8 +9,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/authentication/1",
-            "it offered \"tui\", which requires a terminal, but the client does not support `auth.terminal`",
-            "it names every method to everybody",
+            "the agent offered \"tui\", which requires a terminal, but the client does not support `auth.terminal`",
+            "the agent names every method to everybody",
             answer("initialize", |result| {
                 let terminal = json!({"type": "terminal", "id": "tui", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(terminal);
@@ -28,26 +28,26 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/3",
-            "it accepted an auth method it did not offer",
-            "it logs in by any method",
+            "the agent accepted an auth method it did not offer",
+            "the agent logs in by any method",
             change(|passing| done(passing, "authenticate", "acp-check-no-such-method")),
         ),
         mutant(
             "v1/authentication/4",
             "`authenticate` succeeded, but `session/new` still requires a login",
-            "it forgets who has logged in",
+            "the agent forgets who has logged in",
             refuse("session/new", -32000),
         ),
         mutant(
             "v1/authentication/5",
-            "it opened a session without a login",
-            "it logs out in words only",
+            "opened a session without a login",
+            "the agent logs out in words only",
             change(|passing| done(passing, "logout", "")),
         ),
         mutant(
             "v1/authentication/6",
             "after `logout`, `session/new` failed with error -32603; expected -32000",
-            "it does not say that a login is wanted",
+            "the agent does not say that a login is wanted",
             code(-32000, -32603),
         ),
     ]

@@ -19,49 +19,49 @@ fn endings() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/31",
             "stop reason \"end_turn\"",
-            "it ends a cancelled turn as any",
+            "the agent ends a cancelled turn as any",
             end_turn(),
         ),
         mutant(
             "v1/prompt-turn/31",
             "error -32603",
-            "it calls a cancelled turn an error",
+            "the agent calls a cancelled turn an error",
             fails("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/32",
             "after `session/cancel`",
-            "it does not hear of cancelling",
+            "the agent does not hear of cancelling",
             unheard("session/cancel", false),
         ),
         mutant(
             "v1/prompt-turn/33",
             "stop reason \"end_turn\"",
-            "it takes the cancelled outcome for a rejection",
+            "the agent takes the cancelled outcome for a rejection",
             end_turn(),
         ),
         mutant(
             "v1/prompt-turn/34",
             "error -32603",
-            "it passes on the error of a file request",
+            "the agent passes on the error of a file request",
             fails("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/35",
             "error -32603",
-            "it passes on the error of a terminal request",
+            "the agent passes on the error of a terminal request",
             fails("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/36",
             "response to the cancelled prompt",
-            "it talks on when its turn was cancelled",
+            "the agent talks on when its turn was cancelled",
             late("session/prompt", chunk()),
         ),
         mutant(
             "v1/prompt-turn/37",
             "after a cancelled turn",
-            "it takes no prompt when one was cancelled",
+            "the agent takes no prompt when one was cancelled",
             only_once("session/prompt"),
         ),
     ]
@@ -72,7 +72,7 @@ fn others() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/38",
             "after a `session/cancel` without a turn",
-            "it keeps the cancellation for the next turn",
+            "the agent keeps the cancellation for the next turn",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
@@ -80,13 +80,13 @@ fn others() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/39",
             "got a response, but notifications never do",
-            "it answers `session/cancel`",
+            "the agent answers `session/cancel`",
             answered("session/cancel"),
         ),
         mutant(
             "v1/prompt-turn/40",
             "the prompt cancelled twice got 2 responses",
-            "it answers a cancelled prompt twice",
+            "the agent answers a cancelled prompt twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
                     let again = passing.message.clone().map(LayerLine::Json);
@@ -97,19 +97,19 @@ fn others() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/41",
             "cancelled immediately after its prompt:",
-            "it begins too late to be cancelled",
+            "the agent begins too late to be cancelled",
             deaf_at_first,
         ),
         mutant(
             "v1/prompt-turn/42",
             "the turn of the other session",
-            "it cancels all at once",
+            "the agent cancels all at once",
             cancels_all,
         ),
         mutant(
             "v1/prompt-turn/43",
             "error -32603",
-            "it has an error of its own for cancelled requests",
+            "the agent has an error of its own for cancelled requests",
             change(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -122,13 +122,13 @@ fn others() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/44",
             "got a response, but notifications never do",
-            "it answers `$/cancel_request`",
+            "the agent answers `$/cancel_request`",
             answered("$/cancel_request"),
         ),
         mutant(
             "v1/prompt-turn/45",
             "the turn did not end",
-            "it says that the session is closed, and works on",
+            "the agent says that the session is closed, and works on",
             instead("session/close", |_| true, json!({"result": {}})),
         ),
     ]

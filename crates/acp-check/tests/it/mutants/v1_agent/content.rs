@@ -37,49 +37,49 @@ fn taken() -> Vec<Mutant> {
         mutant(
             "v1/content/1",
             "error -32602",
-            "it takes no text",
+            "the agent takes no text",
             refuse("session/prompt", -32602),
         ),
         mutant(
             "v1/content/2",
             "\"resource_link\"",
-            "it takes no links",
+            "the agent takes no links",
             refuses(|block| block["type"] == "resource_link"),
         ),
         mutant(
             "v1/content/3",
             "\"resource_link\"",
-            "it takes no titles of links",
+            "the agent takes no titles of links",
             refuses(|block| block["title"].is_string()),
         ),
         mutant(
             "v1/content/4",
             "\"image\"",
-            "it offers images, and takes none",
+            "the agent supports images, and takes none",
             refuses(|block| block["type"] == "image"),
         ),
         mutant(
             "v1/content/5",
             "\"audio\"",
-            "it offers audio, and takes none",
+            "the agent supports audio, and takes none",
             refuses(|block| block["type"] == "audio"),
         ),
         mutant(
             "v1/content/6",
             "\"resource\"",
-            "it takes no resources of text",
+            "the agent takes no resources of text",
             refuses(|block| block["resource"]["text"].is_string()),
         ),
         mutant(
             "v1/content/7",
             "\"resource\"",
-            "it takes no resources of bytes",
+            "the agent takes no resources of bytes",
             refuses(|block| block["resource"]["blob"].is_string()),
         ),
         mutant(
             "v1/content/8",
             "the turn did not end",
-            "it offers no images, and has no answer to them",
+            "the agent supports no images, and has no answer to them",
             both(
                 answer("initialize", |result| {
                     result["agentCapabilities"]["promptCapabilities"]["image"] = json!(false);
@@ -90,19 +90,19 @@ fn taken() -> Vec<Mutant> {
         mutant(
             "v1/content/9",
             "the turn did not end",
-            "it has no answer to what it does not know",
+            "the agent has no answer to what it does not know",
             ignore("session/prompt", has(|block| block["type"] == "hologram")),
         ),
         mutant(
             "v1/content/10",
             "error -32602",
-            "it takes no annotations",
+            "the agent takes no annotations",
             refuses(|block| block["annotations"].is_object()),
         ),
         mutant(
             "v1/content/11",
             "error -32602",
-            "it takes one block",
+            "the agent takes one block",
             instead(
                 "session/prompt",
                 |params| {
@@ -121,7 +121,7 @@ fn shown() -> Vec<Mutant> {
         mutant(
             "v1/content/12",
             "invalid base64:",
-            "it shows an image's bytes as they are",
+            "the agent shows an image's bytes as they are",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["data"] = json!("\u{89}PNG");
@@ -131,7 +131,7 @@ fn shown() -> Vec<Mutant> {
         mutant(
             "v1/content/13",
             "invalid MIME type \"png\"",
-            "it tells an image's type by its ending",
+            "the agent tells an image's type by its ending",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["mimeType"] = json!("png");

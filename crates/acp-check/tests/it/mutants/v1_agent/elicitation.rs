@@ -9,16 +9,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/elicitation/1",
-            "it called `elicitation/create`, which the client does not support",
-            "it asks in every client",
+            "the agent called `elicitation/create`, which the client does not support",
+            "the agent asks in every client",
             hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"form": {}});
             }),
         ),
         mutant(
             "v1/elicitation/2",
-            "it used mode \"url\"",
-            "it shows pages to clients that have forms",
+            "the agent used mode \"url\"",
+            "the agent shows pages to clients that have forms",
             hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"url": {}});
             }),
@@ -26,13 +26,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/3",
             "after a declined elicitation",
-            "it does not get over a no",
+            "the agent does not get over a no",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/elicitation/4",
             "`elicitation/complete` for unknown elicitation \"another\"",
-            "it tells of a page that it has not shown",
+            "the agent tells of a page that it has not shown",
             call("elicitation/complete", |params| {
                 params["elicitationId"] = json!("another")
             }),

@@ -13,7 +13,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/1",
             "`session/new` failed with error",
-            "it knows what is in `_meta`",
+            "the agent knows what is in `_meta`",
             refuse_if("session/new", -32602, |params| {
                 params["_meta"]["progressToken"].is_object()
             }),
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/2",
             "`session/prompt` failed with error",
-            "it has no `_meta` in blocks",
+            "the agent has no `_meta` in blocks",
             refuse_if("session/prompt", -32602, |params| {
                 params["prompt"][0].get("_meta").is_some()
             }),
@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/3",
             "`session/prompt` failed with error",
-            "it cannot read an answer with `_meta`",
+            "the agent cannot read an answer with `_meta`",
             change(|passing| {
                 if !passing.said
                     && passing.answers
@@ -46,39 +46,39 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/4",
             "waiting for a response to request 1",
-            "it passes over what it does not know",
+            "the agent passes over what it does not know",
             withhold(UNKNOWN, true),
         ),
         mutant(
             "v1/extensibility/5",
             "failed with error -32603",
-            "it has no code for what it does not know",
+            "the agent has no code for what it does not know",
             code(-32601, -32603),
         ),
         mutant(
             "v1/extensibility/6",
             "after the notification `_acp-check/hello`",
-            "it ends when it hears what it does not know",
+            "the agent ends when it hears what it does not know",
             ends_at("_acp-check/hello"),
         ),
         mutant(
             "v1/extensibility/7",
-            "it stopped responding after the unknown notification `session/acp-check`",
-            "it ends when a later version speaks",
+            "the agent stopped responding after the unknown notification `session/acp-check`",
+            "the agent ends when a later version speaks",
             ends_at("session/acp-check"),
         ),
         mutant(
             "v1/extensibility/8",
             "`session/new` failed with error",
-            "it takes no field that it does not know",
+            "the agent takes no field that it does not know",
             refuse_if("session/new", -32602, |params| {
                 params.get("acpCheckLater").is_some()
             }),
         ),
         mutant(
             "v1/extensibility/9",
-            "it sent `right/telemetry`",
-            "it has a method of its own",
+            "the agent sent `right/telemetry`",
+            "the agent has a method of its own",
             change(|passing| {
                 if passing.said && passing.method == "session/update" {
                     let own = json!({"jsonrpc": "2.0", "method": "right/telemetry"});
@@ -89,7 +89,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/10",
             "`result.mood` is not in the specification; custom fields belong in `_meta`",
-            "it has a field of its own",
+            "the agent has a field of its own",
             answer("session/new", |result| result["mood"] = json!("good")),
         ),
     ]

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::mutants::changes::{fails, only_once};
 use crate::mutants::layer::{Mutant, Mutation, call, hear, mutant};
 
-/// The agent believes that the client offers its files.
+/// The agent believes that the client supports `fs/read_text_file`s files.
 fn believes() -> impl Fn() -> Mutation + Send + Sync {
     hear("initialize", |params| {
         params["clientCapabilities"]["fs"] = json!({"readTextFile": true, "writeTextFile": true});
@@ -16,20 +16,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/file-system/1",
-            "it called `fs/read_text_file`",
-            "it reads where it may write",
+            "the agent called `fs/read_text_file`",
+            "the agent reads where it may write",
             believes(),
         ),
         mutant(
             "v1/file-system/2",
-            "it called `fs/write_text_file`",
-            "it writes where it may read",
+            "the agent called `fs/write_text_file`",
+            "the agent writes where it may read",
             believes(),
         ),
         mutant(
             "v1/file-system/3",
             "\"notes.txt\" is not an absolute path",
-            "it names files as the project has them",
+            "the agent names files as the project has them",
             call("fs/read_text_file", |params| {
                 // The edit's, which has no line, is to succeed.
                 if params["line"].is_u64() {
@@ -39,8 +39,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/4",
-            "it requested line 0, but lines start at 1",
-            "it counts lines from 0",
+            "the agent requested line 0, but lines start at 1",
+            "the agent counts lines from 0",
             call("fs/read_text_file", |params| {
                 if params["line"].is_u64() {
                     params["line"] = json!(0);
@@ -50,25 +50,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/5",
             "after a file read error",
-            "it does not get over a missing file",
+            "the agent does not get over a missing file",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/file-system/6",
             "after a file write error",
-            "it does not get over a full disk",
+            "the agent does not get over a full disk",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/file-system/7",
             "after an empty file: `session/prompt` failed with error -32603: no more",
-            "it does not get over an empty file",
+            "the agent does not get over an empty file",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/file-system/8",
             "error -32603",
-            "it wants more than nothing for an answer",
+            "the agent wants more than nothing for an answer",
             fails("session/prompt"),
         ),
     ]

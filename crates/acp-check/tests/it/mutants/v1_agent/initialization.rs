@@ -10,13 +10,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/1",
             "`initialize` failed with error",
-            "it refuses to begin",
+            "the agent refuses to begin",
             refuse("initialize", -32603),
         ),
         mutant(
             "v1/initialization/1",
             "no `protocolVersion`",
-            "it says no version",
+            "the agent says no version",
             answer("initialize", |result| {
                 result.as_object_mut().unwrap().remove("protocolVersion");
             }),
@@ -24,91 +24,91 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/2",
             "requested version 1, got 7",
-            "it speaks what nobody speaks",
+            "the agent speaks what nobody speaks",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v1/initialization/3",
             "requested version 65535, which does not exist, got 65535",
-            "it echoes the version",
+            "the agent echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535);
             }),
         ),
         mutant(
             "v1/initialization/4",
-            "it called `fs/read_text_file`",
-            "it reads through every client",
+            "the agent called `fs/read_text_file`",
+            "the agent reads through every client",
             offering(json!({"fs": {"readTextFile": true}})),
         ),
         mutant(
             "v1/initialization/5",
             "failed with error",
-            "it wants to know every capability",
+            "the agent wants to know every capability",
             unknown_refused,
         ),
         mutant(
             "v1/initialization/6",
             "agentInfo",
-            "it has no name",
+            "the agent has no name",
             answer("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentInfo");
             }),
         ),
         mutant(
             "v1/initialization/7",
-            "it called `fs/write_text_file`",
-            "it writes where it may read",
+            "the agent called `fs/write_text_file`",
+            "the agent writes where it may read",
             offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/8",
-            "it called `fs/read_text_file`",
-            "it reads where it may write",
+            "the agent called `fs/read_text_file`",
+            "the agent reads where it may write",
             offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/9",
-            "it called `fs/read_text_file`",
-            "it reads where it may run commands",
+            "the agent called `fs/read_text_file`",
+            "the agent reads where it may run commands",
             offering(json!({"fs": {"readTextFile": true}, "terminal": true})),
         ),
         mutant(
             "v1/initialization/10",
             "no `agentCapabilities`",
-            "it says nothing of what it can do",
+            "the agent says nothing of what it can do",
             answer("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentCapabilities");
             }),
         ),
         mutant(
             "v1/initialization/11",
-            "it offers `session/list`",
-            "it offers what it has not",
+            "the agent offers `session/list`",
+            "the agent supports what it has not",
             refuse("session/list", -32601),
         ),
         mutant(
             "v1/initialization/12",
             "waiting for a response to request 0",
-            "it drops what comes too early",
+            "the agent drops what comes too early",
             withhold("session/new", true),
         ),
         mutant(
             "v1/initialization/13",
             "waiting for a response to request 1",
-            "it drops what comes twice",
+            "the agent drops what comes twice",
             second_dropped,
         ),
         mutant(
             "v1/initialization/14",
             "`initialize` failed with error -32600",
-            "it has one try",
+            "the agent has one try",
             refuse_from("initialize", -32600, 2),
         ),
         mutant(
             "v1/initialization/15",
             "`initialize` failed with error -32602",
-            "it cannot read null",
+            "the agent cannot read null",
             refuse_if("initialize", -32602, |params| {
                 params
                     .get("clientInfo")

@@ -39,7 +39,7 @@ pub(crate) const SKIPPED: &[&str] = &[
     "v1/session-setup/44",
     "v1/session-list/8",
     "v1/session-delete/4",
-    // It offers every type of content.
+    // It offers every content type.
     "v1/content/8",
 ];
 

@@ -21,8 +21,8 @@ fn ids() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/1",
-            "it sent two responses to `_acp-check/unknown`",
-            "it refuses everything twice",
+            "the agent sent two responses to `_acp-check/unknown`",
+            "the agent refuses everything twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == UNKNOWN {
                     repeat(passing);
@@ -31,8 +31,8 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/1",
-            "it sent two responses to `session/new`",
-            "it opens every session twice",
+            "the agent sent two responses to `session/new`",
+            "the agent opens every session twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
                     repeat(passing);
@@ -51,7 +51,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/3",
             "waiting for a response with id \"17\"",
-            "it makes numbers of all that looks like one",
+            "the agent makes numbers of all that looks like one",
             id_of_answer(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
                 number.map_or(id.clone(), |number| json!(number))
@@ -76,7 +76,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/5",
             "waiting for a response with id null",
-            "it takes a request with the id null for a notification",
+            "the agent takes a request with the id null for a notification",
             change(|passing| {
                 let null = |message: &Value| message["id"].is_null();
                 if passing.said && passing.answers && passing.message.as_ref().is_some_and(null) {
@@ -87,7 +87,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/6",
             "waiting for responses to 20 requests",
-            "it answers ten requests and no more",
+            "the agent answers ten requests and no more",
             || {
                 let mut answered = 0;
                 Box::new(move |passing: PassingMessage<'_>| {
@@ -103,7 +103,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/7",
             "waiting for a response with id 1",
-            "it takes a request with the id of one of its own for the answer",
+            "the agent takes a request with the id of one of its own for the answer",
             own_id_taken,
         ),
     ]
@@ -117,8 +117,8 @@ fn answers() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/8",
-            "it responded to the notification `session/cancel`, which has no id",
-            "it confirms that it cancels",
+            "the agent responded to the notification `session/cancel`, which has no id",
+            "the agent confirms that it cancels",
             change(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
                     let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
@@ -128,8 +128,8 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/8",
-            "it responded to the notification `_acp-check/hello`, which has no id",
-            "it refuses notifications that it does not know",
+            "the agent responded to the notification `_acp-check/hello`, which has no id",
+            "the agent refuses notifications that it does not know",
             change(move |passing| {
                 if !passing.said && passing.method == "_acp-check/hello" {
                     passing.back.push(refused(&Value::Null));
@@ -138,8 +138,8 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/9",
-            "it responded to a notification whose `sessionId` is no string, which has no id",
-            "it refuses notifications that it cannot read",
+            "the agent responded to a notification whose `sessionId` is not a string, which has no id",
+            "the agent refuses notifications that it cannot read",
             change(move |passing| {
                 let broken = |message: &Value| message["params"]["sessionId"].is_object();
                 if !passing.said
@@ -153,25 +153,25 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/15",
             "waiting for a response to request 1",
-            "it drops what it cannot read",
+            "the agent drops what it cannot read",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/overview/18",
             "the response to `initialize` has both `result` and `error`",
-            "it says that there is no error",
+            "the agent says that there is no error",
             of_answer("initialize", |message| message["error"] = Value::Null),
         ),
         mutant(
             "v1/overview/18",
             "the error for an unknown method has both `result` and `error`",
-            "it says that there is no result",
+            "the agent says that there is no result",
             of_answer(NOTHING, |message| message["result"] = Value::Null),
         ),
         mutant(
             "v1/overview/19",
             "the response to `initialize` has `jsonrpc` null; expected \"2.0\"",
-            "it leaves out the version of JSON-RPC",
+            "the agent leaves out the version of JSON-RPC",
             of_answer("initialize", |message| {
                 message.as_object_mut().unwrap().remove("jsonrpc");
             }),
@@ -179,7 +179,7 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/20",
             "after responses to unknown requests",
-            "it ends when it is answered what it did not ask",
+            "the agent ends when it is answered what it did not ask",
             change(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
                 if !passing.said && passing.message.as_ref().is_some_and(unasked) {
@@ -189,14 +189,14 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/21",
-            "it does not support `session/prompt` (error -32601)",
-            "it cannot be prompted",
+            "the agent does not support `session/prompt` (error -32601)",
+            "the agent cannot be prompted",
             refuse("session/prompt", -32601),
         ),
         mutant(
             "v1/overview/21",
-            "it does not support `session/new` (error -32601)",
-            "it has no sessions",
+            "the agent does not support `session/new` (error -32601)",
+            "the agent has no sessions",
             refuse("session/new", -32601),
         ),
     ]
@@ -213,13 +213,13 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/10",
             "waiting for a response to invalid JSON",
-            "it passes over what is no JSON",
+            "the agent passes over what is no JSON",
             no_error(-32700),
         ),
         mutant(
             "v1/overview/11",
-            "it responded to invalid JSON with id 0; expected null",
-            "it has a number for what it cannot read",
+            "the agent responded to invalid JSON with id 0; expected null",
+            "the agent has a number for what it cannot read",
             change(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -231,14 +231,14 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/12",
-            "with error -32700",
-            "it takes what is no request for what is no JSON",
+            "got error -32700",
+            "the agent takes what is no request for what is no JSON",
             code(-32600, -32700),
         ),
         mutant(
             "v1/overview/13",
             "`acp-check/nothing` succeeded; expected an error",
-            "it has done whatever it is asked",
+            "the agent has done whatever it is asked",
             of_answer(NOTHING, |message| {
                 *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
             }),
@@ -246,13 +246,13 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/14",
             "with error -32600",
-            "it takes an unknown method for a broken request",
+            "the agent takes an unknown method for a broken request",
             code(-32601, -32600),
         ),
         mutant(
             "v1/overview/16",
             "with error -32603",
-            "it has no code for wrong params",
+            "the agent has no code for wrong params",
             code(-32602, -32603),
         ),
         mutant(
@@ -278,22 +278,22 @@ fn params() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/22",
-            "path is not absolute: \"notes.txt\"",
-            "it tells where it reads within the project",
+            "\"notes.txt\" is not an absolute path",
+            "the agent tells where it reads within the project",
             of_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
-            "path is not absolute: \"./notes.txt\"",
-            "it reads within the project",
+            "\"./notes.txt\" is not an absolute path",
+            "the agent reads within the project",
             call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");
             }),
         ),
         mutant(
             "v1/overview/23",
-            "it sent line 0, but lines start at 1",
-            "it counts lines from 0",
+            "the agent sent line 0, but lines start at 1",
+            "the agent counts lines from 0",
             of_locations(|location| location["line"] = json!(0)),
         ),
     ]

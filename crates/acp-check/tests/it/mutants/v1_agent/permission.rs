@@ -27,13 +27,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/32",
             "has no options",
-            "it leaves no choice",
+            "the agent leaves no choice",
             call(ASKS, |params| params["options"] = json!([])),
         ),
         mutant(
             "v1/tool-calls/33",
             "which was not reported",
-            "it asks for what nobody knows of",
+            "the agent asks for what nobody knows of",
             call(ASKS, |params| {
                 params["toolCall"]["toolCallId"] = json!("another")
             }),
@@ -41,19 +41,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/34",
             "every permission was rejected, but the file was changed to \"alpha",
-            "it takes a no for a yes",
+            "the agent takes a no for a yes",
             hears_option("yes"),
         ),
         mutant(
             "v1/tool-calls/35",
             "every permission was granted, but the file was not changed: \"alpha",
-            "it takes a yes for a no",
+            "the agent takes a yes for a no",
             hears_option("no"),
         ),
         mutant(
             "v1/tool-calls/36",
             "was allowed, but never reported as in progress",
-            "it does not tell what it is at",
+            "the agent does not tell what it is at",
             without_updates(&["tool_call_update"], |update| {
                 update["status"] == "in_progress"
             }),
@@ -61,19 +61,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/37",
             "the turn was cancelled during a permission request, but the file was changed to \"alpha",
-            "it takes a cancellation for a yes",
+            "the agent takes a cancellation for a yes",
             both(hears_option("yes"), unheard("session/cancel", false)),
         ),
         mutant(
             "v1/tool-calls/38",
             "after an error response to a permission request: `session/prompt` failed with error -32603: no more",
-            "it does not get over an error",
+            "the agent does not get over an error",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/tool-calls/39",
-            "a permission was rejected, and the turn ended with cancelled",
-            "it takes a rejection for a cancellation",
+            "permission was rejected, but the turn ended with `cancelled`",
+            "the agent takes a rejection for a cancellation",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),

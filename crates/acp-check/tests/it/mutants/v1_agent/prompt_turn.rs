@@ -20,7 +20,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/1",
             "invalid stop reason \"done\"; expected one of end_turn, max_tokens, max_turn_requests, refusal,",
-            "it has a stop reason of its own",
+            "the agent has a stop reason of its own",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("done")
             }),
@@ -28,25 +28,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/1",
             "the turn did not end",
-            "it has nothing to answer",
+            "the agent has nothing to answer",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/prompt-turn/2",
             "the turn ended without any output",
-            "it says nothing",
+            "the agent says nothing",
             without_updates(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
         ),
         mutant(
             "v1/prompt-turn/3",
             "`agent_message_chunk` was sent after the response to the prompt",
-            "it goes on after the answer",
+            "the agent goes on after the answer",
             late("session/prompt", chunk()),
         ),
         mutant(
             "v1/prompt-turn/4",
             "an update is for session \"another\"",
-            "it talks to another session",
+            "the agent talks to another session",
             call("session/update", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/5",
             "`fs/read_text_file` is for session \"another\", but the only session is",
-            "it reads for another session",
+            "the agent reads for another session",
             call("fs/read_text_file", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -62,13 +62,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/6",
             "after a first turn",
-            "it takes one prompt, and no more",
+            "the agent takes one prompt, and no more",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/7",
-            "asked to remember and repeat 7351, it said \"I do not know.\"",
-            "it forgets",
+            "asked to remember and repeat 7351, the agent said \"I do not know.\"",
+            "the agent forgets",
             update("agent_message_chunk", |update| {
                 update["content"]["text"] = json!("I do not know.");
             }),
@@ -84,13 +84,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/9",
             "the turn did not end",
-            "it does not hear of nothing",
+            "the agent does not hear of nothing",
             ignore("session/prompt", |params| params["prompt"] == json!([])),
         ),
         mutant(
             "v1/prompt-turn/10",
             "a prompt for an unknown session succeeded with",
-            "it takes prompts for any session",
+            "the agent takes prompts for any session",
             instead(
                 "session/prompt",
                 |params| params["sessionId"] == "sess_nobody_has_opened",
@@ -100,19 +100,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/11",
             "error -32603",
-            "it does one thing at a time, and refuses the rest",
+            "the agent does one thing at a time, and refuses the rest",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/12",
             "while a turn was running in another session:",
-            "it does one thing at a time",
+            "the agent does one thing at a time",
             ignore("session/prompt", says("answer")),
         ),
         mutant(
             "v1/prompt-turn/13",
             "the turn did not end",
-            "it loses what comes while it works",
+            "the agent loses what comes while it works",
             heard_once("session/prompt"),
         ),
     ]

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/rules/1",
             "request-answered-twice",
-            "it answers `initialize` twice",
+            "the agent answers `initialize` twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let again = passing.message.clone().unwrap();
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/rules/1",
             "boolean-option-not-offered",
-            "it has a boolean option for a client that cannot show it",
+            "the agent has a boolean option for a client that cannot show it",
             answer("session/new", |result| {
                 result["configOptions"] =
                     json!([{"id": "a", "name": "A", "type": "boolean", "currentValue": true}]);

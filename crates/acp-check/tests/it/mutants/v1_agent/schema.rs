@@ -8,15 +8,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = envelopes();
     for (check, seen_in, method, wrong, field) in ANSWERS {
         let change = answer(method, move |result| set(result, field));
-        mutants.push(mutant(check, wrong, "it answers in another shape", change).seen_in(seen_in));
+        mutants.push(
+            mutant(check, wrong, "the agent answers in another shape", change).seen_in(seen_in),
+        );
     }
     for (check, seen_in, method, wrong, field) in CALLS {
         let change = call(method, move |params| set(params, field));
-        mutants.push(mutant(check, wrong, "it calls in another shape", change).seen_in(seen_in));
+        mutants.push(
+            mutant(check, wrong, "the agent calls in another shape", change).seen_in(seen_in),
+        );
     }
     for (check, seen_in, kind, wrong, field) in UPDATES {
         let change = update(kind, move |update| set(update, field));
-        mutants.push(mutant(check, wrong, "it reports in another shape", change).seen_in(seen_in));
+        mutants.push(
+            mutant(check, wrong, "the agent reports in another shape", change).seen_in(seen_in),
+        );
     }
     mutants
 }
@@ -31,7 +37,7 @@ fn envelopes() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
-            "it says another version of JSON-RPC",
+            "the agent says another version of JSON-RPC",
             change(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -44,7 +50,7 @@ fn envelopes() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "params.update.sessionUpdate",
-            "it sends updates of a kind that there is not",
+            "the agent sends updates of a kind that there is not",
             update("agent_thought_chunk", |update| {
                 update["sessionUpdate"] = json!("agent_mood");
             }),

@@ -39,33 +39,33 @@ fn told() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/2",
             "at first, option \"mode\" has the invalid value \"lunch\"",
-            "it has a value that there is not",
+            "the agent has a value that there is not",
             answer("session/new", lunch),
         ),
         mutant(
             "v1/session-config-options/3",
             "category \"lunch\" is not in the specification and does not start with `_`",
-            "it has a category of its own",
+            "the agent has a category of its own",
             answer("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("lunch");
             }),
         ),
         mutant(
             "v1/session-config-options/9",
-            "the update does not have the option \"tone\"",
-            "it tells what has changed, and no more",
+            "option \"tone\" is missing in the update",
+            "the agent tells what has changed, and no more",
             update("config_option_update", one_option),
         ),
         mutant(
             "v1/session-config-options/10",
             "in the update, option \"mode\" has the invalid value \"lunch\"",
-            "it changes to a value that there is not",
+            "the agent changes to a value that there is not",
             update("config_option_update", lunch),
         ),
         mutant(
             "v1/session-config-options/11",
             "option \"loud\" is boolean, but the client does not support boolean options",
-            "it shows such options to every client",
+            "the agent shows such options to every client",
             hear("initialize", |params| {
                 params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
             }),
@@ -91,13 +91,13 @@ fn set() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/4",
             "the response does not contain option \"tone\"",
-            "it answers with what was set, and no more",
+            "the agent answers with what was set, and no more",
             answer(SET, one_option),
         ),
         mutant(
             "v1/session-config-options/5",
             "was set to \"code\", but the response says \"ask\"",
-            "it answers with what has been",
+            "the agent answers with what has been",
             answer(SET, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask");
             }),
@@ -105,13 +105,13 @@ fn set() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/6",
             "in the response, option \"mode\" has the invalid value \"lunch\"",
-            "it answers with a value that there is not",
+            "the agent answers with a value that there is not",
             answer(SET, lunch),
         ),
         mutant(
             "v1/session-config-options/7",
             "an unknown option was set",
-            "it takes any option",
+            "the agent takes any option",
             instead(
                 SET,
                 |params| params["configId"] == "no-such-option",
@@ -121,13 +121,13 @@ fn set() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/8",
             "an invalid value was set",
-            "it takes any value",
+            "the agent takes any value",
             instead(SET, |params| params["value"] == "no-such-value", nothing),
         ),
         mutant(
             "v1/session-config-options/12",
             "error -32602",
-            "it takes no booleans",
+            "the agent takes no booleans",
             instead(
                 SET,
                 |params| params["value"].is_boolean(),
@@ -137,7 +137,7 @@ fn set() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/13",
             "while the agent was working:",
-            "it lets nothing be set",
+            "the agent lets nothing be set",
             refuse(SET, -32603),
         ),
         mutant(
@@ -156,7 +156,7 @@ fn modes() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/15",
             "there is a config option of category `mode`, but no `modes`",
-            "it shows modes as an option only",
+            "the agent shows modes as an option only",
             answer("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");
             }),
@@ -164,13 +164,13 @@ fn modes() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/15",
             "there are `modes`, but no config option of category `mode`",
-            "it shows modes as modes only",
+            "the agent shows modes as modes only",
             answer("session/new", |result| result["configOptions"] = json!([])),
         ),
         mutant(
             "v1/session-config-options/16",
             "the mode is \"code\" in `modes`, but \"ask\" in the config option",
-            "it is in two modes at once",
+            "the agent is in two modes at once",
             answer("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("code");
             }),

@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-info/2",
             "for a deleted session",
-            "it goes on to give titles",
+            "the agent goes on to give titles",
             late(
                 "session/delete",
                 json!({"sessionUpdate": "session_info_update", "title": "Gone"}),

@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/1",
             "the response has no `sessions` list:",
-            "it leaves out what is empty",
+            "the agent leaves out what is empty",
             answer("session/list", |result| {
                 result.as_object_mut().unwrap().remove("sessions");
             }),
@@ -19,13 +19,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/2",
             "had a turn, but is not listed",
-            "it lists nothing",
+            "the agent lists nothing",
             answer("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v1/session-list/3",
             "requested sessions of",
-            "it lists all there are",
+            "the agent lists all there are",
             hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");
             }),
@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/4",
             "failed with error -32002",
-            "it takes an empty list for an error",
+            "the agent takes an empty list for an error",
             refuse_if("session/list", -32002, |params| {
                 let cwd = params["cwd"].as_str();
                 cwd.is_some_and(|cwd| cwd.ends_with("elsewhere"))
@@ -41,8 +41,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/4",
-            "but it listed null",
-            "it leaves out what is empty",
+            "but the agent listed null",
+            "the agent leaves out what is empty",
             answer("session/list", |result| {
                 if result["sessions"] == json!([]) {
                     result.as_object_mut().unwrap().remove("sessions");
@@ -51,8 +51,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/5",
-            "it accepted an unknown cursor",
-            "it begins anew where it does not know the cursor",
+            "the agent accepted an unknown cursor",
+            "the agent begins anew where it does not know the cursor",
             hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cursor");
             }),
@@ -70,7 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/7",
             "but is listed with \"/\"",
-            "it does not keep where sessions were",
+            "the agent does not keep where sessions were",
             answer("session/list", |result| {
                 for session in result["sessions"].as_array_mut().into_iter().flatten() {
                     session["cwd"] = json!("/");
@@ -79,50 +79,50 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/8",
-            "it does not support `session/list`, but the request succeeded",
-            "it lists without having said that it can",
+            "the agent does not support `session/list`, but the request succeeded",
+            "the agent lists without having said that it can",
             not_said("list"),
         ),
         mutant(
             "v1/session-list/9",
             "the returned title is \"Set by the check\", but it is listed as \"answer\"",
-            "it forgets the title",
+            "the agent forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v1/session-list/10",
             "succeeded; expected an error",
-            "it takes any title",
+            "the agent takes any title",
             pretend("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v1/session-list/11",
             "failed with -32603 (",
-            "it has one error for all",
+            "the agent has one error for all",
             refuse("session/set_title", -32603),
         ),
         mutant(
             "v1/session-delete/1",
             "was deleted, but is still listed",
-            "it deletes in words only",
+            "the agent deletes in words only",
             pretend_if("session/delete", |_: &Value| true),
         ),
         mutant(
             "v1/session-delete/2",
             "`session/delete` failed with error -32002: no",
-            "it wants to know what it deletes",
+            "the agent wants to know what it deletes",
             refuse("session/delete", -32002),
         ),
         mutant(
             "v1/session-delete/3",
             "`session/delete` failed with error -32002: no",
-            "it wants to know that something is there still",
+            "the agent wants to know that something is there still",
             crate::mutants::layer::refuse_from("session/delete", -32002, 2),
         ),
         mutant(
             "v1/session-delete/4",
-            "it does not support `session/delete`, but the request succeeded",
-            "it deletes without having said that it can",
+            "the agent does not support `session/delete`, but the request succeeded",
+            "the agent deletes without having said that it can",
             not_said("delete"),
         ),
     ]

@@ -21,19 +21,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/20",
             "\"answer\" was not replayed as `user_message_chunk` before the response",
-            "it replays nothing of the user's",
+            "the agent replays nothing of the user's",
             without("user_message_chunk"),
         ),
         mutant(
             "v1/session-setup/20",
             "`session/load` of an existing session failed with error -32002: no",
-            "it loads nothing",
+            "the agent loads nothing",
             refuse("session/load", -32002),
         ),
         mutant(
             "v1/session-setup/21",
             "\"Hello.\" was not replayed as `agent_message_chunk` before the response",
-            "it replays nothing of its own",
+            "the agent replays nothing of its own",
             in_load(
                 |told| told["sessionUpdate"] = json!("agent_thought_chunk"),
                 "agent_message_chunk",
@@ -42,19 +42,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/22",
             "the agent's message was replayed before its prompt",
-            "it replays the newest first",
+            "the agent replays the newest first",
             backwards,
         ),
         mutant(
             "v1/session-setup/23",
             "a `user_message_chunk` was sent after the response to `session/load`",
-            "it goes on replaying after its answer",
+            "the agent goes on replaying after its answer",
             late,
         ),
         mutant(
             "v1/session-setup/24",
             "was loaded, but a `user_message_chunk` was sent for session \"old\"",
-            "it replays under a name of its own",
+            "the agent replays under a name of its own",
             change(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -67,19 +67,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/25",
             "`session/prompt` failed with error",
-            "it loads sessions to look at",
+            "the agent loads sessions to look at",
             only_first_prompt,
         ),
         mutant(
             "v1/session-setup/26",
             "`session/load` of an unknown session succeeded",
-            "it loads whatever is asked for",
+            "the agent loads whatever is asked for",
             pretend_if("session/load", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/27",
-            "it does not support `session/load`, but the request succeeded",
-            "it loads without having said that it can",
+            "the agent does not support `session/load`, but the request succeeded",
+            "the agent loads without having said that it can",
             answer("initialize", |result| {
                 result["agentCapabilities"]["loadSession"] = json!(false);
             }),
@@ -92,7 +92,7 @@ fn resumed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/28",
             "a `user_message_chunk` was sent before the response to `session/resume`",
-            "it loads when it should resume",
+            "the agent loads when it should resume",
             change(|passing| {
                 if let Some(message) = passing.message
                     && !passing.said
@@ -105,27 +105,27 @@ fn resumed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/29",
             "`session/prompt` failed with error",
-            "it resumes sessions to look at",
+            "the agent resumes sessions to look at",
             only_first_prompt,
         ),
         mutant(
             "v1/session-setup/30",
             "`session/resume` of an unknown session succeeded",
-            "it resumes whatever is asked for",
+            "the agent resumes whatever is asked for",
             pretend_if("session/resume", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/31",
             "`session/resume` of an existing session failed with error -32602: no",
-            "it wants to know the MCP servers, though there be none",
+            "the agent wants to know the MCP servers, though there be none",
             refuse_if("session/resume", -32602, |params| {
                 params.get("mcpServers").is_none()
             }),
         ),
         mutant(
             "v1/session-setup/32",
-            "it does not support `session/resume`, but the request succeeded",
-            "it resumes without having said that it can",
+            "the agent does not support `session/resume`, but the request succeeded",
+            "the agent resumes without having said that it can",
             not_said("resume"),
         ),
     ]
@@ -136,25 +136,25 @@ fn closed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/40",
             "`session/close` failed with error -32603: no",
-            "it closes nothing",
+            "the agent closes nothing",
             refuse("session/close", -32603),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "it forgets the prompt of a session that is closed",
+            "the agent forgets the prompt of a session that is closed",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "it waits for the turn before it closes a session",
+            "the agent waits for the turn before it closes a session",
             unheard("session/close", false),
         ),
         mutant(
             "v1/session-setup/42",
             "the turn ended with \"refusal\"; expected \"cancelled\"",
-            "it takes a session that is closed for one that it refuses",
+            "the agent takes a session that is closed for one that it refuses",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("refusal")
             }),
@@ -162,13 +162,13 @@ fn closed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/43",
             "`session/prompt` failed with error",
-            "it closes all when it closes one",
+            "the agent closes all when it closes one",
             all_closed,
         ),
         mutant(
             "v1/session-setup/44",
-            "it does not support `session/close`, but the request succeeded",
-            "it closes without having said that it can",
+            "the agent does not support `session/close`, but the request succeeded",
+            "the agent closes without having said that it can",
             not_said("close"),
         ),
     ]

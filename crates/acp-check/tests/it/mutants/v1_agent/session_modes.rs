@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/1",
             "the current mode \"lunch\" is not one of ask, code",
-            "it begins in an unknown mode",
+            "the agent begins in an unknown mode",
             answer("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("lunch");
             }),
@@ -26,13 +26,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/3",
             "error -32603",
-            "it has modes, and lets none be set",
+            "the agent has modes, and lets none be set",
             refuse("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/4",
-            "it accepted the unavailable mode \"no-such-mode\"",
-            "it takes any mode",
+            "the agent accepted the unavailable mode \"no-such-mode\"",
+            "the agent takes any mode",
             instead(
                 "session/set_mode",
                 |params| params["modeId"] == "no-such-mode",
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/5",
             "the mode is now \"lunch\"",
-            "it changes to an unknown mode",
+            "the agent changes to an unknown mode",
             update("current_mode_update", |update| {
                 update["currentModeId"] = json!("lunch");
             }),
@@ -50,13 +50,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/6",
             "while the agent was working:",
-            "it lets no mode be set",
+            "the agent lets no mode be set",
             refuse("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/7",
-            "it set the mode of an unknown session",
-            "it takes any session",
+            "the agent set the mode of an unknown session",
+            "the agent takes any session",
             instead(
                 "session/set_mode",
                 |params| params["sessionId"] == "sess_nobody_has_opened",

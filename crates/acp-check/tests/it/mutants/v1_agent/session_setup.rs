@@ -23,16 +23,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/2",
-            "it opened two sessions with id \"session\"",
-            "it has one session",
+            "the agent opened two sessions with id \"session\"",
+            "the agent has one session",
             answer("session/new", |result| {
                 result["sessionId"] = json!("session")
             }),
         ),
         mutant(
             "v1/session-setup/3",
-            ", but it used",
-            "it works where it was started",
+            ", but the agent used",
+            "the agent works where it was started",
             hear("session/new", |params| {
                 let cwd = params["cwd"]
                     .as_str()
@@ -43,8 +43,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/4",
-            "it opened a session in \"project\"",
-            "it takes any path",
+            "the agent opened a session in \"project\"",
+            "the agent takes any path",
             hear("session/new", |params| {
                 if params["cwd"] == "project" {
                     params["cwd"] = json!("/project");
@@ -53,14 +53,14 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/5",
-            "its MCP server got no `initialize`",
-            "it knows no MCP servers",
+            "the MCP server received no `initialize`",
+            "the agent knows no MCP servers",
             hear("session/new", |params| params["mcpServers"] = json!([])),
         ),
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"an argument\", got",
-            "it leaves out the last argument",
+            "the agent leaves out the last argument",
             hear("session/new", |params| {
                 if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
                     args.pop();
@@ -70,7 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"a variable\", got",
-            "it leaves out the environment",
+            "the agent leaves out the environment",
             hear("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
                     params["mcpServers"][0]["env"] = json!([]);
@@ -80,25 +80,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/7",
             "`session/prompt` failed with error -32603",
-            "it has one turn at a time",
+            "the agent has one turn at a time",
             one_turn,
         ),
         mutant(
             "v1/session-setup/7",
             "waiting for responses to 2 requests",
-            "it does not answer when two turns run",
+            "the agent does not answer when two turns run",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/8",
             "was prompted, but updates were sent for session",
-            "it talks to whoever came last",
+            "the agent talks to whoever came last",
             last_session,
         ),
         mutant(
             "v1/session-setup/9",
-            "it accepted a prompt for an unknown session",
-            "it takes every prompt",
+            "the agent accepted a prompt for an unknown session",
+            "the agent takes every prompt",
             change(|passing| {
                 if !passing.said
                     && passing.method == "session/prompt"
@@ -115,7 +115,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/10",
             "`session/new` failed with error -32602",
-            "it offers directories and takes none",
+            "the agent supports directories and takes none",
             refuse_if("session/new", -32602, |params| {
                 params.get("additionalDirectories").is_some()
             }),

@@ -14,7 +14,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/1",
             "invalid command name \"/help\"",
-            "it has the slash in the name",
+            "the agent has the slash in the name",
             update(UPDATE, |update| {
                 update["availableCommands"][0]["name"] = json!("/help");
             }),
@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/2",
             "\"help\" has no description",
-            "it does not say what a command does",
+            "the agent does not say what a command does",
             update(UPDATE, |update| {
                 update["availableCommands"][0]["description"] = json!("");
             }),
@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/3",
             "command \"say\" has an empty hint",
-            "it has nothing to show for an input",
+            "the agent has nothing to show for an input",
             update(UPDATE, |update| {
                 update["availableCommands"][1]["input"]["hint"] = json!("");
             }),
@@ -38,13 +38,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/4",
             "error -32602",
-            "it has commands, and takes none",
+            "the agent has commands, and takes none",
             instead("session/prompt", says("/help"), error.clone()),
         ),
         mutant(
             "v1/slash-commands/5",
             "error -32602",
-            "it takes commands alone",
+            "the agent takes commands alone",
             instead(
                 "session/prompt",
                 |params| params["prompt"][1].is_object(),
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/6",
             "the turn did not end",
-            "it has no answer to what is no command",
+            "the agent has no answer to what is no command",
             ignore("session/prompt", says("/no-such-command")),
         ),
     ]

@@ -9,34 +9,34 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/terminals/1",
-            "it called `terminal/create`",
-            "it runs commands in every client",
+            "the agent called `terminal/create`",
+            "the agent runs commands in every client",
             hear("initialize", |params| {
                 params["clientCapabilities"]["terminal"] = json!(true);
             }),
         ),
         mutant(
             "v1/terminals/2",
-            "the command has ended, and the turn, but terminal",
-            "it keeps its terminals",
+            "the turn ended, but terminal",
+            "the agent keeps its terminals",
             swallow("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/3",
             "the turn was cancelled, but terminal",
-            "it keeps its terminals when it is cancelled",
+            "the agent keeps its terminals when it is cancelled",
             swallow("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/4",
             "`terminal/output` uses terminal",
-            "it asks what a terminal has printed that is gone",
+            "the agent asks what a terminal has printed that is gone",
             output_after_release(),
         ),
         mutant(
             "v1/terminals/5",
             "which the client did not create",
-            "it asks for another's output",
+            "the agent asks for another's output",
             call("terminal/output", |params| {
                 params["terminalId"] = json!("another")
             }),
@@ -44,31 +44,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/6",
             "the working directory \"project\" is not an absolute path",
-            "it says where to run by a name",
+            "the agent says where to run by a name",
             call("terminal/create", |params| params["cwd"] = json!("project")),
         ),
         mutant(
             "v1/terminals/7",
             "after a command that failed to start",
-            "it does not get over an unknown command",
+            "the agent does not get over an unknown command",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/terminals/8",
             "after a command that could not be waited for",
-            "it does not get over a command that it lost",
+            "the agent does not get over a command that it lost",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/terminals/9",
             "error -32603",
-            "it wants an exit code",
+            "the agent wants an exit code",
             fails("session/prompt"),
         ),
         mutant(
             "v1/terminals/10",
             "error -32603",
-            "it wants all of the output",
+            "the agent wants all of the output",
             fails("session/prompt"),
         ),
     ]

@@ -18,7 +18,7 @@ fn statuses() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/1",
             "reported no tool call",
-            "it does not tell what it does",
+            "the agent does not tell what it does",
             without_updates(&["tool_call", "tool_call_update"], |_| true),
         ),
         mutant(
@@ -34,25 +34,25 @@ fn statuses() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/3",
             "was updated, but never reported with `tool_call`",
-            "it updates what nobody knows",
+            "the agent updates what nobody knows",
             without_updates(&["tool_call"], |_| true),
         ),
         mutant(
             "v1/tool-calls/4",
             "changed from \"completed\" to \"in_progress\"",
-            "it goes on with what is completed",
+            "the agent goes on with what is completed",
             after_update(|update| status_after(update, "completed", "in_progress")),
         ),
         mutant(
             "v1/tool-calls/5",
             "changed from \"in_progress\" to \"pending\"",
-            "it waits with what has begun",
+            "the agent waits with what has begun",
             after_update(|update| status_after(update, "in_progress", "pending")),
         ),
         mutant(
             "v1/tool-calls/6",
             "is still \"in_progress\"",
-            "it never comes to an end",
+            "the agent never comes to an end",
             without_updates(&["tool_call_update"], |update| {
                 update["status"] == "completed"
             }),
@@ -72,7 +72,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/7",
             "\"notes.txt\" is not an absolute path",
-            "it names files as the project has them",
+            "the agent names files as the project has them",
             update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
                     location["path"] = json!("notes.txt");
@@ -82,7 +82,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/8",
             "a location has line 0, but lines start at 1",
-            "it counts lines from 0",
+            "the agent counts lines from 0",
             update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
                     location["line"] = json!(0);
@@ -92,7 +92,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/9",
             "the diff says null",
-            "it takes every file for a new one",
+            "the agent takes every file for a new one",
             update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
                     diff["oldText"] = Value::Null;
@@ -112,7 +112,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/10",
             "terminal \"own\" was embedded, but never created",
-            "it shows a terminal of its own",
+            "the agent shows a terminal of its own",
             update("tool_call", |update| {
                 if let Some(terminal) = update.pointer_mut("/content/0") {
                     terminal["terminalId"] = json!("own");
@@ -122,7 +122,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/11",
             "was first embedded after it was released",
-            "it shows a terminal when it is gone",
+            "the agent shows a terminal when it is gone",
             shown_too_late,
         ),
     ]

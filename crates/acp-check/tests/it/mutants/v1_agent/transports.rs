@@ -17,7 +17,7 @@ fn written() -> Vec<Mutant> {
         mutant(
             "v1/transports/1",
             "Starting the agent",
-            "it logs to stdout",
+            "the agent logs to stdout",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let log = b"Starting the agent\n".to_vec();
@@ -27,8 +27,8 @@ fn written() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/2",
-            "incomplete message on one line",
-            "it writes JSON for people",
+            "a line has only part of a message",
+            "the agent writes JSON for people",
             change(|passing| {
                 if passing.said
                     && let Some(message) = passing.message.take()
@@ -41,7 +41,7 @@ fn written() -> Vec<Mutant> {
         mutant(
             "v1/transports/3",
             "line is not valid UTF-8",
-            "it writes Latin-1",
+            "the agent writes Latin-1",
             change(|passing| {
                 if passing.said
                     && passing.method == "session/update"
@@ -78,25 +78,25 @@ fn read() -> Vec<Mutant> {
         mutant(
             "v1/transports/4",
             "waiting for a response to request \"pieces\"",
-            "it takes what it reads at once for a message",
+            "the agent takes what it reads at once for a message",
             unread(|line| has(line, br#""pieces""#)),
         ),
         mutant(
             "v1/transports/5",
             "waiting for responses to 3 requests",
-            "it passes over all but the first line that it reads at once",
+            "the agent passes over all but the first line that it reads at once",
             unread(|line| has(line, br#""id":"b""#) || has(line, br#""id":"c""#)),
         ),
         mutant(
             "v1/transports/6",
             "waiting for a response to request \"cr\"",
-            "it wants nothing before the line end",
+            "the agent wants nothing before the line end",
             unread(|line| line.ends_with(b"\r\n")),
         ),
         mutant(
             "v1/transports/7",
             "after empty lines",
-            "it takes an empty line for the end",
+            "the agent takes an empty line for the end",
             change(|passing| {
                 if !passing.said && passing.line == b"\n" {
                     passing.back.push(LayerLine::End);
@@ -106,25 +106,25 @@ fn read() -> Vec<Mutant> {
         mutant(
             "v1/transports/8",
             "waiting for a response to request \"spaced\"",
-            "it looks for the beginning that it writes itself",
+            "the agent looks for the beginning that it writes itself",
             unread(|line| line.starts_with(b" ")),
         ),
         mutant(
             "v1/transports/9",
             "waiting for a response to request \"escaped 😀\"",
-            "it compares names as they are written",
+            "the agent compares names as they are written",
             unread(|line| has(line, b"\\u0061")),
         ),
         mutant(
             "v1/transports/10",
             "waiting for a response to request \"Grüße 😀\"",
-            "it decodes each piece by itself",
+            "the agent decodes each piece by itself",
             unread(|line| has(line, "Grüße".as_bytes())),
         ),
         mutant(
             "v1/transports/11",
             "`session/prompt` failed with error -32602",
-            "it knows ASCII only",
+            "the agent knows ASCII only",
             change(|passing| {
                 let foreign = |message: &Value| !message["params"].to_string().is_ascii();
                 if !passing.said
@@ -141,7 +141,7 @@ fn read() -> Vec<Mutant> {
         mutant(
             "v1/transports/12",
             "waiting for a response to request 1",
-            "it reads 64 KiB of a line",
+            "the agent reads 64 KiB of a line",
             unread(|line| line.len() > 64 * 1024),
         ),
     ]
@@ -163,25 +163,25 @@ fn harmed() -> Vec<Mutant> {
         mutant(
             "v1/transports/13",
             "after a line that is not UTF-8",
-            "it ends at a line that is not UTF-8",
+            "the agent ends at a line that is not UTF-8",
             dies(|line| std::str::from_utf8(line).is_err()),
         ),
         mutant(
             "v1/transports/14",
             "after lines of invalid JSON",
-            "it ends at a line that is no JSON",
+            "the agent ends at a line that is no JSON",
             dies(|line| serde_json::from_slice::<Value>(line).is_err()),
         ),
         mutant(
             "v1/transports/15",
-            "it stopped responding after a message nested 100,000 levels deep",
+            "the agent stopped responding after a message nested 100,000 levels deep",
             "its stack overflows",
             dies(|line| has(line, &b"[".repeat(5000))),
         ),
         mutant(
             "v1/transports/16",
             "after JSON that is not a message",
-            "it ends at an array",
+            "the agent ends at an array",
             dies(|line| line.starts_with(b"[")),
         ),
     ]
@@ -192,15 +192,15 @@ fn ends() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/17",
-            "it did not close its output within",
-            "it outlives its client",
+            "the agent did not close its output within",
+            "the agent outlives its client",
             nothing,
         )
         .hangs(),
         mutant(
             "v1/transports/18",
-            "it did not close its output within",
-            "it outlives its client in the middle of a turn",
+            "the agent did not close its output within",
+            "the agent outlives its client in the middle of a turn",
             nothing,
         )
         .hangs(),

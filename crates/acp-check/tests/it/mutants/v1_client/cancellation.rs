@@ -8,8 +8,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/cancellation/104",
-            "it cancelled request 4711",
-            "it cancels what it has not asked",
+            "the client cancelled request 4711",
+            "the client cancels what it has not asked",
             call("$/cancel_request", |params| {
                 params["requestId"] = json!(4711)
             }),
@@ -17,19 +17,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/cancellation/101",
             "after `$/cancel_request`",
-            "it forgets what is cancelled",
+            "the client forgets what is cancelled",
             withhold("session/request_permission", true),
         ),
         mutant(
             "v1/cancellation/102",
             "after `$/cancel_request`",
-            "it waits for no command any more, and does not say so",
+            "the client waits for no command any more, and does not say so",
             withhold("terminal/wait_for_exit", true),
         ),
         mutant(
             "v1/cancellation/103",
             "after `$/cancel_request` for an unknown request",
-            "it ends when what is cancelled is not open",
+            "the client ends when what is cancelled is not open",
             ends_at(|message| message["params"]["requestId"] == 99_999),
         ),
     ]

@@ -11,32 +11,32 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/elicitation/101",
-            "the answer was",
-            "it has an answer of its own",
+            "unknown action in the response:",
+            "the client has an answer of its own",
             answer(METHOD, |result| result["action"] = json!("ok")),
         ),
         mutant(
             "v1/elicitation/102",
             "the form was submitted with",
-            "it fills in texts everywhere",
+            "the client fills in texts everywhere",
             answer(METHOD, |result| result["content"]["days"] = json!("7")),
         ),
         mutant(
             "v1/elicitation/102",
-            "the form has no field \"age\"",
-            "it says more than it was asked",
+            "the response has a field \"age\"",
+            "the client says more than it was asked",
             answer(METHOD, |result| result["content"]["age"] = json!(30)),
         ),
         mutant(
             "v1/elicitation/103",
             "after `elicitation/complete` for an unknown elicitation",
-            "it ends at a completion that it does not wait for",
+            "the client ends at a completion that it does not wait for",
             ends_at(|message| message["method"] == "elicitation/complete"),
         ),
         mutant(
             "v1/elicitation/104",
-            "a form, which it does not offer, succeeded with",
-            "it asks without offering it",
+            "an unsupported form succeeded with",
+            "the client asks without offering it",
             both(
                 call("initialize", |params| {
                     let capabilities = params["clientCapabilities"].as_object_mut();
@@ -48,7 +48,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/105",
             "no response to request 0",
-            "it waits for a field that it does not show",
+            "the client waits for a field that it does not show",
             withhold(METHOD, true),
         ),
     ]

@@ -15,19 +15,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/107",
             "`fs/write_text_file` failed with error -32002",
-            "it writes to files that are there",
+            "the client writes to files that are there",
             refuse(WRITE, -32002),
         ),
         mutant(
             "v1/file-system/107",
             "after it was written: No such file or directory (os error 2)",
-            "it says that it has written",
+            "the client says that it has written",
             without("readTextFile", WRITE, json!({})),
         ),
         mutant(
             "v1/file-system/108",
             "wrote \"short\\n\", found",
-            "it writes over the beginning",
+            "the client writes over the beginning",
             hear(WRITE, |params| {
                 params["content"] = json!("short\ntwo\nthree\nfour\n")
             }),
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/109",
             "no line end\", read",
-            "it ends every file with a line end",
+            "the client ends every file with a line end",
             hear(WRITE, |params| {
                 let text = params["content"].as_str().unwrap().to_owned();
                 params["content"] = json!(format!("{}\n", text.trim_end()));
@@ -44,25 +44,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/110",
             "a relative path succeeded with",
-            "it finds every path",
+            "the client finds every path",
             pretend(READ, empty()),
         ),
         mutant(
             "v1/file-system/111",
             "a file outside the session's directories succeeded with",
-            "it lends every file",
+            "the client lends every file",
             pretend(READ, json!({"content": "secret\n"})),
         ),
         mutant(
             "v1/file-system/112",
-            "reading, which it does not offer, succeeded with",
-            "it reads without offering it",
+            "`fs/read_text_file`, which the client does not support, succeeded with",
+            "the client reads without offering it",
             without("readTextFile", READ, json!({"content": "alpha\n"})),
         ),
         mutant(
             "v1/file-system/113",
-            "writing, which it does not offer, succeeded with",
-            "it writes without offering it",
+            "`fs/write_text_file`, which the client does not support, succeeded with",
+            "the client writes without offering it",
             without("writeTextFile", WRITE, json!({})),
         ),
     ]);
@@ -73,8 +73,8 @@ fn reading() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/file-system/101",
-            "it gave",
-            "it trims files",
+            "but the client returned",
+            "the client trims files",
             answer(READ, |result| {
                 let text = result["content"].as_str().unwrap().to_owned();
                 result["content"] = json!(text.trim_end());
@@ -82,20 +82,20 @@ fn reading() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/102",
-            "it returned \"four\\n\"",
+            "returned \"four\\n\"",
             "its lines count from 0",
             hear(READ, |params| params["line"] = json!(4)),
         ),
         mutant(
             "v1/file-system/103",
-            "it returned \"one\\ntwo\\nthree\\nfour\\n\"",
-            "it reads the whole file",
+            "returned \"one\\ntwo\\nthree\\nfour\\n\"",
+            "the client reads the whole file",
             hear(READ, |params| params["limit"] = Value::Null),
         ),
         mutant(
             "v1/file-system/104",
-            "it returned \"two\\n\"",
-            "it takes the limit for the last line",
+            "returned \"two\\n\"",
+            "the client takes the limit for the last line",
             hear(READ, |params| params["limit"] = json!(1)),
         ),
         mutant(
@@ -107,7 +107,7 @@ fn reading() -> Vec<Mutant> {
         mutant(
             "v1/file-system/106",
             "the error does not say that the file is missing:",
-            "it says no more than that it failed",
+            "the client says no more than that it failed",
             refuse(READ, -32603),
         ),
     ]

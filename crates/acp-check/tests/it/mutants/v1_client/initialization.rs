@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/101",
             "the first message is not `initialize`",
-            "it says something else first",
+            "the client says something else first",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
@@ -22,28 +22,28 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/102",
-            "it asked for version 0",
-            "it asks for a version that is none",
+            "the client requested version 0",
+            "the client asks for a version that is none",
             call("initialize", |params| params["protocolVersion"] = json!(0)),
         ),
         mutant(
             "v1/initialization/103",
-            "it went on with `session/new`",
-            "it does not look at the version that is answered",
+            "the client continued with `session/new`",
+            "the client does not look at the version that is answered",
             heard_introduction(|introduction| introduction["protocolVersion"] = json!(1)),
         ),
         mutant(
             "v1/initialization/104",
             "the prompt contains content of type \"image\", which the agent does not support",
-            "it prompts with an image whoever the agent is",
+            "the client prompts with an image whoever the agent is",
             call("session/prompt", |params| {
                 params["prompt"] = json!([{"type": "image", "mimeType": "image/png", "data": ""}]);
             }),
         ),
         mutant(
             "v1/initialization/104",
-            "it sent `session/list`, which the agent does not support",
-            "it lists the sessions of every agent",
+            "the client sent `session/list`, which the agent does not support",
+            "the client lists the sessions of every agent",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",
                 called("session/list", json!({})),
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/105",
             "`clientInfo`",
-            "it has no name",
+            "the client has no name",
             call("initialize", |params| {
                 params.as_object_mut().unwrap().remove("clientInfo");
             }),
@@ -60,13 +60,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/106",
             "closed its output",
-            "it ends at a capability that it does not know",
+            "the client ends at a capability that it does not know",
             ends_at(|message| !message["result"]["agentCapabilities"]["telepathy"].is_null()),
         ),
         mutant(
             "v1/initialization/107",
-            "it sent `initialize` 2 times",
-            "it begins again when it has begun",
+            "the client sent `initialize` 2 times",
+            "the client begins again when it has begun",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",
                 called("initialize", json!({"protocolVersion": 1})),
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/108",
             "closed its output",
-            "it wants to be told of capabilities",
+            "the client wants to be told of capabilities",
             ends_at(|message| {
                 let result = &message["result"];
                 result["protocolVersion"] == 1 && result["agentCapabilities"].is_null()
@@ -83,8 +83,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/109",
-            "it sent `session/new` before the response to `initialize`",
-            "it does not wait for the answer",
+            "the client sent `session/new` before the response to `initialize`",
+            "the client does not wait for the answer",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let params = json!({"cwd": "/", "mcpServers": []});
@@ -96,8 +96,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/110",
-            "it sent `session/new` although `initialize` failed",
-            "it takes an error for an answer",
+            "the client sent `session/new` although `initialize` failed",
+            "the client takes an error for an answer",
             change(|passing| {
                 if !passing.said
                     && passing.method == "initialize"

@@ -10,13 +10,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/101",
             "request 0 got 2 responses",
-            "it answers twice",
+            "the client answers twice",
             twice("_acp_check/once", true),
         ),
         mutant(
             "v1/overview/102",
             "no response to request \"17\"",
-            "it makes a number of an id that looks like one",
+            "the client makes a number of an id that looks like one",
             answered_with(|id| (*id == "17").then(|| json!(17))),
         ),
         mutant(
@@ -31,8 +31,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/104",
-            "after a request with the id of its own prompt",
-            "it takes a request for the answer to its own",
+            "after a request with the same id as the client's prompt",
+            "the client takes a request for the answer to its own",
             change(|passing| {
                 if !passing.said && passing.method == "_acp_check/id" {
                     *passing.message = None;
@@ -41,20 +41,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/105",
-            "a request of `acp_check/unheard_of` succeeded with",
-            "it says that it has done what it does not know",
+            "the unknown method `acp_check/unheard_of` succeeded with",
+            "the client says that it has done what it does not know",
             pretend("acp_check/unheard_of", json!({})),
         ),
         mutant(
             "v1/overview/106",
-            "the error's code is -32603",
-            "it has one error for everything",
+            "an unknown method got error -32603",
+            "the client has one error for everything",
             refuse("acp_check/unheard_of", -32603),
         ),
         mutant(
             "v1/overview/107",
-            "it responded to a notification, with id",
-            "it answers notifications that it does not know",
+            "the client responded to a notification, with id",
+            "the client answers notifications that it does not know",
             change(|passing| {
                 if !passing.said && passing.method == "_acp_check/note" {
                     let error = json!({"code": -32601, "message": "no"});
@@ -66,13 +66,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/108",
             "after a response to an unknown request",
-            "it ends at an answer that it does not wait for",
+            "the client ends at an answer that it does not wait for",
             ends_at(|message| message["id"] == 424_242),
         ),
         mutant(
             "v1/overview/109",
-            "of the concurrent requests 0 to 19, these got no response: [13]",
-            "it drops what comes too fast",
+            "concurrent requests 0 to 19 were sent; no response to: [13]",
+            "the client drops what comes too fast",
             change(|passing| {
                 let number = |message: &Value| message["params"]["number"] == 13;
                 if !passing.said && passing.message.as_ref().is_some_and(number) {
@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/110",
             "after unknown fields",
-            "it ends at a field that it does not know",
+            "the client ends at a field that it does not know",
             ends_at(|message| !message["params"]["update"]["content"]["mood"].is_null()),
         ),
     ]

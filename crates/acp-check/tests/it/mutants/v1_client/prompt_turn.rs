@@ -12,14 +12,14 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/prompt-turn/101",
-            "it sent `session/prompt` while a turn was running",
-            "it prompts again and again",
+            "the client sent `session/prompt` while a turn was running",
+            "the client prompts again and again",
             twice("session/prompt", false),
         ),
         mutant(
             "v1/prompt-turn/107",
-            "it sent a prompt to unknown session \"another\"; the first prompt was for",
-            "it forgets which session it has",
+            "the client sent a prompt to unknown session \"another\"; the first prompt was for",
+            "the client forgets which session it has",
             {
                 let seen = Arc::new(AtomicBool::new(false));
                 call("session/prompt", move |params| {
@@ -31,8 +31,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/108",
-            "it cancelled session \"another\"",
-            "it cancels what there is not",
+            "the client cancelled session \"another\"",
+            "the client cancels what there is not",
             call("session/cancel", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -40,19 +40,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/106",
             "after updates after the end of the turn",
-            "it is silent when it hears something after a turn",
+            "the client is silent when it hears something after a turn",
             after_turn("session/update"),
         ),
         mutant(
             "v1/prompt-turn/111",
             "after the end of its turn",
-            "it answers while it has a turn only",
+            "the client answers while it has a turn only",
             after_turn("_acp_check/alive"),
         ),
         mutant(
             "v1/prompt-turn/109",
             "instead of `cancelled`",
-            "it allows what is open when it cancels",
+            "the client allows what is open when it cancels",
             answer("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "yes"});
             }),
@@ -60,13 +60,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/109",
             "after `session/cancel`, no response to request 0",
-            "it forgets what is open when it cancels",
+            "the client forgets what is open when it cancels",
             withhold("session/request_permission", true),
         ),
         mutant(
             "v1/prompt-turn/110",
             "after a tool call update after `session/cancel`",
-            "it ends at an update that comes after it has cancelled",
+            "the client ends at an update that comes after it has cancelled",
             ends_at(|message| message["params"]["update"]["status"] == "failed"),
         ),
     ]

@@ -7,7 +7,7 @@ use crate::mutants::layer::{Mutant, answer, call, change, mutant};
 /// Says a field in its calls that is not part of the specification.
 fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = call(method, |params| params["mood"] = json!("good"));
-    let what = "it has a field of its own in what it asks";
+    let what = "the client has a field of its own in what it asks";
     mutant(
         kills,
         "`params.mood` is not in the specification; custom fields belong in `_meta`",
@@ -20,7 +20,7 @@ fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) 
 /// Says one in its answers.
 fn answers_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = answer(method, |result| result["mood"] = json!("good"));
-    let what = "it has a field of its own in what it answers";
+    let what = "the client has a field of its own in what it answers";
     mutant(
         kills,
         "`result.mood` is not in the specification; custom fields belong in `_meta`",
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
-            "it says another version of JSON-RPC",
+            "the client says another version of JSON-RPC",
             change(|passing| {
                 if passing.said
                     && let Some(message) = passing.message

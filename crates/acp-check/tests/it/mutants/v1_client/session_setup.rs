@@ -14,8 +14,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/authentication/101",
-            "it sent `session/prompt` though there is no session",
-            "it prompts though it has to log in first",
+            "the client sent `session/prompt`, although no session is open",
+            "the client prompts though it has to log in first",
             says_at(
                 move |passing| refused(passing, "session/new"),
                 called("session/prompt", prompt()),
@@ -23,22 +23,22 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/102",
-            "it used unknown auth method \"password\"",
-            "it has a method of its own",
+            "the client used unknown auth method \"password\"",
+            "the client has a method of its own",
             call("authenticate", |params| {
                 params["methodId"] = json!("password")
             }),
         ),
         mutant(
             "v1/authentication/103",
-            "it did not send `session/new` after the login",
-            "it forgets what it logged in for",
+            "the client did not send `session/new` after the login",
+            "the client forgets what it logged in for",
             unheard("authenticate", true),
         ),
         mutant(
             "v1/authentication/104",
-            "it sent `session/prompt` although the login failed",
-            "it prompts though the login failed",
+            "the client sent `session/prompt` although the login failed",
+            "the client prompts though the login failed",
             says_at(
                 move |passing| refused(passing, "authenticate"),
                 called("session/prompt", prompt()),
@@ -53,15 +53,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/102",
             "`mcpServers` is null",
-            "it leaves out what it has none of",
+            "the client leaves out what it has none of",
             call("session/new", |params| {
                 params.as_object_mut().unwrap().remove("mcpServers");
             }),
         ),
         mutant(
             "v1/session-setup/103",
-            "it passed a server over http, which the agent does not support",
-            "it gives servers over HTTP to every agent",
+            "the client passed a server over http, which the agent does not support",
+            "the client gives servers over HTTP to every agent",
             call("session/new", |params| {
                 let server = json!({"type": "http", "name": "far", "url": "https://example.org/mcp", "headers": []});
                 params["mcpServers"] = json!([server]);
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/104",
-            "\"npx\" is not absolute",
+            "\"npx\" is not an absolute path",
             "its server is to be looked for",
             call("session/new", |params| {
                 params["mcpServers"][0]["command"] = json!("npx")
@@ -78,13 +78,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/105",
             "became 0 in `session/prompt`",
-            "it makes a number of an id",
+            "the client makes a number of an id",
             call("session/prompt", |params| params["sessionId"] = json!(0)),
         ),
         mutant(
             "v1/session-setup/106",
             "became \"file:///a\" in `session/prompt`",
-            "it cuts ids at a space",
+            "the client cuts ids at a space",
             call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
                 params["sessionId"] = json!(id.split(' ').next());
@@ -101,16 +101,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/108",
-            "it passed `additionalDirectories`, which the agent does not support",
-            "it gives directories to every agent",
+            "the client passed `additionalDirectories`, which the agent does not support",
+            "the client gives directories to every agent",
             call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/srv"])
             }),
         ),
         mutant(
             "v1/session-setup/109",
-            "it sent `session/prompt` before the response to `session/new`",
-            "it does not wait for the session",
+            "the client sent `session/prompt` before the response to `session/new`",
+            "the client does not wait for the session",
             change(|passing| {
                 if passing.said && passing.method == "session/new" {
                     let params = json!({"sessionId": "", "prompt": []});
@@ -122,8 +122,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/110",
-            "it sent `session/prompt` although `session/new` failed",
-            "it prompts without a session",
+            "the client sent `session/prompt` although `session/new` failed",
+            "the client prompts without a session",
             says_at(
                 move |passing| refused(passing, "session/new"),
                 called("session/prompt", prompt()),
@@ -132,13 +132,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/111",
             "after updates before the response to `session/new`",
-            "it ends at an update of a session that is not open yet",
+            "the client ends at an update of a session that is not open yet",
             ends_at(|message| message["method"] == "session/update"),
         ),
         mutant(
             "v1/session-setup/112",
             "closed its output",
-            "it ends at a null",
+            "the client ends at a null",
             ends_at(|message| {
                 let result = message["result"].as_object();
                 result
@@ -148,15 +148,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/113",
             "`session/load` refers to unknown session \"sess_0\"",
-            "it loads what is not listed",
+            "the client loads what is not listed",
             call("session/load", |params| {
                 params["sessionId"] = json!("sess_0")
             }),
         ),
         mutant(
             "v1/session-setup/113",
-            "it sent `session/fork`",
-            "it does what is not offered",
+            "the client sent `session/fork`",
+            "the client does what is not offered",
             says_at(
                 |passing| passing.answers && passing.method == "session/list",
                 called("session/fork", json!({"sessionId": "sess_old"})),

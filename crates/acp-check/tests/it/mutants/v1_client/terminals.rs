@@ -17,13 +17,13 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/101",
             "no response to request 0",
-            "it answers when the command has ended",
+            "the client answers when the command has ended",
             withhold("terminal/create", true),
         ),
         mutant(
             "v1/terminals/102",
             "no command output within",
-            "it has output when the command has ended",
+            "the client has output when the command has ended",
             answer("terminal/output", |result| {
                 if result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -33,7 +33,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/103",
             "the command is running, but has exit status",
-            "it has an exit status before there is one",
+            "the client has an exit status before there is one",
             answer("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
             }),
@@ -41,7 +41,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/104",
             "the command exited with 3, but has exit status null",
-            "it forgets the exit status",
+            "the client forgets the exit status",
             answer("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
             }),
@@ -56,26 +56,26 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/106",
-            "the command is running, but it returned",
-            "it waits for nothing",
+            "the command is running, but `terminal/wait_for_exit` returned",
+            "the client waits for nothing",
             pretend("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/107",
-            "after two had asked for the end of one command",
-            "it has room for one who waits",
+            "after two concurrent `terminal/wait_for_exit` requests",
+            "the client has room for one who waits",
             one_only("terminal/wait_for_exit"),
         ),
         mutant(
             "v1/terminals/108",
             "after `terminal/kill`, no response to request 2",
-            "it says that it has killed",
+            "the client says that it has killed",
             pretend("terminal/kill", json!({})),
         ),
         mutant(
             "v1/terminals/109",
             "the command printed \"begun\", but after `terminal/kill` the output is \"\"",
-            "it forgets the output of what it has killed",
+            "the client forgets the output of what it has killed",
             answer("terminal/output", |result| {
                 if !result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -84,14 +84,14 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/110",
-            "the command still runs after `terminal/release`",
-            "it forgets what it releases",
+            "the command is still running after `terminal/release`",
+            "the client forgets what it releases",
             pretend("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/111",
             "`terminal/output` of a released terminal succeeded with",
-            "it keeps what it has released",
+            "the client keeps what it has released",
             pretend("terminal/release", json!({})),
         ),
         mutant(
@@ -102,8 +102,8 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/113",
-            "a terminal, which it does not offer, succeeded with",
-            "it runs commands without offering it",
+            "`terminal/create`, which the client does not support, succeeded with",
+            "the client runs commands without offering it",
             both(
                 call("initialize", |params| {
                     params["clientCapabilities"]["terminal"] = json!(false)
@@ -129,7 +129,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/121",
             "the arguments",
-            "it puts arguments together and apart again",
+            "the client puts arguments together and apart again",
             created(|params| {
                 let args = params["args"].as_array().unwrap().clone();
                 let words = args.iter().filter_map(Value::as_str);
@@ -142,26 +142,26 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/122",
-            "variables of `env` arrived as",
-            "it gives no variables",
+            "the variables in `env` were passed as",
+            "the client gives no variables",
             created(|params| params["env"] = json!([])),
         ),
         mutant(
             "v1/terminals/123",
-            "but it ran in",
-            "it runs everything in one directory",
+            "but the command ran in",
+            "the client runs everything in one directory",
             created(|params| params["cwd"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the limit was 10 bytes, but 16 were returned: \"0123456789abcdef\"",
-            "it keeps everything",
+            "the client keeps everything",
             created(|params| params["outputByteLimit"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the output ended with \"6789abcdef\", but \"0123456789\" was returned",
-            "it keeps the beginning",
+            "the client keeps the beginning",
             answer("terminal/output", |result| {
                 result["output"] = json!("0123456789")
             }),
@@ -169,7 +169,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/125",
             "output was truncated within a character:",
-            "it cuts at a byte",
+            "the client cuts at a byte",
             answer("terminal/output", |result| {
                 result["output"] = json!("\u{fffd}界世")
             }),
@@ -177,7 +177,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was cut, but `truncated` is false",
-            "it did not list its tools cut",
+            "the client did not list its tools cut",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(false)
             }),
@@ -185,7 +185,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was not truncated, but `truncated` is true",
-            "it says that it has always cut",
+            "the client says that it has always cut",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(true)
             }),
@@ -193,7 +193,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/127",
             "\"wrong\" was written to stderr, but the output is \"\"",
-            "it keeps errors to itself",
+            "the client keeps errors to itself",
             answer("terminal/output", |result| result["output"] = json!("")),
         ),
     ]

@@ -11,22 +11,22 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/121",
-            "it selected \"yes\", which is not one of the options",
-            "it knows its answer without the options",
+            "the client selected \"yes\", which is not one of the options",
+            "the client knows its answer without the options",
             choosing(|_| json!("yes")),
         ),
         mutant(
             "v1/tool-calls/121",
-            "the outcome is {\"outcome\":\"allowed\"}",
-            "it has an outcome of its own",
+            "invalid outcome {\"outcome\":\"allowed\"}",
+            "the client has an outcome of its own",
             answer(METHOD, |result| {
                 result["outcome"] = json!({"outcome": "allowed"})
             }),
         ),
         mutant(
             "v1/tool-calls/122",
-            "it selected 0, which is not one of the options",
-            "it makes a number of an id that looks like one",
+            "the client selected 0, which is not one of the options",
+            "the client makes a number of an id that looks like one",
             choosing(|id| {
                 id.as_str()
                     .and_then(|id| id.parse().ok())
@@ -35,20 +35,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/123",
-            "it selected \"allow_once\", which is not one of the options",
-            "it names an option by its kind",
+            "the client selected \"allow_once\", which is not one of the options",
+            "the client names an option by its kind",
             choosing(|_| json!("allow_once")),
         ),
         mutant(
             "v1/tool-calls/124",
             "`session/request_permission` failed with error -32602: no",
-            "it wants to have a choice",
+            "the client wants to have a choice",
             refuse(METHOD, -32602),
         ),
         mutant(
             "v1/tool-calls/125",
             "`session/request_permission` failed with error -32602: no title",
-            "it wants to know what is asked",
+            "the client wants to know what is asked",
             change(|passing| {
                 let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
                 if !passing.said
@@ -66,26 +66,26 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/126",
-            "it selected \"yes-0\", which is not one of the options",
-            "it has room for one question",
+            "the client selected \"yes-0\", which is not one of the options",
+            "the client has room for one question",
             choosing(|_| json!("yes-0")),
         ),
         mutant(
             "v1/tool-calls/127",
-            "it responded with `cancelled`, but did not cancel the turn",
-            "it says cancelled when it means no",
+            "the client responded with `cancelled`, but did not cancel the turn",
+            "the client says cancelled when it means no",
             pretend(METHOD, json!({"outcome": {"outcome": "cancelled"}})),
         ),
         mutant(
             "v1/tool-calls/128",
-            "it selected \"\", which is not one of the options",
-            "it is confused by a kind that it does not know",
+            "the client selected \"\", which is not one of the options",
+            "the client is confused by a kind that it does not know",
             choosing(|_| json!("")),
         ),
         mutant(
             "v1/tool-calls/129",
             "`session/request_permission` failed with error -32602: no",
-            "it knows no session but those that it has opened",
+            "the client knows no session but those that it has opened",
             refuse_if(METHOD, -32602, |params| {
                 params["sessionId"] == "acp-check-subagent"
             }),

@@ -7,43 +7,43 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         dying(
             "v1/transport/101",
             "after a line that ends with \\r\\n",
-            "it wants no carriage return",
+            "the client wants no carriage return",
             |read| read.windows(2).any(|two| two == b"\r\n"),
         ),
         dying(
             "v1/transport/102",
             "after empty lines",
-            "it takes an empty line for a message",
+            "the client takes an empty line for a message",
             |read| read.starts_with(b"\n"),
         ),
         dying(
             "v1/transport/103",
-            "after a message in two pieces",
-            "it takes what it reads for whole messages",
+            "after a message in two parts",
+            "the client takes what it reads for whole messages",
             |read| !read.is_empty() && !read.ends_with(b"\n"),
         ),
         dying(
             "v1/transport/104",
             "after two messages at once",
-            "it takes what it reads for one message",
+            "the client takes what it reads for one message",
             |read| read.iter().filter(|byte| **byte == b'\n').count() > 1,
         ),
         dying(
             "v1/transport/105",
             "after lines that are not messages",
-            "it ends at a line that is no JSON",
+            "the client ends at a line that is no JSON",
             |read| read.starts_with(b"Loading"),
         ),
         dying(
             "v1/transport/106",
-            "after a message of 1 MB",
+            "after a 1 MB message",
             "its lines have less than 8 KiB",
             |read| read.len() >= 8192 && !read.contains(&b'\n'),
         ),
         mutant(
             "v1/transport/107",
             "no response to request \"Grüße, κόσμε, 世界, 🦀\"",
-            "it speaks ASCII",
+            "the client speaks ASCII",
             change(|passing| {
                 if passing.said
                     && passing.answers
@@ -57,20 +57,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         dying(
             "v1/transport/108",
             "after invalid UTF-8",
-            "it ends at a line that is no UTF-8",
+            "the client ends at a line that is no UTF-8",
             |read| read.contains(&0xff),
         ),
         mutant(
             "v1/transport/109",
-            "it did not close the connection within",
-            "it waits for an agent that has ended",
+            "the client did not close the connection within",
+            "the client waits for an agent that has ended",
             change(|_| {}),
         )
         .hangs(),
         dying(
             "v1/transport/110",
             "after a message with escapes",
-            "it looks for methods in the line's bytes",
+            "the client looks for methods in the line's bytes",
             |read| read.windows(6).any(|six| six == b"\\u005f"),
         ),
     ]

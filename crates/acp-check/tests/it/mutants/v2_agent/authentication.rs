@@ -9,20 +9,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/authentication/1",
-            "`auth/login` is an unknown method",
-            "it names auth methods and knows none",
+            "does not support `auth/login`",
+            "the agent names auth methods and knows none",
             refuse("auth/login", -32601),
         ),
         mutant(
             "v2/authentication/2",
-            "`auth/logout` is an unknown method",
+            "does not support `auth/logout`",
             "whoever is in does not get out",
             refuse("auth/logout", -32601),
         ),
         mutant(
             "v2/authentication/3",
             "duplicate auth method id",
-            "it names one way twice",
+            "the agent names one way twice",
             answer("initialize", |result| {
                 first_twice(&mut result["authMethods"])
             }),
@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/4",
             "a `terminal` auth method was offered to a client that does not support `auth.terminal`",
-            "it sends every client to a terminal",
+            "the agent sends every client to a terminal",
             answer("initialize", |result| {
                 let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(method);
@@ -39,21 +39,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/5",
             "contains \"CHECKED\" twice",
-            "it sets a variable twice",
+            "the agent sets a variable twice",
             answer("initialize", |result| {
                 first_twice(&mut result["authMethods"][1]["env"])
             }),
         ),
         mutant(
             "v2/elicitation/1",
-            "the client supports only `elicitation.form`, but it used mode \"url\"",
-            "it sends whoever offers forms to an address",
+            "the client supports only `elicitation.form`, but the agent used mode \"url\"",
+            "the agent sends whoever offers forms to an address",
             call("elicitation/create", |params| params["mode"] = json!("url")),
         ),
         mutant(
             "v2/elicitation/2",
-            "the client supports only `elicitation.url`, but it used mode \"form\"",
-            "it shows forms to whoever offers addresses",
+            "the client supports only `elicitation.url`, but the agent used mode \"form\"",
+            "the agent shows forms to whoever offers addresses",
             call("elicitation/create", |params| {
                 params["mode"] = json!("form")
             }),
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/elicitation/4",
             "the form requires \"nobody\"",
-            "it requires what cannot be given",
+            "the agent requires what cannot be given",
             call("elicitation/create", |params| {
                 params["requestedSchema"]["required"] = json!(["nobody"]);
             }),

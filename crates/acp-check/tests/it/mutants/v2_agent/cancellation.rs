@@ -10,13 +10,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/31",
             "no `state_update` with `idle` within",
-            "it hears no cancel",
+            "the agent hears no cancel",
             unheard("session/cancel", false),
         ),
         mutant(
             "v2/prompt-lifecycle/32",
-            "it was cancelled, but ended with \"end_turn\"",
-            "it does not say that it was cancelled",
+            "the turn was cancelled, but ended with stop reason \"end_turn\"",
+            "the agent does not say that it was cancelled",
             update("state_update", ends_well),
         ),
         mutant(
@@ -27,7 +27,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/34",
-            "a cancel sent before the prompt cancelled it",
+            "a cancel sent before the prompt cancelled its turn",
             "a cancel is kept for the next prompt",
             cancelled_for_ever,
         ),
@@ -40,13 +40,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/36",
             "a cancel in another session",
-            "it cancels what came first",
+            "the agent cancels what came first",
             cancels_another,
         ),
         mutant(
             "v2/prompt-lifecycle/37",
-            "it was cancelled, but ended with \"end_turn\"",
-            "it does not say that it was cancelled while it asked",
+            "the turn was cancelled, but ended with stop reason \"end_turn\"",
+            "the agent does not say that it was cancelled while it asked",
             update("state_update", ends_well),
         ),
         mutant(
@@ -58,7 +58,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/39",
             "waiting for a response to request 1",
-            "it does not answer what was cancelled",
+            "the agent does not answer what was cancelled",
             withhold("_acp-check/cancelled", true),
         ),
         mutant(

@@ -17,15 +17,15 @@ fn options() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/1",
             "duplicate config option id",
-            "it has an option twice",
+            "the agent has an option twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"])
             }),
         ),
         mutant(
             "v2/session-config-options/2",
-            "has value \"ask\" twice",
-            "it has a value twice",
+            "duplicate value \"ask\"",
+            "the agent has a value twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"][0]["options"])
             }),
@@ -41,7 +41,7 @@ fn options() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/4",
             "is missing in the response",
-            "it answers with the option that was set alone",
+            "the agent answers with the option that was set alone",
             answer(answered, |result| {
                 result["configOptions"].as_array_mut().unwrap().truncate(1)
             }),
@@ -49,7 +49,7 @@ fn options() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/5",
             "was set to \"code\", but is \"ask\" in the response",
-            "it answers with what was before",
+            "the agent answers with what was before",
             answer(answered, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask")
             }),
@@ -57,7 +57,7 @@ fn options() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/6",
             "was set to true, but is false in the response",
-            "it switches nothing on",
+            "the agent switches nothing on",
             answer(answered, |result| {
                 for option in result["configOptions"].as_array_mut().unwrap() {
                     if option["type"] == "boolean" {
@@ -111,7 +111,7 @@ fn plans() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/2",
-            "unknown type of plans \"map\"; custom names start with `_`",
+            "unknown plan type \"map\"; custom names start with `_`",
             "its plans are of a type of its own, and do not say so",
             update("plan_update", |update| {
                 update["plan"]["type"] = json!("map")
@@ -120,7 +120,7 @@ fn plans() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/3",
             "unknown priority \"someday\"; custom names start with `_`",
-            "it has a priority of its own, and does not say so",
+            "the agent has a priority of its own, and does not say so",
             update("plan_update", |update| {
                 update["plan"]["entries"][0]["priority"] = json!("someday");
             }),
@@ -128,7 +128,7 @@ fn plans() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/4",
             "unknown status \"asleep\"; custom names start with `_`",
-            "it has a status of its own, and does not say so",
+            "the agent has a status of its own, and does not say so",
             update("plan_update", |update| {
                 update["plan"]["entries"][0]["status"] = json!("asleep");
             }),

@@ -15,8 +15,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/1",
-            "it succeeded; expected an error",
-            "it knows every extension",
+            "an unknown method succeeded; expected an error",
+            "the agent knows every extension",
             no_error("_acp-check/no-such", || json!({})),
         ),
         mutant(
@@ -28,29 +28,29 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/extensibility/3",
             "`session/new` failed with error -32603: no",
-            "it believes what is in `_meta`",
+            "the agent believes what is in `_meta`",
             refuse_if("session/new", -32603, |params| {
                 params["_meta"]["traceparent"] == "none"
             }),
         ),
         mutant(
             "v2/extensibility/4",
-            "unknown kind of updates \"weather_update\"; custom names start with `_`",
-            "it tells of the weather",
+            "unknown update type \"weather_update\"; custom names start with `_`",
+            "the agent tells of the weather",
             update("usage_update", |update| {
                 update["sessionUpdate"] = json!("weather_update")
             }),
         ),
         mutant(
             "v2/extensibility/5",
-            "unknown kind of tools \"smell\"; custom names start with `_`",
-            "it has a tool of its own kind, and does not say so",
+            "unknown tool call kind \"smell\"; custom names start with `_`",
+            "the agent has a tool of its own kind, and does not say so",
             update("tool_call_update", |update| update["kind"] = json!("smell")),
         ),
         mutant(
             "v2/extensibility/5",
-            "unknown status of tool calls \"asleep\"; custom names start with `_`",
-            "it has a status of its own, and does not say so",
+            "unknown tool call status \"asleep\"; custom names start with `_`",
+            "the agent has a status of its own, and does not say so",
             update("tool_call_update", |update| {
                 update["status"] = json!("asleep")
             }),
@@ -58,7 +58,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/extensibility/6",
             "unknown stop reason \"tired\"; custom names start with `_`",
-            "it has a reason of its own, and does not say so",
+            "the agent has a reason of its own, and does not say so",
             update("state_update", |update| {
                 if update["state"] == "idle" {
                     update["stopReason"] = json!("tired");
@@ -67,8 +67,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/7",
-            "unknown kind of options \"maybe\"; custom names start with `_`",
-            "it has an option of its own kind, and does not say so",
+            "unknown permission option kind \"maybe\"; custom names start with `_`",
+            "the agent has an option of its own kind, and does not say so",
             call("session/request_permission", |params| {
                 params["options"][0]["kind"] = json!("maybe");
             }),
@@ -76,15 +76,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/extensibility/8",
             "unknown category \"smell\"; custom names start with `_`",
-            "it has a category of its own, and does not say so",
+            "the agent has a category of its own, and does not say so",
             answer("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("smell");
             }),
         ),
         mutant(
             "v2/extensibility/9",
-            "unknown type of content \"smell\"; custom names start with `_`",
-            "it has content of its own, and does not say so",
+            "unknown content type \"smell\"; custom names start with `_`",
+            "the agent has content of its own, and does not say so",
             update("agent_message_chunk", |update| {
                 update["content"]["type"] = json!("smell")
             }),

@@ -13,25 +13,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/1",
             "`info` with `name` and `version` is missing",
-            "it does not say who it is",
+            "the agent does not say who it is",
             answer("initialize", |result| set(result, "info", None)),
         ),
         mutant(
             "v2/initialization/1",
             "`initialize` failed with error",
-            "it refuses to begin",
+            "the agent refuses to begin",
             refuse("initialize", -32603),
         ),
         mutant(
             "v2/initialization/2",
             "requested version 2, got 7",
-            "it speaks what nobody speaks",
+            "the agent speaks what nobody speaks",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
             "requested version 65535, which does not exist, got 65535",
-            "it echoes the version",
+            "the agent echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
             }),
@@ -39,13 +39,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/4",
             "no `stopReason`",
-            "it answers prompts as in version 2, whatever was agreed on",
+            "the agent answers prompts as in version 2, whatever was agreed on",
             answer("session/prompt", |result| set(result, "stopReason", None)),
         ),
         mutant(
             "v2/initialization/4",
             "a `state_update`, which exists only in version 2, was sent in version 1",
-            "it tells its state as in version 2, whatever was agreed on",
+            "the agent tells its state as in version 2, whatever was agreed on",
             call("session/update", |params| {
                 params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
             }),
@@ -53,15 +53,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/5",
             "failed with error",
-            "it wants to know every capability",
+            "the agent wants to know every capability",
             refuse_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
             }),
         ),
         mutant(
             "v2/initialization/6",
-            "it called `elicitation/create`",
-            "it asks every client for input",
+            "the agent called `elicitation/create`",
+            "the agent asks every client for input",
             then_says(
                 |update| update["state"] == "running",
                 |params| request("elicitation/create", params),
@@ -69,8 +69,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/7",
-            "it called `fs/read_text_file`",
-            "it reads files through clients of version 2",
+            "the agent called `fs/read_text_file`",
+            "the agent reads files through clients of version 2",
             then_says(
                 |update| update["state"] == "running",
                 |params| request("fs/read_text_file", params),
@@ -79,7 +79,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/8",
             "the update `tool_call`",
-            "it tells of tool calls as in version 1",
+            "the agent tells of tool calls as in version 1",
             update("tool_call_update", |update| {
                 update["sessionUpdate"] = json!("tool_call")
             }),
@@ -106,25 +106,25 @@ fn overview() -> Vec<Mutant> {
         mutant(
             "v2/overview/1",
             "succeeded; expected an error",
-            "it has every method",
+            "the agent has every method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/2",
-            "an answer with the id",
-            "it takes ids for numbers",
+            "a response with the id",
+            "the agent takes ids for numbers",
             other_id(),
         ),
         mutant(
             "v2/overview/3",
-            "after two notifications, it sent a response with unknown id",
-            "it answers notifications",
+            "after two notifications, the agent sent a response with unknown id",
+            "the agent answers notifications",
             answers_notifications(),
         ),
         mutant(
             "v2/overview/4",
             "8 of 16 requests got no response",
-            "it answers every other request",
+            "the agent answers every other request",
             change(|passing| {
                 let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);
                 if passing.said

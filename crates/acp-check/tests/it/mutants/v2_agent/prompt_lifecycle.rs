@@ -17,31 +17,31 @@ fn states() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/1",
             "waiting for a response to request 2",
-            "it acknowledges nothing",
+            "the agent acknowledges nothing",
             withhold("session/prompt", true),
         ),
         mutant(
             "v2/prompt-lifecycle/2",
             "no `state_update` with `running`; got: [\"idle\"]",
-            "it does not tell that it works",
+            "the agent does not tell that it works",
             without(|update| update["state"] == "running"),
         ),
         mutant(
             "v2/prompt-lifecycle/3",
             "no `state_update` with `idle` within",
-            "it does not tell that it has ended",
+            "the agent does not tell that it has ended",
             without(|update| update["state"] == "idle"),
         ),
         mutant(
             "v2/prompt-lifecycle/4",
             "has no `stopReason`",
-            "it does not say why it has ended",
+            "the agent does not say why it has ended",
             update("state_update", |update| set(update, "stopReason", None)),
         ),
         mutant(
             "v2/prompt-lifecycle/5",
             "the end of one turn was reported 2 times",
-            "it ends twice",
+            "the agent ends twice",
             then_says(
                 |update| update["state"] == "idle",
                 |params| json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
@@ -55,13 +55,13 @@ fn messages() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/6",
             "no `user_message` or `user_message_chunk` for the prompt",
-            "it does not report what it was told",
+            "the agent does not report what it was told",
             without(|update| update["sessionUpdate"] == "user_message"),
         ),
         mutant(
             "v2/prompt-lifecycle/7",
             "is reported as \"other\"",
-            "it reports what it was not told",
+            "the agent reports what it was not told",
             update("user_message", |update| {
                 update["content"] = json!([{"type": "text", "text": "other"}]);
             }),
@@ -105,7 +105,12 @@ fn has(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
 
 fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
     let refused = refuse_if("session/prompt", -32603, has(kind));
-    mutant(check, why, "it does not take what it has to", refused)
+    mutant(
+        check,
+        why,
+        "the agent does not take what it has to",
+        refused,
+    )
 }
 
 /// Takes prompts for the session only that was prompted first.
@@ -136,13 +141,13 @@ fn prompts() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/10",
             "`session/prompt` failed with error",
-            "it takes one prompt and no other",
+            "the agent takes one prompt and no other",
             refuse_after("session/prompt", "session/prompt"),
         ),
         mutant(
             "v2/prompt-lifecycle/11",
             "a prompt with content of type `text` failed with error",
-            "it takes one text at a time",
+            "the agent takes one text at a time",
             refuse_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"
             }),
@@ -161,8 +166,8 @@ fn prompts() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/16",
-            "it accepted a prompt for an unknown session",
-            "it takes every prompt",
+            "the agent accepted a prompt for an unknown session",
+            "the agent takes every prompt",
             pretend_if("session/prompt", |params| {
                 params["sessionId"] == "acp-check-nobodys"
             }),
@@ -170,7 +175,7 @@ fn prompts() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/17",
             "`session/prompt` failed with error",
-            "it works in one session only",
+            "the agent works in one session only",
             one_session,
         ),
     ]

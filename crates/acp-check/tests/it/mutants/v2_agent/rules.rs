@@ -7,7 +7,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/rules/1",
             "request-answered-twice",
-            "it answers `session/new` twice",
+            "the agent answers `session/new` twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
                     let again = passing.message.clone().unwrap();

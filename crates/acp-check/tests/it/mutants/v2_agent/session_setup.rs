@@ -27,7 +27,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/2",
             "`session/new` failed with error",
-            "it wants to be told of MCP servers",
+            "the agent wants to be told of MCP servers",
             refuse_if("session/new", -32603, |params| {
                 params["mcpServers"].is_null()
             }),
@@ -35,7 +35,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/3",
             "`session/new` failed with error",
-            "it offers further directories, and takes none",
+            "the agent supports further directories, and takes none",
             refuse_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
             }),
@@ -43,7 +43,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/4",
             "`session/resume` failed with error -32601",
-            "it resumes nothing",
+            "the agent resumes nothing",
             refuse("session/resume", -32601),
         ),
         mutant(
@@ -55,13 +55,13 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/6",
             "`session/close` failed with error -32601",
-            "it closes nothing",
+            "the agent closes nothing",
             refuse("session/close", -32601),
         ),
         mutant(
             "v2/session-setup/7",
-            "it continued with `agent_message_chunk` after the response to `session/close`",
-            "it goes on talking in a closed session",
+            "the agent continued with `agent_message_chunk` after the response to `session/close`",
+            "the agent goes on talking in a closed session",
             change(|passing| {
                 if passing.hears("session/close") {
                     let message = passing.message.take().unwrap();
@@ -79,13 +79,13 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/8",
             "`session/prompt` failed with error",
-            "it closes all sessions with one",
+            "the agent closes all sessions with one",
             refuse_after("session/close", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/9",
             ", which was not opened",
-            "it talks in a session of its own",
+            "the agent talks in a session of its own",
             change(|passing| {
                 if kind(passing) == Some("agent_message_chunk")
                     && let Some(message) = passing.message
@@ -142,14 +142,14 @@ fn replays() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/21",
-            "no messages of the person's were replayed",
-            "it has forgotten the past",
+            "no user messages were replayed",
+            "the agent has forgotten the past",
             in_replay(|message, _| *message = None),
         ),
         mutant(
             "v2/session-setup/21",
             "the prompt was not replayed unchanged",
-            "it remembers the past as it was not",
+            "the agent remembers the past as it was not",
             in_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["content"]["text"] = json!("once");
@@ -159,24 +159,24 @@ fn replays() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/22",
             "`user_message_chunk` was sent after the response",
-            "it answers, and then remembers",
+            "the agent answers, and then remembers",
             in_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",
-            "it replayed `user_message_chunk`",
-            "it always tells the past",
+            "the agent replayed `user_message_chunk`",
+            "the agent always tells the past",
             guesses(|params| params.get("replayFrom").is_none()),
         ),
         mutant(
             "v2/session-setup/24",
-            "it replayed `user_message_chunk`",
+            "the agent replayed `user_message_chunk`",
             "null is the start to it",
             guesses(|params| params.get("replayFrom") == Some(&Value::Null)),
         ),
         mutant(
             "v2/session-setup/25",
-            "it resumed the session despite an unknown `replayFrom`",
+            "the agent resumed the session despite an unknown `replayFrom`",
             "what it does not know is the start to it",
             guesses(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
         ),
@@ -198,25 +198,25 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "v2/session-list/1",
             "`session/list` failed with error -32601",
-            "it lists nothing",
+            "the agent lists nothing",
             refuse("session/list", -32601),
         ),
         mutant(
             "v2/session-list/2",
-            "is not in the list of its directory",
+            "is missing in the list for its directory",
             "its list is empty",
             answer("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v2/session-list/3",
-            "sessions of another directory were requested, but it listed one of",
-            "it lists all",
+            "sessions of another directory were requested, but the agent listed one of",
+            "the agent lists all",
             hear("session/list", |params| set(params, "cwd", None)),
         ),
         mutant(
             "v2/session-list/4",
             "is listed twice",
-            "it counts double",
+            "the agent counts double",
             answer("session/list", |result| {
                 first_twice(&mut result["sessions"])
             }),
@@ -224,25 +224,25 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "v2/session-list/5",
             "was deleted, but is still listed",
-            "it deletes nothing",
+            "the agent deletes nothing",
             pretend_if("session/delete", |_| true),
         ),
         mutant(
             "v2/session-list/6",
             "the returned title is \"Set by the check\", but it is listed as \"answer\"",
-            "it forgets the title",
+            "the agent forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v2/session-list/7",
             "succeeded; expected an error",
-            "it takes any title",
+            "the agent takes any title",
             pretend("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v2/session-list/8",
             "failed with -32603 (",
-            "it has one error for all",
+            "the agent has one error for all",
             refuse("session/set_title", -32603),
         ),
         mutant(

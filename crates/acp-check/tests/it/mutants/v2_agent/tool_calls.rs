@@ -19,7 +19,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/1",
             "changed from completed to in_progress",
-            "it begins again what it has ended",
+            "the agent begins again what it has ended",
             then_says(
                 |update| update["status"] == "completed",
                 |params| {
@@ -40,7 +40,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/3",
             "content was sent for tool call \"nobodys\"",
-            "it adds to what there is not",
+            "the agent adds to what there is not",
             update("tool_call_content_chunk", |update| {
                 update["toolCallId"] = json!("nobodys")
             }),
@@ -56,7 +56,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/5",
             "output was sent for terminal \"nobodys\"",
-            "it prints where nothing is",
+            "the agent prints where nothing is",
             update("terminal_output_chunk", |update| {
                 update["terminalId"] = json!("nobodys")
             }),
@@ -64,7 +64,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/6",
             "a tool call embeds terminal \"nobodys\"",
-            "it shows what there is not",
+            "the agent shows what there is not",
             update("tool_call_update", |update| {
                 if let Some(shown) = update.pointer_mut("/content/0/terminalId") {
                     *shown = json!("nobodys");
@@ -101,7 +101,7 @@ fn diffs() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/21",
             "has no `patch`",
-            "it shows which files change, and not how",
+            "the agent shows which files change, and not how",
             diff(|diff| set(diff, "patch", None)),
         ),
         mutant(
@@ -136,49 +136,49 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/41",
             "has no options",
-            "it leaves no choice",
+            "the agent leaves no choice",
             call(ASK, |params| params["options"] = json!([])),
         ),
         mutant(
             "v2/tool-calls/42",
             "duplicate option id \"yes\" in a permission request",
-            "it offers the same twice",
+            "the agent supports the same twice",
             call(ASK, |params| first_twice(&mut params["options"])),
         ),
         mutant(
             "v2/tool-calls/43",
             "the title of the permission request is empty",
-            "it does not say what it asks",
+            "the agent does not say what it asks",
             call(ASK, |params| params["title"] = json!(" ")),
         ),
         mutant(
             "v2/tool-calls/44",
             "the permission request is for session \"another\", not",
-            "it asks in a session of its own",
+            "the agent asks in a session of its own",
             call(ASK, |params| params["sessionId"] = json!("another")),
         ),
         mutant(
             "v2/tool-calls/45",
             "a `state_update` with `requires_action`",
-            "it waits and does not tell",
+            "the agent waits and does not tell",
             without(|update| update["state"] == "requires_action"),
         ),
         mutant(
             "v2/tool-calls/46",
             "; expected `running`",
-            "it goes on and does not tell",
+            "the agent goes on and does not tell",
             never_runs_again,
         ),
         mutant(
             "v2/tool-calls/47",
             "no `state_update` with `idle`",
-            "it has what it asked for, and does nothing with it",
+            "the agent has what it asked for, and does nothing with it",
             silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
         ),
         mutant(
             "v2/tool-calls/48",
             "`notes.txt` was changed anyway",
-            "it takes no for yes",
+            "the agent takes no for yes",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["optionId"] == "no" {
                     message["result"] = yes();
@@ -188,7 +188,7 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/49",
             "`notes.txt` was changed anyway",
-            "it takes perhaps for yes",
+            "the agent takes perhaps for yes",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
                     message["result"] = yes();
@@ -198,7 +198,7 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/50",
             "`notes.txt` was changed anyway",
-            "it takes a failure for yes",
+            "the agent takes a failure for yes",
             hear_answer(ASK, |message| {
                 if message["error"].is_object() {
                     *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": yes()});

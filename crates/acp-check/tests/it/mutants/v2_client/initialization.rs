@@ -19,33 +19,33 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/101",
             "the first message is not `initialize`",
-            "it says something before it begins",
+            "the client says something before it begins",
             says_hello,
         ),
         mutant(
             "v2/initialization/102",
             "`info` with `name` and `version` is missing",
-            "it does not say who it is",
+            "the client does not say who it is",
             call("initialize", |params| set(params, "info", None)),
         ),
         mutant(
             "v2/initialization/103",
-            "it went on with `session/new`",
-            "it takes every version for its own",
+            "the client continued with `session/new`",
+            "the client takes every version for its own",
             hear_answer("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
             }),
         ),
         mutant(
             "v2/initialization/104",
-            "it did not send `session/prompt` within",
+            "the client did not send `session/prompt` within",
             "an unknown capability is its end",
             silent_at("telepathy"),
         ),
         mutant(
             "v2/initialization/105",
-            "it sent `session/new`",
-            "it takes it that all agents have sessions",
+            "the client sent `session/new`",
+            "the client takes it that all agents have sessions",
             hear_answer("initialize", |message| {
                 message["result"]["capabilities"] = json!({"session": {}});
             }),
@@ -53,13 +53,13 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/106",
             "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
-            "it opens sessions as in version 2, whatever was agreed on",
+            "the client opens sessions as in version 2, whatever was agreed on",
             call("session/new", |params| set(params, "mcpServers", None)),
         ),
         mutant(
             "v2/initialization/107",
             "the prompt contains content of type `image`, which the agent does not support",
-            "it shows pictures to whoever is there",
+            "the client shows pictures to whoever is there",
             call("session/prompt", |params| {
                 let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
                 params["prompt"].as_array_mut().unwrap().push(image);
@@ -68,13 +68,13 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/108",
             "`fs/read_text_file` succeeded, although it does not exist in version 2",
-            "it reads files for agents of version 2",
+            "the client reads files for agents of version 2",
             no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
             "`terminal/create` succeeded, although it does not exist in version 2",
-            "it makes terminals for agents of version 2",
+            "the client makes terminals for agents of version 2",
             no_error("terminal/create", || json!({"terminalId": "t"})),
         ),
     ]
@@ -101,19 +101,19 @@ fn overview() -> Vec<Mutant> {
         mutant(
             "v2/overview/101",
             "succeeded; expected an error",
-            "it has every method",
+            "the client has every method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/102",
             "no response to request \"acp-check-07\"",
-            "it takes ids for numbers",
+            "the client takes ids for numbers",
             other_id(),
         ),
         mutant(
             "v2/overview/103",
-            "after two notifications, it sent a response with unknown id",
-            "it answers notifications",
+            "after two notifications, the client sent a response with unknown id",
+            "the client answers notifications",
             answers_notifications(),
         ),
         mutant(
@@ -124,8 +124,8 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/101",
-            "it succeeded; expected an error",
-            "it knows every extension",
+            "an unknown method succeeded; expected an error",
+            "the client knows every extension",
             no_error("_acp-check/no-such", || json!({})),
         ),
         mutant(
@@ -136,8 +136,8 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/103",
-            "after odd metadata: no response to request 0",
-            "it believes what is in `_meta`",
+            "after unusual metadata: no response to request 0",
+            "the client believes what is in `_meta`",
             silent_after(|message| message["params"]["update"]["_meta"].is_object()),
         ),
     ]

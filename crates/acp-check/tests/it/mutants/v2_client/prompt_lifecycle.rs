@@ -12,14 +12,14 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "v2/prompt-lifecycle/101",
-            "it closed the connection when its prompt was acknowledged",
-            "it does not wait for the end",
+            "the client closed the connection when its prompt was acknowledged",
+            "the client does not wait for the end",
             closes_when_taken,
         ),
         mutant(
             "v2/prompt-lifecycle/102",
             NO_ANSWER,
-            "it wants to know why",
+            "the client wants to know why",
             silent_after(|message| {
                 let update = &message["params"]["update"];
                 update["state"] == "idle" && update["stopReason"].is_null()
@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/131",
             "\"optionId\":\"later\"",
-            "it allows what it has cancelled",
+            "the client allows what it has cancelled",
             answer("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "later"});
             }),
@@ -36,21 +36,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/133",
             NO_ANSWER,
-            "it does not answer what was cancelled",
+            "the client does not answer what was cancelled",
             withhold("session/request_permission", true),
         ),
         mutant(
             "v2/elicitation/101",
-            "the response to the form has action \"perhaps\"",
-            "it cannot decide",
+            "invalid action \"perhaps\"",
+            "the client cannot decide",
             answer("elicitation/create", |result| {
                 result["action"] = json!("perhaps")
             }),
         ),
         mutant(
             "v2/elicitation/102",
-            "it responded with `accept` to an unknown elicitation mode",
-            "it accepts what it does not know",
+            "the client responded with `accept` to an unknown elicitation mode",
+            "the client accepts what it does not know",
             no_error(
                 "elicitation/create",
                 || json!({"action": "accept", "content": {}}),

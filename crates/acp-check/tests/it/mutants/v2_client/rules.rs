@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/rules/101",
             "session-not-set-up",
-            "it sends a prompt in a session that nobody has opened",
+            "the client sends a prompt in a session that nobody has opened",
             call("session/prompt", |params| {
                 params["sessionId"] = json!("other");
             }),

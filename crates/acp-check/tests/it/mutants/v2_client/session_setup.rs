@@ -24,32 +24,32 @@ fn logins() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/authentication/101",
-            "it called `auth/login`, although the agent offers no auth methods",
-            "it logs in in a way of its own",
+            "the client called `auth/login`, although the agent offers no auth methods",
+            "the client logs in in a way of its own",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "any"}))),
         ),
         mutant(
             "v2/authentication/101",
-            "it called `auth/logout`, although the agent offers no auth methods",
-            "it logs out where it is not in",
+            "the client called `auth/logout`, although the agent offers no auth methods",
+            "the client logs out where it is not in",
             calls_after(refused, || asks("auth/logout", &json!({}))),
         ),
         mutant(
             "v2/authentication/102",
-            "it called `auth/login` with \"tty\"",
-            "it needs no terminal",
+            "the client called `auth/login` with \"tty\"",
+            "the client needs no terminal",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "tty"}))),
         ),
         mutant(
             "v2/authentication/103",
-            "it called `auth/login` with \"other\"",
-            "it logs in in another way",
+            "the client called `auth/login` with \"other\"",
+            "the client logs in in another way",
             call("auth/login", |params| params["methodId"] = json!("other")),
         ),
         mutant(
             "v2/authentication/104",
-            "it did not send `session/new`",
-            "it logs in, and that is all",
+            "the client did not send `session/new`",
+            "the client logs in, and that is all",
             only_logs_in,
         ),
     ]
@@ -71,7 +71,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/101",
             "`session/new` has an MCP server of type `stdio`, but the agent does not support `session.mcp.stdio`",
-            "it brings its servers everywhere",
+            "the client brings its servers everywhere",
             call("session/new", move |params| {
                 params["mcpServers"] = server.clone()
             }),
@@ -79,7 +79,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/102",
             "has `additionalDirectories`",
-            "it brings its directories everywhere",
+            "the client brings its directories everywhere",
             call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/tmp"])
             }),
@@ -87,7 +87,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/103",
             "the prompt is for \"another\"",
-            "it prompts in another session",
+            "the client prompts in another session",
             call("session/prompt", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -95,7 +95,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/104",
             "but the prompt is for",
-            "it makes ids nicer",
+            "the client makes ids nicer",
             call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().trim().to_owned();
                 params["sessionId"] = json!(id);
@@ -103,22 +103,22 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/105",
-            "it did not send `session/prompt` within",
+            "the client did not send `session/prompt` within",
             "an update before the prompt is its end",
             silent_at("usage_update"),
         ),
         mutant(
             "v2/session-setup/106",
             "`session/close` refers to unknown session \"another\"",
-            "it closes another session",
+            "the client closes another session",
             call("session/close", |params| {
                 params["sessionId"] = json!("another")
             }),
         ),
         mutant(
             "v2/session-setup/107",
-            "it called `session/delete`",
-            "it deletes what it has used",
+            "the client called `session/delete`",
+            "the client deletes what it has used",
             calls_after(
                 |message| message["params"]["update"]["state"] == "idle",
                 || asks("session/delete", &json!({"sessionId": "sess_check"})),
@@ -126,8 +126,8 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/107",
-            "it called `session/delete`",
-            "it takes it that all agents can delete",
+            "the client called `session/delete`",
+            "the client takes it that all agents can delete",
             crate::mutants::changes::hear_answer("initialize", |message| {
                 set(
                     &mut message["result"]["capabilities"]["session"],
@@ -143,13 +143,13 @@ fn options() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-config-options/101",
-            "it did not send `session/prompt` within",
+            "the client did not send `session/prompt` within",
             "an unknown category is its end",
             silent_at("_acp-check/smell"),
         ),
         mutant(
             "v2/session-config-options/102",
-            "it did not send `session/prompt` within",
+            "the client did not send `session/prompt` within",
             "an unknown type of options is its end",
             silent_at("_acp-check/slider"),
         ),

@@ -33,7 +33,7 @@ fn refuses(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
     mutant(
         check,
         why,
-        "it refuses what it may be asked",
+        "the client refuses what it may be asked",
         refuse_if(ASK, -32603, subject),
     )
 }
@@ -42,8 +42,8 @@ fn permissions() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/121",
-            "it selected option \"nobodys\"",
-            "it selects what there is not",
+            "the client selected option \"nobodys\"",
+            "the client selects what there is not",
             answer(ASK, |result| {
                 result["outcome"]["optionId"] = json!("nobodys")
             }),
@@ -51,7 +51,7 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/121",
             "invalid outcome \"perhaps\"; expected `selected`, `cancelled` or a name starting with `_`",
-            "it has an outcome of its own, and does not say so",
+            "the client has an outcome of its own, and does not say so",
             answer(ASK, |result| {
                 result["outcome"]["outcome"] = json!("perhaps")
             }),

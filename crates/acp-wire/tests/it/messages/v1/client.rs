@@ -1,4 +1,4 @@
-//! What a client does for an agent: files, terminals, elicitation.
+//! The requests that an agent sends: files, terminals and elicitation.
 
 use acp_wire::jsonrpc::RequestId;
 

@@ -16,7 +16,7 @@ mod unstable;
 method_table_tests!("v1");
 
 #[test]
-fn the_table_is_whole() {
+fn the_table_is_complete() {
     let count = |sender, kind| {
         METHODS
             .iter()
@@ -53,7 +53,7 @@ fn the_table_is_whole() {
 }
 
 #[test]
-fn every_kind_and_every_value_is_in_the_data() {
+fn every_type_and_value_is_in_the_test_data() {
     let told = KnownKeys::by("v1");
     told.has("state", AuthState::KNOWN);
     told.has("status", SessionStatus::KNOWN);
@@ -112,7 +112,7 @@ fn extensions() {
     };
     assert!(extension.params.is_none());
 
-    // Only an underscore makes an extension.
+    // Only methods with an underscore are extensions.
     let error = ClientRequest::read("example.org/water", Some(&params)).unwrap_err();
     assert!(
         matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"),

@@ -1,4 +1,4 @@
-//! Before a prompt: initialization, authentication, session setup.
+//! Initialization, authentication and session setup.
 
 use serde_json::json;
 

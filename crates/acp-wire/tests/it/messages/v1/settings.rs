@@ -1,4 +1,4 @@
-//! Modes, config options.
+//! Modes and config options.
 
 use super::*;
 

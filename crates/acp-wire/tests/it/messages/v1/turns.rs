@@ -1,4 +1,4 @@
-//! Prompt turns: what is asked, and what an agent reports.
+//! Prompt turns: the prompts, and the updates of an agent.
 
 use acp_wire::jsonrpc::RequestId;
 use serde_json::json;

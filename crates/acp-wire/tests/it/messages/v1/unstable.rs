@@ -1,9 +1,9 @@
-//! What the stable schema of version 1 has not, and agents and clients in use have.
+//! What agents and clients in use support in addition to the stable schema of version 1.
 
 use super::*;
 
 #[test]
-fn who_understands_it() {
+fn unstable_capabilities() {
     let can = message!(
         "a client that understands what is unstable",
         ClientRequest::Initialize
@@ -167,7 +167,7 @@ fn compactions() {
 }
 
 #[test]
-fn names_of_tools() {
+fn tool_names() {
     let call = update!("a new tool call with a name", ToolCall);
     assert_eq!(
         call,

@@ -14,7 +14,7 @@ mod tools;
 method_table_tests!("v2");
 
 #[test]
-fn the_table_is_whole() {
+fn the_table_is_complete() {
     let count = |sender, kind| {
         METHODS
             .iter()
@@ -52,7 +52,7 @@ fn the_table_is_whole() {
 }
 
 #[test]
-fn every_kind_and_every_value_is_in_the_data() {
+fn every_type_and_value_is_in_the_test_data() {
     let told = KnownKeys::by("v2");
     told.has("state", AuthState::KNOWN);
     told.has("status", SessionStatus::KNOWN);

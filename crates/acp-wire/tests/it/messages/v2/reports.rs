@@ -1,4 +1,4 @@
-//! What is asked, and what an agent reports beside its tool calls.
+//! Prompts, and the updates of an agent apart from tool calls.
 
 use acp_wire::jsonrpc::{self, RequestId};
 use acp_wire::v1::Usage;
@@ -38,7 +38,7 @@ fn prompts() {
     assert_eq!(cancel.request_id, RequestId::Number(12));
 }
 
-/// The state of a case that must be of one variant.
+/// Returns the state in a case, which must be of this variant.
 macro_rules! state {
     ($name:literal, $variant:ident) => {
         match update!($name, StateUpdate) {

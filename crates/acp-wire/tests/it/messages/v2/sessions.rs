@@ -1,4 +1,4 @@
-//! Before a prompt: initialization, authentication, session setup, config options.
+//! Initialization, authentication, session setup and config options.
 
 use acp_wire::v1::{SessionConfigKind, SessionConfigSelectOptions};
 

@@ -1,4 +1,4 @@
-//! Tool calls, permissions, terminals.
+//! Tool calls, permissions and terminals.
 
 use super::*;
 

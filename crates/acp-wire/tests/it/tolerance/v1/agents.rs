@@ -68,14 +68,14 @@ fn auth_methods_with_the_type_agent() {
         assert_eq!(read, expected);
         assert_eq!(written(&read), json!({"id": "i", "name": "n"}));
     }
-    // Not passed to `authenticate` for being malformed.
+    // A malformed terminal method is not treated as one that can be passed to `authenticate`.
     let response: InitializeResponse =
         read(json!({"protocolVersion": 1, "authMethods": [{"type": "terminal", "id": "i"}]}));
     assert_eq!(response.auth_methods, []);
 }
 
 #[test]
-fn protocol_versions_that_are_none() {
+fn invalid_protocol_versions() {
     for version in [
         json!("2025-01-01"),
         json!("1"),
@@ -115,7 +115,7 @@ fn whole_numbers_as_floats() {
     assert_eq!(cancel.request_id, RequestId::Number(7));
     let error: Error = serde_json::from_str(r#"{"code":-32601.0,"message":"m"}"#).unwrap();
     assert_eq!(error.code, Error::METHOD_NOT_FOUND);
-    // Beyond 2^53 a float does not say which number it is.
+    // Beyond 2^53, a float cannot represent every whole number.
     let link: ResourceLink = serde_json::from_str(r#"{"name":"n","uri":"u","size":1e17}"#).unwrap();
     assert_eq!(link.size, None);
 }

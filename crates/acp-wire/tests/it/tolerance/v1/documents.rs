@@ -1,4 +1,4 @@
-//! Where the specification's documents disagree.
+//! Contradictions between pages of the specification.
 
 use super::*;
 
@@ -7,10 +7,10 @@ fn the_mode_of_a_mode_update() {
     for update in [
         json!({"sessionUpdate": "current_mode_update", "modeId": "dig"}),
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig"}),
-        // Agents that want to be understood by everyone write both.
+        // Agents that want to be compatible with everyone write both.
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig", "modeId": "dig"}),
         json!({"sessionUpdate": "current_mode_update", "modeId": "dig", "currentModeId": null}),
-        // The tag last, which is another way through the reader.
+        // With the tag last, which is read in another way.
         json!({"modeId": "dig", "sessionUpdate": "current_mode_update"}),
     ] {
         let read: SessionUpdate = read(update);
@@ -88,7 +88,7 @@ fn empty_results() {
             assert_eq!(text(&response), "{}", "{method}");
         }
     }
-    // A result that has something in it must have it.
+    // A result with required fields must have them.
     let error = AgentResponse::read("session/new", &raw("null")).unwrap_err();
     assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 }
@@ -120,7 +120,7 @@ fn the_content_of_a_permission_request() {
 }
 
 #[test]
-fn the_custom_data_of_the_answer_to_set_mode() {
+fn the_custom_data_of_the_set_mode_response() {
     for result in [
         json!({"meta": {"was": "look"}}),
         json!({"_meta": {"was": "look"}}),

@@ -1,4 +1,4 @@
-//! What is not what the schema says.
+//! Messages that do not match the schema.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn optional_fields_read_as_absent() {
     ] {
         let request: InitializeRequest =
             read(json!({"protocolVersion": 1, "clientCapabilities": wrong, "clientInfo": wrong}));
-        // An object is an object of capabilities, with none of them in it.
+        // An object counts as an object of capabilities without any capability.
         assert_eq!(
             request,
             InitializeRequest::new(ProtocolVersion::V1),
@@ -47,7 +47,7 @@ fn optional_fields_read_as_absent() {
 }
 
 #[test]
-fn a_malformed_part_does_not_lose_its_neighbours() {
+fn a_malformed_part_does_not_affect_its_neighbors() {
     let response: InitializeResponse = read(json!({
         "protocolVersion": 1,
         "agentCapabilities": {
@@ -191,7 +191,7 @@ fn required_fields_are_required() {
 }
 
 #[test]
-fn any_value_that_cannot_be_held_reads_as_absent() {
+fn unrepresentable_values_read_as_absent() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for wrong in ["1e999", &deep] {
         let json = format!(
@@ -204,7 +204,7 @@ fn any_value_that_cannot_be_held_reads_as_absent() {
         let error: Error = serde_json::from_str(&json).unwrap();
         assert_eq!(error, Error::new(Error::AUTH_REQUIRED, "m"));
     }
-    // A number that is only too long for an integer is a float.
+    // A number that is too large for an integer is read as a float.
     let call: ToolCall = serde_json::from_str(&format!(
         r#"{{"toolCallId":"c","title":"t","rawInput":{FORTY_DIGITS}}}"#
     ))
@@ -223,7 +223,7 @@ fn nulls_are_absent() {
         ContentBlock::Image(ImageContent::new("AA==", "image/png").into())
     );
 
-    // Writers of classes write the fields of the other variants, too.
+    // Some programs write the fields of all variants.
     let resource: EmbeddedResource =
         read(json!({"resource": {"uri": "u", "text": null, "blob": "AA==", "mimeType": null}}));
     assert_eq!(
@@ -299,7 +299,7 @@ fn nulls_are_absent() {
 }
 
 #[test]
-fn only_where_null_clears_it_is_not_absent() {
+fn null_is_absent_except_where_it_clears() {
     let cleared: SessionInfoUpdate =
         read(json!({"title": null, "updatedAt": "2026-01-01T00:00:00Z"}));
     assert_eq!(cleared.title, Some(None));

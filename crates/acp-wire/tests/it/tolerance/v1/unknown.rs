@@ -1,9 +1,9 @@
-//! What is newer than this library, or of an extension.
+//! Messages from newer versions and extensions.
 
 use super::*;
 
 #[test]
-fn fields_pass() {
+fn unknown_fields_are_ignored() {
     let response: InitializeResponse = read(json!({
         "protocolVersion": 1,
         "someday": {"deep": [1, {"deeper": null}]},
@@ -13,7 +13,7 @@ fn fields_pass() {
     assert!(response.agent_capabilities.load_session);
     assert_eq!(response.agent_info.unwrap().name, "hazel");
 
-    // Also such as no `Value` could hold.
+    // Also values that `Value` cannot represent.
     let json = format!(
         r#"{{"sessionId":"s","far":1e999,"deep":{}{},"mode":{FORTY_DIGITS}}}"#,
         "[".repeat(1000),
@@ -24,7 +24,7 @@ fn fields_pass() {
 }
 
 #[test]
-fn values_are_kept() {
+fn unknown_values_are_preserved() {
     macro_rules! keeps {
         ($($name:ident),+) => { $(
             let value: $name = kept("\"_never \\\"heard\\\" of\"");
@@ -62,7 +62,7 @@ fn values_are_kept() {
 }
 
 #[test]
-fn kinds_are_kept_to_the_last_character() {
+fn unknown_types_are_preserved_exactly() {
     let rest = format!(
         r#""b":{FORTY_DIGITS},"a":[1.50,1e999,{{"x":null}}],"s":"\u00e9\/","z":{{ "sp" : 1 }}"#
     );
@@ -90,7 +90,7 @@ fn kinds_are_kept_to_the_last_character() {
 }
 
 #[test]
-fn kinds_are_kept_within_messages() {
+fn unknown_types_are_preserved_within_messages() {
     let update = r#"{"sessionId":"s","update":{"n":1e999,"sessionUpdate":"_rain","mm":12.0}}"#;
     let notification: SessionNotification = kept(update);
     assert!(matches!(notification.update, SessionUpdate::Unknown(_)));
@@ -124,7 +124,7 @@ fn kinds_are_kept_within_messages() {
 }
 
 #[test]
-fn kinds_of_auth_methods_have_names() {
+fn unknown_auth_methods_have_names() {
     let method: AuthMethod = read(json!({"type": "_stamp", "id": "i", "name": "n", "ink": 1}));
     assert_eq!(method.id_and_name(), Some(("i".into(), "n".to_owned())));
     let method: AuthMethod = read(json!({"type": "_stamp"}));
@@ -132,7 +132,7 @@ fn kinds_of_auth_methods_have_names() {
 }
 
 #[test]
-fn kinds_of_config_options_are_kept() {
+fn unknown_config_option_types_are_preserved() {
     let option = json!({
         "id": "volume", "name": "Volume", "description": "How loud", "category": "_sound",
         "type": "slider", "currentValue": 0.5, "min": 0, "max": 11, "_meta": {"m": 1}
@@ -151,7 +151,7 @@ fn kinds_of_config_options_are_kept() {
 }
 
 #[test]
-fn modes_of_elicitations_are_kept() {
+fn unknown_elicitation_modes_are_preserved() {
     let request = json!({
         "mode": "_voice", "language": "en", "seconds": 30,
         "sessionId": "s", "toolCallId": "c", "message": "Say it", "_meta": {"m": 1}
@@ -167,7 +167,7 @@ fn modes_of_elicitations_are_kept() {
 }
 
 #[test]
-fn actions_of_elicitations_are_kept_with_their_custom_data() {
+fn unknown_elicitation_actions_are_preserved() {
     for json in [
         r#"{"action":"_snooze","for":60,"_meta":{"m":1}}"#,
         r#"{"for":60,"_meta":{"m":1},"action":"_snooze"}"#,

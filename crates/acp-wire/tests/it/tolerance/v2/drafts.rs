@@ -1,5 +1,4 @@
-//! One draft and the next: what the documents disagree about, and what was added after the draft of
-//! August 2026.
+//! Differences between drafts: contradictions between documents, and additions after the draft of August 2026.
 
 use super::*;
 
@@ -48,13 +47,13 @@ fn commands_without_type() {
         let read: AvailableCommand = read(command);
         assert_eq!(written(&read), full);
     }
-    // An input of no kind at all loses the input, not the command.
+    // Only the input of an unknown type is lost, not the command.
     let command: AvailableCommand = read(json!({"name": "sow", "description": "", "input": {}}));
     assert_eq!(command, AvailableCommand::Command(Command::new("sow", "")));
 }
 
 #[test]
-fn the_answer_to_a_prompt_without_the_message() {
+fn a_prompt_response_without_a_message_id() {
     for result in ["null", "{}", r#"{"messageId":null}"#] {
         let AgentResponse::Prompt(response) =
             AgentResponse::read("session/prompt", &raw(result)).unwrap()
@@ -94,7 +93,7 @@ fn the_name_of_the_config_option_update() {
 }
 
 #[test]
-fn an_agent_that_says_little_of_itself() {
+fn an_agent_with_minimal_initialize() {
     let response: InitializeResponse = read(json!({"protocolVersion": 2}));
     assert_eq!(
         response,

@@ -1,4 +1,4 @@
-//! What is not what the schema says.
+//! Messages that do not match the schema.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn optional_fields_read_as_absent() {
 }
 
 #[test]
-fn one_bad_item_does_not_lose_the_others() {
+fn an_invalid_item_does_not_affect_the_others() {
     let response: InitializeResponse = read(json!({
         "protocolVersion": 2,
         "authMethods": [

@@ -1,10 +1,10 @@
-//! Updates of what has an id: what is absent stays, `null` clears, a value replaces.
+//! Updates of things with an id: absent fields are unchanged, `null` clears, and a value replaces.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// An update of one kind, with one field or none.
+/// Returns an update of a type, with one field or none.
 fn update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
     let mut json = format!(r#"{{"sessionUpdate":"{kind}""#);
     for (key, value) in ids.as_object().unwrap() {
@@ -17,7 +17,7 @@ fn update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
 }
 
 #[test]
-fn every_field_tells_absent_null_and_value_apart() {
+fn absent_null_and_values_differ_in_every_field() {
     let tool_call = json!({"toolCallId": "c"});
     let terminal = json!({"terminalId": "t"});
     let message = json!({"messageId": "m"});
@@ -110,7 +110,7 @@ fn every_field_tells_absent_null_and_value_apart() {
 }
 
 #[test]
-fn what_is_malformed_changes_nothing() {
+fn malformed_fields_change_nothing() {
     for wrong in [json!(7.5), json!(-1), json!(true)] {
         let call: ToolCallUpdate = read(json!({
             "toolCallId": "c", "name": wrong, "title": wrong, "kind": wrong, "status": wrong,
@@ -127,7 +127,7 @@ fn what_is_malformed_changes_nothing() {
         let usage: UsageUpdate = read(json!({"used": 1, "size": 2, "cost": wrong}));
         assert_eq!(usage, UsageUpdate::new(1_u64, 2_u64), "{wrong}");
     }
-    // A size that is none.
+    // An invalid size.
     let terminal: TerminalUpdate =
         read(json!({"terminalId": "t", "size": {"cols": 80}, "exitStatus": {"exitCode": "x"}}));
     assert_eq!(
@@ -138,7 +138,7 @@ fn what_is_malformed_changes_nothing() {
 }
 
 #[test]
-fn one_bad_item_does_not_lose_the_others() {
+fn an_invalid_item_does_not_affect_the_others() {
     let call: ToolCallUpdate = read(json!({
         "toolCallId": "c",
         "content": [
@@ -166,7 +166,7 @@ fn one_bad_item_does_not_lose_the_others() {
 }
 
 #[test]
-fn any_value_that_cannot_be_held_changes_nothing() {
+fn unrepresentable_values_change_nothing() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for wrong in ["1e999", &deep] {
         let json = format!(

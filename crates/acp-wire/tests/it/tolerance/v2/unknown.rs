@@ -1,9 +1,9 @@
-//! What is newer than this library, or of an extension.
+//! Messages from newer versions and extensions.
 
 use super::*;
 
 #[test]
-fn fields_pass() {
+fn unknown_fields_are_ignored() {
     let response: InitializeResponse = read(json!({
         "protocolVersion": 2,
         "someday": {"deep": [1, {"deeper": null}]},
@@ -19,7 +19,7 @@ fn fields_pass() {
             )
     );
 
-    // Also such as no `Value` could hold.
+    // Also values that `Value` cannot represent.
     let json = format!(
         r#"{{"sessionId":"s","update":{{"sessionUpdate":"state_update","far":1e999,"state":"running","deep":{}{},"n":{FORTY_DIGITS}}}}}"#,
         "[".repeat(1000),
@@ -33,7 +33,7 @@ fn fields_pass() {
 }
 
 #[test]
-fn values_are_kept() {
+fn unknown_values_are_preserved() {
     macro_rules! keeps {
         ($($name:ident),+) => { $(
             let value: $name = kept("\"_never \\\"heard\\\" of\"");
@@ -79,7 +79,7 @@ fn values_are_kept() {
 }
 
 #[test]
-fn kinds_are_kept_to_the_last_character() {
+fn unknown_types_are_preserved_exactly() {
     let rest = format!(
         r#""b":{FORTY_DIGITS},"a":[1.50,1e999,{{"x":null}}],"s":"\u00e9\/","z":{{ "sp" : 1 }}"#
     );
@@ -109,7 +109,7 @@ fn kinds_are_kept_to_the_last_character() {
 }
 
 #[test]
-fn kinds_are_kept_within_messages() {
+fn unknown_types_are_preserved_within_messages() {
     fn check<T: DeserializeOwned + serde::Serialize + PartialEq + std::fmt::Debug>(json: &str) {
         kept::<T>(&json.replace("BIG", FORTY_DIGITS));
     }
@@ -149,7 +149,7 @@ fn kinds_are_kept_within_messages() {
 }
 
 #[test]
-fn a_plan_of_an_unknown_kind_has_its_id() {
+fn a_plan_of_an_unknown_type_has_its_id() {
     for (json, id) in [
         (json!({"type": "_map", "planId": "p"}), Some("p")),
         (json!({"type": "_map", "id": "p"}), Some("p")),
@@ -161,8 +161,8 @@ fn a_plan_of_an_unknown_kind_has_its_id() {
 }
 
 #[test]
-fn kinds_of_config_options_are_kept() {
-    // Names that mean something in options of other kinds, or in version 1, mean nothing here.
+fn unknown_config_option_types_are_preserved() {
+    // Fields that mean something in other types of options, or in version 1, mean nothing here.
     let json = format!(
         r#"{{"configId":"volume","name":"Volume","category":"_sound","type":"_slider","currentValue":{FORTY_DIGITS},"id":"x","group":1,"options":[{{"groupId":"g","group":"h"}}],"_meta":{{"m":1}}}}"#
     );
@@ -176,7 +176,7 @@ fn kinds_of_config_options_are_kept() {
 }
 
 #[test]
-fn types_of_config_values_are_kept() {
+fn unknown_config_value_types_are_preserved() {
     let json = format!(
         r#"{{"sessionId":"s","configId":"c","type":"_level","value":{FORTY_DIGITS},"by":[1.0]}}"#
     );
@@ -188,7 +188,7 @@ fn types_of_config_values_are_kept() {
 }
 
 #[test]
-fn values_of_forms_are_kept() {
+fn unknown_form_values_are_preserved() {
     let json = r#"{"action":"accept","content":{"color":{"r":0.5,"g":[1,null]},"when":[1,2]}}"#;
     kept::<CreateElicitationResponse>(json);
 }

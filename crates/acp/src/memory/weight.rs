@@ -1,25 +1,20 @@
-//! Estimates of a value's size in memory, from its serialization.
-//!
-//! The estimate is never much too low. Thread limits are measured with it, and small JSON can be large in memory: the
-//! seven bytes of the object `{"":0}` become a tree node of 632 bytes.
+//! Estimates how much memory a value takes, from its serialization.
 
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
+use super::{MAP, STRING};
+
 /// The memory cost of each kind of value, in bytes.
 mod cost {
     /// The cost of a number, a boolean or `null`.
     pub(super) const SCALAR: usize = 8;
-    /// The cost of a string in addition to its bytes: the pointer, and the allocator's rounding.
-    pub(super) const TEXT: usize = 48;
     /// The cost of a list in addition to its items.
     pub(super) const LIST: usize = 64;
     /// The cost of a list item in addition to its content: twice the size of a `Value`, because lists grow by doubling.
     pub(super) const ITEM: usize = 64;
-    /// The cost of a map: a B-tree node, which has capacity for eleven entries.
-    pub(super) const MAP: usize = 704;
     /// The cost of a map entry. Nodes are at least half full.
     pub(super) const ENTRY: usize = 160;
     /// The cost of a struct: twice the size of the largest protocol struct that occurs in lists.
@@ -73,12 +68,12 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_str(self, text: &str) -> WeightResult {
-        self.add(cost::TEXT + text.len());
+        self.add(STRING + text.len());
         Ok(())
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> WeightResult {
-        self.add(cost::TEXT + bytes.len());
+        self.add(STRING + bytes.len());
         Ok(())
     }
 
@@ -145,7 +140,7 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Self, WeightError> {
-        self.add(cost::MAP);
+        self.add(MAP);
         Ok(self)
     }
 

@@ -1,18 +1,15 @@
-//! Estimates how much memory a message takes once it is parsed.
-//!
-//! Small JSON can be large in memory: parsed, `[{"":0},{"":0}]` takes a hundred times its size. The estimate is never
-//! much too low, so that a message can be rejected before it is parsed.
+//! Estimates how much memory a message takes once it is parsed, from its text.
+
+use super::{MAP, STRING};
 
 /// The memory per byte of text: parts that may be malformed are copied once.
 const TEXT: usize = 2;
-/// The memory of an object, in bytes: a protocol struct, or a B-tree node with capacity for eleven entries.
-const OBJECT: usize = 704;
+/// The memory of an object, in bytes. A protocol struct is smaller than a map.
+const OBJECT: usize = MAP;
 /// The memory of a list, in bytes: it has capacity for four items.
 const LIST: usize = 192;
 /// The memory of each further item, in bytes: nodes are at least half full, and lists grow by doubling.
 const ITEM: usize = 192;
-/// The memory of a string in addition to its text, in bytes.
-const STRING: usize = 48;
 
 /// Returns the estimated memory of a message in bytes if it exceeds `limit`.
 pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
@@ -20,7 +17,7 @@ pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
         return None;
     }
-    Some(memory_of(text)).filter(|memory| *memory > limit)
+    Some(parsed_memory(text)).filter(|memory| *memory > limit)
 }
 
 /// Returns an upper bound of the estimate, which also counts characters inside strings. It is much faster to compute
@@ -46,7 +43,7 @@ fn upper_bound(text: &[u8]) -> usize {
 }
 
 /// Estimates the memory of a message, in bytes. The estimate is also safe for invalid JSON.
-pub(crate) fn memory_of(text: &[u8]) -> usize {
+pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
     while let Some((byte, behind)) = rest.split_first() {
@@ -84,7 +81,7 @@ mod tests {
     #[test]
     fn the_quick_look_refuses_nothing_by_itself() {
         let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
-        let exact = memory_of(text);
+        let exact = parsed_memory(text);
         assert!(upper_bound(text) > exact);
         for limit in [exact - 1, exact, upper_bound(text), 10 * exact] {
             let over = (limit < exact).then_some(exact);
@@ -94,13 +91,16 @@ mod tests {
 
     #[test]
     fn what_is_in_a_string_is_only_text() {
-        let plain = memory_of(br#"{"a":""}"#);
+        let plain = parsed_memory(br#"{"a":""}"#);
         let text = r#",,[[{{\"\\"#;
         let with_text = format!(r#"{{"a":"{text}"}}"#);
-        assert_eq!(memory_of(with_text.as_bytes()), plain + TEXT * text.len());
-        assert_eq!(memory_of(br#"{"a":[]}"#), plain + LIST - STRING);
+        assert_eq!(
+            parsed_memory(with_text.as_bytes()),
+            plain + TEXT * text.len()
+        );
+        assert_eq!(parsed_memory(br#"{"a":[]}"#), plain + LIST - STRING);
         // A text truncated anywhere is counted as far as it goes.
-        assert!(memory_of(br#"{"a":"\"#) > 0);
-        assert_eq!(memory_of(b""), 0);
+        assert!(parsed_memory(br#"{"a":"\"#) > 0);
+        assert_eq!(parsed_memory(b""), 0);
     }
 }

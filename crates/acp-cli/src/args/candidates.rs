@@ -1,0 +1,196 @@
+//! What shells offer as values of arguments: agents and sessions by name, modes, policies.
+//!
+//! To complete a command, a shell runs `acp` with the words typed so far (`completions.rs`). No agent is started and
+//! nobody is asked. Where something cannot be read, nothing is offered: a shell has no place for an error.
+
+use std::path::PathBuf;
+
+use acp_agent::Mode;
+use acp_config::{AgentChoice, AgentList, AgentSelector, SessionNames, UserConfig};
+use acp_host::{Policy, terminal_text};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+
+/// Returns the agents that can be used.
+pub(crate) fn agents() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let list = UserConfig::read().and_then(|config| {
+            let cwd = TypedWords::of_this_process().directory();
+            AgentList::discover(&config, &cwd)
+        });
+        let usable = list.map(AgentList::usable).unwrap_or_default();
+        let candidates = usable.into_iter().map(|agent| {
+            let summary = terminal_text::clean_line(&agent.summary());
+            CompletionCandidate::new(agent.name).help(Some(summary.into()))
+        });
+        candidates.collect()
+    })
+}
+
+/// Returns the names of the chosen agent's sessions in the directory.
+pub(crate) fn session_names() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let typed = TypedWords::of_this_process();
+        let Some(agent) = typed.agent() else {
+            return Vec::new();
+        };
+        let names = SessionNames::of(agent.key(), &typed.directory());
+        let mut sessions = names.in_directory().unwrap_or_default();
+        // The latest name first: it is the likeliest.
+        sessions.reverse();
+        let names = sessions.into_iter().map(|session| session.name);
+        names.map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Returns the modes of the chosen agent, as far as they are known without starting it: all of the bundled agent, the
+/// configured one of any other.
+pub(crate) fn modes() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| match TypedWords::of_this_process().agent() {
+        Some(agent) if agent.is_bundled() => {
+            let modes = Mode::ALL.into_iter();
+            modes
+                .map(|mode| {
+                    CompletionCandidate::new(mode.as_str())
+                        .help(Some(mode.description().to_owned().into()))
+                })
+                .collect()
+        }
+        Some(agent) => agent
+            .mode
+            .into_iter()
+            .map(CompletionCandidate::new)
+            .collect(),
+        None => Vec::new(),
+    })
+}
+
+/// Returns the policies.
+pub(crate) fn policies() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let names = Policy::ALL.iter().map(|policy| policy.as_str());
+        names.map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Returns the modes of the sandbox.
+pub(crate) fn sandbox_modes() -> ArgValueCandidates {
+    words(&[
+        "workspace",
+        "read-only",
+        "off",
+        "workspace,no-network",
+        "read-only,no-network",
+    ])
+}
+
+/// Returns the providers of language models that a key can be stored for.
+pub(crate) fn providers() -> ArgValueCandidates {
+    words(&["anthropic", "openai", "gemini"])
+}
+
+fn words(words: &'static [&'static str]) -> ArgValueCandidates {
+    ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
+}
+
+/// The words of the command line that is being completed, after the name of the command.
+struct TypedWords(Vec<String>);
+
+impl TypedWords {
+    /// Returns the words that the shell has passed to this process: `acp -- acp WORDS`.
+    fn of_this_process() -> Self {
+        let passed = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let typed = passed.skip_while(|word| word != "--").skip(2);
+        // Bash makes a word of each `=`. The scripts of bash and zsh pass words as they were typed, with their quotes.
+        let words = typed.filter(|word| word != "=");
+        Self(words.map(|word| unquoted(&word)).collect())
+    }
+
+    /// Returns the value of an option, if it is there.
+    fn option(&self, name: &str) -> Option<&str> {
+        let mut words = self.0.iter().take_while(|word| *word != "--");
+        while let Some(word) = words.next() {
+            match word.strip_prefix(name) {
+                Some("") => return words.next().map(String::as_str),
+                Some(rest) if rest.starts_with('=') => return rest.strip_prefix('='),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Returns the directory of `--cwd`, or else the current one, as an absolute path without symlinks.
+    fn directory(&self) -> PathBuf {
+        let cwd = self.option("--cwd").unwrap_or(".");
+        std::fs::canonicalize(cwd).unwrap_or_else(|_| PathBuf::from(cwd))
+    }
+
+    /// Returns the agent that these words choose.
+    fn agent(&self) -> Option<AgentChoice> {
+        let command = self.0.iter().skip_while(|word| *word != "--").skip(1);
+        let selector = AgentSelector {
+            name: self.option("--agent").map(str::to_owned),
+            command: command.cloned().collect(),
+            ..AgentSelector::default()
+        };
+        let config = UserConfig::read().ok()?;
+        selector.choose(&config, &self.directory(), None).ok()
+    }
+}
+
+/// Returns a word as the shell would pass it to the command. The word may lack its last quote.
+pub(crate) fn unquoted(word: &str) -> String {
+    let closed = |quote: &str| shell_words::split(&format!("{word}{quote}")).ok();
+    let split = closed("").or_else(|| closed("'")).or_else(|| closed("\""));
+    match split.as_deref() {
+        Some([one]) => one.clone(),
+        _ => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use acp_config::BUNDLED;
+
+    use super::*;
+
+    fn typed(words: &[&str]) -> TypedWords {
+        TypedWords(words.iter().map(|&word| word.to_owned()).collect())
+    }
+
+    #[test]
+    fn options_are_found_however_they_are_typed() {
+        let words = ["run", "--agent", "goose", "--cwd=/a b", "--", "--mode", "x"];
+        let words = typed(&words);
+        assert_eq!(words.option("--agent"), Some("goose"));
+        assert_eq!(words.option("--cwd"), Some("/a b"));
+        assert_eq!(words.option("--mode"), None, "it is the agent's");
+        assert_eq!(typed(&["run", "--agent"]).option("--agent"), None);
+        assert_eq!(typed(&["run", "--agents", "x"]).option("--agent"), None);
+    }
+
+    #[test]
+    fn the_agent_is_the_one_that_would_be_started() {
+        let agent = typed(&["run", "--mode", "", "--", "my-agent", "--acp"]).agent();
+        assert_eq!(agent.unwrap().command, ["my-agent", "--acp"]);
+        let agent = typed(&["run", "--agent", BUNDLED]).agent().unwrap();
+        assert!(agent.is_bundled());
+        assert!(
+            typed(&["run", "--agent", "no such agent"])
+                .agent()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn quotes_are_removed_as_far_as_they_are_typed() {
+        for (word, meant) in [
+            ("build", "build"),
+            (r"the\ build", "the build"),
+            ("'the b", "the b"),
+            ("\"the b", "the b"),
+            ("", ""),
+        ] {
+            assert_eq!(unquoted(word), meant, "{word}");
+        }
+    }
+}
