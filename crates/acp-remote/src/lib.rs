@@ -7,10 +7,10 @@
 //! ```no_run
 //! # async fn example(agent: impl acp::Agent + Clone) -> std::io::Result<()> {
 //! use acp_remote::Token;
-//! use acp_remote::server::{ConnectionInfo, Endpoint, ServeOptions, ServerConfig, serve};
+//! use acp_remote::server::{ConnectionInfo, AgentEndpoint, ServeOptions, ServerConfig, serve};
 //!
 //! let token = Token::random();
-//! let endpoint = Endpoint::new(
+//! let endpoint = AgentEndpoint::new(
 //!     ServerConfig::new().token(token),
 //!     move |_info: ConnectionInfo, transport| {
 //!         let agent = agent.clone();

@@ -10,12 +10,12 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// The pauses between attempts, up to a deadline. The first attempt follows at once.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(super) struct ReconnectBackoff {
     deadline: Instant,
     next: Duration,
 }
 
-impl Backoff {
+impl ReconnectBackoff {
     pub(super) fn new(time: Duration) -> Self {
         Self {
             deadline: Instant::now() + time,

@@ -16,11 +16,11 @@ use tokio::time::timeout;
 use super::dial::{H2, HTTP_1, dial};
 use super::error::{ConnectError, rejected};
 use super::options::{ConnectionStatus, HttpVersion};
-use super::reconnect::Backoff;
+use super::reconnect::ReconnectBackoff;
 use super::target::Target;
 use crate::header::{self, ResumeTerms};
 use crate::pipe::{Retention, transport};
-use crate::websocket::{Link, LinkEnd, LinkOptions, Role, Wire, accept_key, new_key};
+use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, new_key};
 
 /// A WebSocket that was opened.
 struct Opened {
@@ -37,7 +37,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
     let window = terms.map_or(target.options.window, |terms| {
         terms.window.min(target.options.window)
     });
-    let wire = Arc::new(Wire::new(window, Role::Client));
+    let wire = Arc::new(SocketPipes::new(window, LinkRole::Client));
     if terms.is_some() {
         wire.outgoing.set_retention(Retention::UntilAcknowledged);
     }
@@ -62,7 +62,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
 /// The life of a connection, across its sockets.
 struct Life {
     target: Arc<Target>,
-    wire: Arc<Wire>,
+    wire: Arc<SocketPipes>,
     terms: Option<ResumeTerms>,
     id: Option<HeaderValue>,
 }
@@ -78,7 +78,7 @@ impl Life {
     async fn move_sockets(&self, first: Upgraded) -> Result<(), ConnectError> {
         let options = &self.target.options;
         let link_options = LinkOptions {
-            role: Role::Client,
+            role: LinkRole::Client,
             resumes: self.terms.is_some(),
             // The library above has a limit of its own, and reads what is too long as such.
             max_message: usize::MAX,
@@ -124,7 +124,7 @@ impl Life {
             return Err(lost("the server cannot resume connections".to_owned()));
         };
         let time = self.target.options.reconnect_for.unwrap_or(terms.grace);
-        let mut backoff = Backoff::new(time);
+        let mut backoff = ReconnectBackoff::new(time);
         let mut last = "no attempt was made".to_owned();
         while backoff.wait().await {
             let position = self.wire.incoming.received();

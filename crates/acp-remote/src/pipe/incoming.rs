@@ -8,21 +8,21 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 
-use super::transport::Gone;
+use super::transport::DroppedHalves;
 
 /// The largest empty buffer that is kept, in bytes.
 const KEEP: usize = 64 * 1024;
 
 /// The bytes that were received, and not read yet.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingPipe {
     state: Mutex<State>,
     /// Notifies who receives that there is room.
     room: Notify,
     /// Notifies the link that there is something to acknowledge, or that the reader is gone.
     work: Arc<Notify>,
     limit: usize,
-    gone: Arc<Gone>,
+    gone: Arc<DroppedHalves>,
 }
 
 #[derive(Debug, Default)]
@@ -47,9 +47,9 @@ enum End {
     Failed(Option<io::Error>),
 }
 
-impl Incoming {
+impl IncomingPipe {
     /// Creates an empty buffer for up to `limit` bytes, plus the piece that crosses the limit.
-    pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<Gone>) -> Self {
+    pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<DroppedHalves>) -> Self {
         Self {
             state: Mutex::default(),
             room: Notify::new(),

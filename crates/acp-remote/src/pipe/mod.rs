@@ -6,8 +6,8 @@ mod log;
 mod outgoing;
 mod transport;
 
-pub(crate) use incoming::Incoming;
+pub(crate) use incoming::IncomingPipe;
 pub(crate) use lines::LineFilter;
 pub(crate) use log::{Log, OutOfWindow, Retention};
-pub(crate) use outgoing::Outgoing;
-pub(crate) use transport::{Gone, Sink, transport};
+pub(crate) use outgoing::OutgoingPipe;
+pub(crate) use transport::{DroppedHalves, Sink, transport};

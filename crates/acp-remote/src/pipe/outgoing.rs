@@ -6,17 +6,17 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
-use super::transport::{Gone, Sink};
+use super::transport::{DroppedHalves, Sink};
 use super::{LineFilter, Log, OutOfWindow, Retention};
 
 /// The bytes that the transport above has written, and that were not sent or not acknowledged yet.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingPipe {
     state: Mutex<State>,
     /// Notifies the link that there is something to send.
     work: Arc<Notify>,
     limit: usize,
-    gone: Arc<Gone>,
+    gone: Arc<DroppedHalves>,
     /// Whether shutting down waits for the end of the link, or only until everything was sent.
     waits_for_link: bool,
 }
@@ -43,14 +43,14 @@ pub(crate) struct Progress {
     pub(crate) is_finished: bool,
 }
 
-impl Outgoing {
+impl OutgoingPipe {
     /// Creates an empty stream that buffers up to `limit` bytes.
     pub(crate) fn new(
         limit: usize,
         drops_noise: bool,
         waits_for_link: bool,
         work: Arc<Notify>,
-        gone: Arc<Gone>,
+        gone: Arc<DroppedHalves>,
     ) -> Self {
         Self {
             state: Mutex::new(State {
@@ -151,7 +151,7 @@ impl Outgoing {
     }
 }
 
-impl Sink for Outgoing {
+impl Sink for OutgoingPipe {
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         if state.is_closed || state.is_finished {

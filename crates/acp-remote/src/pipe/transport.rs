@@ -10,7 +10,7 @@ use acp::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use super::Incoming;
+use super::IncomingPipe;
 
 /// Where a transport writes.
 pub(crate) trait Sink: Send + Sync + 'static {
@@ -26,13 +26,13 @@ pub(crate) trait Sink: Send + Sync + 'static {
 
 /// Which halves of a transport were dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Gone {
+pub(crate) struct DroppedHalves {
     reader: AtomicBool,
     writer: AtomicBool,
     both: CancellationToken,
 }
 
-impl Gone {
+impl DroppedHalves {
     pub(super) fn reader(&self) {
         self.reader.store(true, Ordering::SeqCst);
         self.check();
@@ -61,11 +61,11 @@ impl Gone {
 }
 
 /// Creates the transport of a connection.
-pub(crate) fn transport(incoming: Arc<Incoming>, outgoing: Arc<impl Sink>) -> Transport {
+pub(crate) fn transport(incoming: Arc<IncomingPipe>, outgoing: Arc<impl Sink>) -> Transport {
     Transport::new(Reader(incoming), Writer(outgoing))
 }
 
-struct Reader(Arc<Incoming>);
+struct Reader(Arc<IncomingPipe>);
 
 impl AsyncRead for Reader {
     fn poll_read(

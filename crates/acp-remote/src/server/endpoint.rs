@@ -18,7 +18,7 @@ use tower_service::Service;
 use super::access::{check, without_token};
 use super::body::ResponseBody;
 use super::config::ServerConfig;
-use super::handler::{ConnectionInfo, Handler, TransportKind};
+use super::handler::{ConnectionHandler, ConnectionInfo, TransportKind};
 use super::http::{UNIT, delete, get, post};
 use super::listener::PeerAddress;
 use super::registry::{Registry, count};
@@ -32,7 +32,7 @@ use crate::header;
 /// It is a service of tower and hyper: pass it to [`serve`](super::serve), mount it in a router of axum
 /// (`Router::route_service`, or [`router`](super::router)), or call it from any server of hyper. The server must not
 /// stand between it and upgrades.
-pub struct Endpoint<H> {
+pub struct AgentEndpoint<H> {
     inner: Arc<Inner<H>>,
 }
 
@@ -44,20 +44,20 @@ struct Inner<H> {
     bodies: Semaphore,
 }
 
-impl<H> Clone for Endpoint<H> {
+impl<H> Clone for AgentEndpoint<H> {
     fn clone(&self) -> Self {
         let inner = Arc::clone(&self.inner);
         Self { inner }
     }
 }
 
-impl<H> fmt::Debug for Endpoint<H> {
+impl<H> fmt::Debug for AgentEndpoint<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").finish_non_exhaustive()
+        f.debug_struct("AgentEndpoint").finish_non_exhaustive()
     }
 }
 
-impl<H: Handler> Endpoint<H> {
+impl<H: ConnectionHandler> AgentEndpoint<H> {
     /// Creates an endpoint.
     pub fn new(config: ServerConfig, handler: H) -> Self {
         let bodies = config
@@ -172,9 +172,9 @@ fn info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
     }
 }
 
-impl<H, B> Service<Request<B>> for Endpoint<H>
+impl<H, B> Service<Request<B>> for AgentEndpoint<H>
 where
-    H: Handler,
+    H: ConnectionHandler,
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: fmt::Display + Send,
 {

@@ -10,12 +10,12 @@ use crate::CloseStatus;
 
 /// A handler of connections: it serves an agent on each, or passes the bytes of each to a process. Functions
 /// `async fn(ConnectionInfo, Transport)` are handlers.
-pub trait Handler: Send + Sync + 'static {
+pub trait ConnectionHandler: Send + Sync + 'static {
     /// Handles a connection. It runs as a task of its own. When it returns, or drops both halves of the transport,
     /// what was written is still sent, and the client is told the status.
     ///
     /// The transport's reader ends when the client closes the connection, or does not come back in time. The future is
-    /// dropped when the endpoint is [shut down](super::Endpoint::shut_down) and its time is over.
+    /// dropped when the endpoint is [shut down](super::AgentEndpoint::shut_down) and its time is over.
     fn handle(
         &self,
         info: ConnectionInfo,
@@ -23,7 +23,7 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = CloseStatus> + Send;
 }
 
-impl<F, Fut> Handler for F
+impl<F, Fut> ConnectionHandler for F
 where
     F: Fn(ConnectionInfo, Transport) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Into<CloseStatus>> + Send,

@@ -74,7 +74,7 @@ impl fmt::Debug for ServeOptions {
     }
 }
 
-/// Serves a service on all sockets of a listener: an [`Endpoint`](super::Endpoint), or an axum router with other routes
+/// Serves a service on all sockets of a listener: an [`AgentEndpoint`](super::AgentEndpoint), or an axum router with other routes
 /// beside it. Accepts HTTP/1.1 and HTTP/2 (by ALPN, or with prior knowledge), with WebSocket on both.
 ///
 /// Returns when [`ServeOptions::shutdown`] is cancelled and all sockets have ended. Dropping the future keeps the open

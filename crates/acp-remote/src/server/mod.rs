@@ -1,6 +1,6 @@
 //! The server: an endpoint that agents are served on.
 //!
-//! [`Endpoint`] is the service, [`serve`] accepts sockets for it. With the cargo feature `axum`, `router` mounts it in
+//! [`AgentEndpoint`] is the service, [`serve`] accepts sockets for it. With the cargo feature `axum`, `router` mounts it in
 //! a router. To serve several agents, create an endpoint for each and mount them on different paths.
 
 mod access;
@@ -20,8 +20,8 @@ mod websocket;
 
 pub use body::ResponseBody;
 pub use config::{AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits};
-pub use endpoint::Endpoint;
-pub use handler::{ConnectionInfo, Handler, TransportKind};
+pub use endpoint::AgentEndpoint;
+pub use handler::{ConnectionHandler, ConnectionInfo, TransportKind};
 pub use listener::{PeerAddress, ServeOptions, serve, serve_stream};
 #[cfg(feature = "axum")]
 pub use router::router;

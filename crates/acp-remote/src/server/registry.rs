@@ -14,12 +14,12 @@ use super::websocket::WebSocketConnection;
 
 /// A connection, as requests find it.
 #[derive(Clone)]
-pub(super) enum Connection {
+pub(super) enum ServedConnection {
     WebSocket(Arc<WebSocketConnection>),
     Http(Arc<HttpConnection>),
 }
 
-impl Connection {
+impl ServedConnection {
     /// Returns how many bytes of messages were received and sent.
     fn transferred(&self) -> (u64, u64) {
         match self {
@@ -33,19 +33,19 @@ impl Connection {
 
 /// The connections of an endpoint, and what it has done.
 pub(super) struct Registry {
-    connections: Mutex<HashMap<String, (ConnectionInfo, Connection)>>,
+    connections: Mutex<HashMap<String, (ConnectionInfo, ServedConnection)>>,
     /// The tasks of all connections.
     pub(super) tasks: TaskTracker,
     /// Cancelled when the endpoint shuts down.
     pub(super) draining: CancellationToken,
     /// Cancelled when the handlers must end.
     pub(super) killed: CancellationToken,
-    pub(super) counters: Counters,
+    pub(super) counters: ServerCounters,
 }
 
 /// The counters behind [`ServerStats`].
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct ServerCounters {
     pub(super) connections: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) limited: AtomicU64,
@@ -67,18 +67,23 @@ impl Registry {
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
             killed: CancellationToken::new(),
-            counters: Counters::default(),
+            counters: ServerCounters::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (ConnectionInfo, Connection)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (ConnectionInfo, ServedConnection)>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection. Returns `false` if there are `most` already.
-    pub(super) fn add(&self, info: ConnectionInfo, connection: Connection, most: usize) -> bool {
+    pub(super) fn add(
+        &self,
+        info: ConnectionInfo,
+        connection: ServedConnection,
+        most: usize,
+    ) -> bool {
         let mut all = self.lock();
         if all.len() >= most {
             drop(all);
@@ -91,7 +96,7 @@ impl Registry {
         true
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Connection> {
+    pub(super) fn get(&self, id: &str) -> Option<ServedConnection> {
         self.lock()
             .get(id)
             .map(|(_, connection)| connection.clone())
@@ -115,13 +120,13 @@ impl Registry {
     pub(super) fn stats(&self) -> ServerStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
-        let open: Vec<Connection> = {
+        let open: Vec<ServedConnection> = {
             let all = self.lock();
             all.values()
                 .map(|(_, connection)| connection.clone())
                 .collect()
         };
-        let transferred = open.iter().map(Connection::transferred);
+        let transferred = open.iter().map(ServedConnection::transferred);
         let (received, sent) = transferred.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         ServerStats {
             open_connections: open.len() as u64,

@@ -13,13 +13,13 @@ use tokio::time::timeout;
 use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
-use super::handler::{ConnectionInfo, Handler};
-use super::registry::{Connection, Registry, count};
+use super::handler::{ConnectionHandler, ConnectionInfo};
+use super::registry::{Registry, ServedConnection, count};
 use super::responses::text;
 use crate::CloseStatus;
 use crate::header;
 use crate::pipe::{OutOfWindow, Retention, transport};
-use crate::websocket::{Link, LinkEnd, LinkOptions, Role, Wire, accept_key};
+use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
 
 /// How long an upgrade may take after it was answered.
 const UPGRADING: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ const VERSION: &str = "sec-websocket-version";
 pub(super) struct WebSocketConnection {
     takeovers: mpsc::Sender<Takeover>,
     resumes: bool,
-    wire: Arc<Wire>,
+    wire: Arc<SocketPipes>,
 }
 
 impl WebSocketConnection {
@@ -102,7 +102,7 @@ fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal>
 }
 
 /// Answers a request for a WebSocket: creates a connection, or resumes one.
-pub(super) async fn upgrade<H: Handler, B>(
+pub(super) async fn upgrade<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     handler: &Arc<H>,
@@ -127,7 +127,7 @@ pub(super) async fn upgrade<H: Handler, B>(
     let resumes = terms.is_some();
     let window = terms.map_or(config.limits.window, |(_, window)| window);
     let (takeovers, receiver) = mpsc::channel(1);
-    let wire = Arc::new(Wire::new(window, Role::Server));
+    let wire = Arc::new(SocketPipes::new(window, LinkRole::Server));
     let connection = Arc::new(WebSocketConnection {
         takeovers,
         resumes,
@@ -142,7 +142,7 @@ pub(super) async fn upgrade<H: Handler, B>(
     }
     let added = registry.add(
         info.clone(),
-        Connection::WebSocket(connection),
+        ServedConnection::WebSocket(connection),
         config.limits.connections,
     );
     if !added {
@@ -150,7 +150,7 @@ pub(super) async fn upgrade<H: Handler, B>(
     }
     let life = Life {
         options: LinkOptions {
-            role: Role::Server,
+            role: LinkRole::Server,
             resumes,
             max_message: config.limits.message,
             heartbeat: config.heartbeat,
@@ -182,7 +182,7 @@ async fn resume(
         )
     };
     let connection = id.to_str().ok().and_then(|id| registry.get(id));
-    let Some(Connection::WebSocket(connection)) = connection else {
+    let Some(ServedConnection::WebSocket(connection)) = connection else {
         return unknown();
     };
     if !connection.resumes {
@@ -230,14 +230,14 @@ async fn resume(
 struct Life {
     options: LinkOptions,
     grace: Duration,
-    wire: Arc<Wire>,
+    wire: Arc<SocketPipes>,
     registry: Arc<Registry>,
     info: ConnectionInfo,
 }
 
 impl Life {
     /// Runs the handler and the sockets, until both have ended.
-    async fn run<H: Handler>(
+    async fn run<H: ConnectionHandler>(
         self,
         handler: Arc<H>,
         first: OnUpgrade,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::decode::{Decoder, Event, Violation};
 use super::encode::Encoder;
 use crate::CloseStatus;
-use crate::pipe::{Gone, Incoming, Outgoing};
+use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 
 /// How many bytes are written at a time.
 const BATCH: usize = 64 * 1024;
@@ -33,31 +33,31 @@ const END: &str = "end";
 
 /// Which side of a WebSocket this is. Only clients mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum LinkRole {
     Client,
     Server,
 }
 
 /// A connection, which may outlive its socket.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    pub(crate) incoming: Arc<Incoming>,
-    pub(crate) outgoing: Arc<Outgoing>,
-    pub(crate) gone: Arc<Gone>,
+pub(crate) struct SocketPipes {
+    pub(crate) incoming: Arc<IncomingPipe>,
+    pub(crate) outgoing: Arc<OutgoingPipe>,
+    pub(crate) gone: Arc<DroppedHalves>,
     /// Notifies the link that there is something to do.
     work: Arc<Notify>,
     /// The status with which this side closes, once it does.
     closing: Mutex<Option<CloseStatus>>,
 }
 
-impl Wire {
+impl SocketPipes {
     /// Creates a connection that buffers up to `window` bytes in each direction.
-    pub(crate) fn new(window: usize, role: Role) -> Self {
+    pub(crate) fn new(window: usize, role: LinkRole) -> Self {
         let work = Arc::new(Notify::new());
-        let gone = Arc::new(Gone::default());
-        let incoming = Incoming::new(window, Arc::clone(&work), Arc::clone(&gone));
-        let is_server = role == Role::Server;
-        let outgoing = Outgoing::new(
+        let gone = Arc::new(DroppedHalves::default());
+        let incoming = IncomingPipe::new(window, Arc::clone(&work), Arc::clone(&gone));
+        let is_server = role == LinkRole::Server;
+        let outgoing = OutgoingPipe::new(
             window,
             is_server,
             !is_server,
@@ -92,7 +92,7 @@ impl Wire {
 /// How a link works.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkOptions {
-    pub(crate) role: Role,
+    pub(crate) role: LinkRole,
     /// Whether both sides support the extension.
     pub(crate) resumes: bool,
     pub(crate) max_message: usize,
@@ -115,7 +115,7 @@ pub(crate) enum LinkEnd {
 
 /// A link: one socket of a connection.
 pub(crate) struct Link<'a> {
-    wire: &'a Wire,
+    wire: &'a SocketPipes,
     options: &'a LinkOptions,
     control: Mutex<Control>,
     /// Notifies the writer that `control` has changed.
@@ -136,7 +136,7 @@ struct Control {
 }
 
 impl<'a> Link<'a> {
-    pub(crate) fn new(wire: &'a Wire, options: &'a LinkOptions) -> Self {
+    pub(crate) fn new(wire: &'a SocketPipes, options: &'a LinkOptions) -> Self {
         Self {
             wire,
             options,
@@ -159,8 +159,11 @@ impl<'a> Link<'a> {
     /// Moves the socket until it ends.
     pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: S) -> LinkEnd {
         let (mut reader, mut writer) = tokio::io::split(socket);
-        let mut decoder = Decoder::new(self.options.role == Role::Server, self.options.max_message);
-        let mut encoder = Encoder::new(self.options.role == Role::Client);
+        let mut decoder = Decoder::new(
+            self.options.role == LinkRole::Server,
+            self.options.max_message,
+        );
+        let mut encoder = Encoder::new(self.options.role == LinkRole::Client);
         let end = {
             let reading = self.read(&mut reader, &mut decoder);
             let writing = self.write(&mut writer, &mut encoder);
@@ -365,13 +368,13 @@ impl<'a> Link<'a> {
         if !progress.is_sent {
             return false;
         }
-        if self.options.role == Role::Client
+        if self.options.role == LinkRole::Client
             && (self.wire.gone.both() || progress.is_finished && !self.options.resumes)
         {
             self.wire.close(CloseStatus::normal());
         }
         // A server that is done closes, and says why.
-        let is_client = self.options.role == Role::Client;
+        let is_client = self.options.role == LinkRole::Client;
         if is_client && progress.is_finished && self.options.resumes && !*end_sent {
             *end_sent = true;
             encoder.pong(END.as_bytes(), out);

@@ -7,4 +7,4 @@ mod link;
 mod mask;
 
 pub(crate) use handshake::{accept_key, new_key};
-pub(crate) use link::{Link, LinkEnd, LinkOptions, Role, Wire, replace_line_feeds};
+pub(crate) use link::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, replace_line_feeds};

@@ -22,7 +22,7 @@ use crate::client::target::Target;
 type Pool = Client<Dialer, Full<Bytes>>;
 
 /// Sends requests, over as few sockets as possible.
-pub(super) struct Exchange {
+pub(super) struct HttpExchange {
     target: Arc<Target>,
     /// For servers that speak HTTP/2, and are known to.
     h2: Pool,
@@ -45,7 +45,7 @@ pub(super) struct NoResponse {
     pub(super) was_not_sent: bool,
 }
 
-impl Exchange {
+impl HttpExchange {
     pub(super) fn new(target: Arc<Target>) -> Self {
         let (choice, alpn): (u8, &'static [&'static [u8]]) = match target.options.http_version {
             HttpVersion::Http1 => (OTHER, &[HTTP_1]),

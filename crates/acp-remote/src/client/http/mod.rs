@@ -20,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::acknowledge::Acknowledgements;
-use self::exchange::Exchange;
+use self::exchange::HttpExchange;
 use self::routes::Routes;
 use super::error::ConnectError;
 use super::options::ConnectionStatus;
 use super::target::Target;
 use crate::CloseStatus;
 use crate::header::{self, ResumeTerms};
-use crate::pipe::{Gone, Incoming, Outgoing, transport};
+use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, transport};
 
 /// How long the end of a connection waits for streams to end, and for the answer to DELETE.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -59,10 +59,10 @@ enum StreamState {
 /// A connection over HTTP.
 struct HttpClient {
     target: Arc<Target>,
-    exchange: Exchange,
-    incoming: Arc<Incoming>,
-    outgoing: Arc<Outgoing>,
-    gone: Arc<Gone>,
+    exchange: HttpExchange,
+    incoming: Arc<IncomingPipe>,
+    outgoing: Arc<OutgoingPipe>,
+    gone: Arc<DroppedHalves>,
     work: Arc<Notify>,
     /// One stream at a time passes a message on.
     turn: tokio::sync::Mutex<()>,
@@ -92,10 +92,14 @@ struct Established {
 pub(super) fn connect(target: Target) -> Transport {
     let target = Arc::new(target);
     let work = Arc::new(Notify::new());
-    let gone = Arc::new(Gone::default());
+    let gone = Arc::new(DroppedHalves::default());
     let window = target.options.window;
-    let incoming = Arc::new(Incoming::new(window, Arc::clone(&work), Arc::clone(&gone)));
-    let outgoing = Arc::new(Outgoing::new(
+    let incoming = Arc::new(IncomingPipe::new(
+        window,
+        Arc::clone(&work),
+        Arc::clone(&gone),
+    ));
+    let outgoing = Arc::new(OutgoingPipe::new(
         window,
         false,
         true,
@@ -104,7 +108,7 @@ pub(super) fn connect(target: Target) -> Transport {
     ));
     let transport = transport(Arc::clone(&incoming), Arc::clone(&outgoing));
     let client = Arc::new(HttpClient {
-        exchange: Exchange::new(Arc::clone(&target)),
+        exchange: HttpExchange::new(Arc::clone(&target)),
         target,
         incoming,
         outgoing,

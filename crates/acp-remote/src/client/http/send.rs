@@ -16,7 +16,7 @@ use super::stream::read_error;
 use super::{CLOSING, Established, HttpClient, PATIENCE, StreamState};
 use crate::client::error::{ConnectError, chain, rejected};
 use crate::client::options::ConnectionStatus;
-use crate::client::reconnect::Backoff;
+use crate::client::reconnect::ReconnectBackoff;
 use crate::header::{self, ResumeTerms};
 use crate::message::{Kind, head, is_about_stored_session, opens_session};
 
@@ -309,7 +309,7 @@ impl HttpClient {
         if patience.is_some() {
             headers.insert(header::POSITION, position.into());
         }
-        let mut backoff: Option<Backoff> = None;
+        let mut backoff: Option<ReconnectBackoff> = None;
         loop {
             let sent = self
                 .exchange
@@ -347,7 +347,8 @@ impl HttpClient {
                 });
             }
             self.note_cut(&error.to_string());
-            let backoff = backoff.get_or_insert_with(|| Backoff::new(patience.unwrap_or(PATIENCE)));
+            let backoff =
+                backoff.get_or_insert_with(|| ReconnectBackoff::new(patience.unwrap_or(PATIENCE)));
             if !backoff.wait().await {
                 let why = "the server could not be reached again".to_owned();
                 return Err(ConnectError::Lost {

@@ -16,7 +16,7 @@ use super::routes::Inbound;
 use super::{CLOSING, HttpClient, StreamHandle, StreamState};
 use crate::CloseStatus;
 use crate::client::error::{ConnectError, rejected};
-use crate::client::reconnect::Backoff;
+use crate::client::reconnect::ReconnectBackoff;
 use crate::header;
 use crate::message::head;
 use crate::sse::{EventReader, StreamEvent};
@@ -92,7 +92,7 @@ impl HttpClient {
         let is_connection = reader.name.is_empty();
         let mut was_open = false;
         let mut why = String::new();
-        let mut backoff = Backoff::new(self.patience().unwrap_or(REOPENING));
+        let mut backoff = ReconnectBackoff::new(self.patience().unwrap_or(REOPENING));
         loop {
             if was_open && !backoff.wait().await {
                 return self.end(Some(lost(
@@ -134,7 +134,7 @@ impl HttpClient {
                         StreamEnd::Clean => {
                             why = "the server ended the stream".to_owned();
                             if opened.elapsed() > Duration::from_secs(1) {
-                                backoff = Backoff::new(patience.unwrap_or(REOPENING));
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
                             }
                         }
                         StreamEnd::Cut(reason) => {
@@ -147,7 +147,7 @@ impl HttpClient {
                             if reader.received != before
                                 || opened.elapsed() > Duration::from_secs(1)
                             {
-                                backoff = Backoff::new(patience.unwrap_or(REOPENING));
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
                             }
                         }
                     }

@@ -10,12 +10,12 @@ use super::{HttpConnection, live};
 use crate::header::{self, ResumeTerms};
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
-use crate::server::handler::{ConnectionInfo, Handler};
-use crate::server::registry::{Connection, Registry};
+use crate::server::handler::{ConnectionHandler, ConnectionInfo};
+use crate::server::registry::{Registry, ServedConnection};
 use crate::server::responses::text;
 
 /// Answers the POST of `initialize`, whose JSON-RPC id is `id`.
-pub(super) async fn initialize<H: Handler>(
+pub(super) async fn initialize<H: ConnectionHandler>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     handler: &Arc<H>,
@@ -32,7 +32,7 @@ pub(super) async fn initialize<H: Handler>(
     };
     let added = registry.add(
         info.clone(),
-        Connection::Http(Arc::clone(&connection)),
+        ServedConnection::Http(Arc::clone(&connection)),
         config.limits.connections,
     );
     if !added {

@@ -20,12 +20,12 @@ use self::streams::Streams;
 use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
-use super::handler::{ConnectionInfo, Handler};
-use super::registry::{Connection, Registry, count};
+use super::handler::{ConnectionHandler, ConnectionInfo};
+use super::registry::{Registry, ServedConnection, count};
 use super::responses::text;
 use crate::CloseStatus;
 use crate::header;
-use crate::pipe::{Gone, Incoming, transport};
+use crate::pipe::{DroppedHalves, IncomingPipe, transport};
 
 pub(super) use self::get::get;
 pub(super) use self::post::{UNIT, post};
@@ -35,7 +35,7 @@ const LINGER: Duration = Duration::from_secs(30);
 
 /// A connection over HTTP.
 pub(super) struct HttpConnection {
-    pub(super) incoming: Arc<Incoming>,
+    pub(super) incoming: Arc<IncomingPipe>,
     pub(super) streams: Arc<Streams>,
     /// One POST after the other puts its messages into `incoming`. The value is the position after the last one.
     pub(super) inbox: Mutex<u64>,
@@ -51,9 +51,9 @@ impl HttpConnection {
         let limits = &config.limits;
         // Acknowledgements of what was read are the answers to POSTs.
         let work = Arc::new(Notify::new());
-        let gone = Arc::new(Gone::default());
+        let gone = Arc::new(DroppedHalves::default());
         Self {
-            incoming: Arc::new(Incoming::new(limits.window, work, gone)),
+            incoming: Arc::new(IncomingPipe::new(limits.window, work, gone)),
             streams: Arc::new(Streams::new(limits, resumes)),
             inbox: Mutex::new(0),
             rate: std::sync::Mutex::new(RateLimiter::new(limits.request_rate)),
@@ -139,7 +139,7 @@ pub(super) fn find(
     };
     let id = id.to_str().unwrap_or_default();
     match registry.get(id) {
-        Some(Connection::Http(connection)) => Ok((id.to_owned(), connection)),
+        Some(ServedConnection::Http(connection)) => Ok((id.to_owned(), connection)),
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "unknown connection: it has ended, or the server was restarted",
@@ -174,7 +174,7 @@ pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<Respo
 }
 
 /// Runs the handler of a connection until it has ended and the client knows.
-async fn live<H: Handler>(
+async fn live<H: ConnectionHandler>(
     handler: Arc<H>,
     registry: Arc<Registry>,
     info: ConnectionInfo,

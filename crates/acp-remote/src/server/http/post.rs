@@ -19,7 +19,7 @@ use crate::message::{Head, Kind, NotAMessage, head, is_about_stored_session};
 use crate::server::access::Refusal;
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
-use crate::server::handler::{ConnectionInfo, Handler};
+use crate::server::handler::{ConnectionHandler, ConnectionInfo};
 use crate::server::registry::{Registry, count};
 use crate::server::responses::text;
 use crate::websocket::replace_line_feeds;
@@ -30,7 +30,7 @@ pub(in crate::server) const UNIT: usize = 4096;
 type Answer = Response<ResponseBody>;
 
 /// Answers POST.
-pub(in crate::server) async fn post<H: Handler, B>(
+pub(in crate::server) async fn post<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     bodies: &Semaphore,
@@ -59,7 +59,7 @@ where
     }
 }
 
-async fn receive<H: Handler, B>(
+async fn receive<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     bodies: &Semaphore,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use acp_remote::Token;
 use acp_remote::server::{
-    ConnectionInfo, Endpoint, ServeOptions, ServerConfig, TlsIdentity, serve,
+    AgentEndpoint, ConnectionInfo, ServeOptions, ServerConfig, TlsIdentity, serve,
 };
 use tokio::net::TcpListener;
 
@@ -31,13 +31,13 @@ pub(crate) trait ServedEndpoint: Send + Sync {
     fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-impl<H: acp_remote::server::Handler> ServedEndpoint for Endpoint<H> {
+impl<H: acp_remote::server::ConnectionHandler> ServedEndpoint for AgentEndpoint<H> {
     fn stats(&self) -> acp_remote::server::ServerStats {
-        Endpoint::stats(self)
+        AgentEndpoint::stats(self)
     }
 
     fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Endpoint::shut_down(
+        Box::pin(AgentEndpoint::shut_down(
             self,
             std::time::Duration::from_secs(10),
         ))
@@ -83,9 +83,9 @@ impl Server {
         config: ServerConfig,
         options: ServeOptions,
         agent: TestAgent,
-        handler: impl acp_remote::server::Handler,
+        handler: impl acp_remote::server::ConnectionHandler,
     ) -> Self {
-        let endpoint = Endpoint::new(config, handler);
+        let endpoint = AgentEndpoint::new(config, handler);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = options.shutdown.clone();
