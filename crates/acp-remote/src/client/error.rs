@@ -1,0 +1,114 @@
+//! Why connecting failed, or a connection was lost.
+
+use http::StatusCode;
+
+use crate::CloseStatus;
+
+/// Why connecting failed, or why a connection was lost. Errors of a connected transport are [`std::io::Error`]s that
+/// contain one of these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The URL is invalid, or its scheme is not supported.
+    #[error("invalid URL `{url}`: {reason}")]
+    InvalidUrl {
+        /// The URL, without a token.
+        url: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The server could not be reached.
+    #[error("cannot connect to {to}: {reason}")]
+    Unreachable {
+        /// The host and port, or the path of the socket.
+        to: String,
+        /// Why not.
+        reason: String,
+    },
+    /// TLS failed: the certificate is not trusted, or the server does not speak TLS.
+    #[error("TLS with {to} failed: {reason}")]
+    Tls {
+        /// The host and port.
+        to: String,
+        /// What failed.
+        reason: String,
+    },
+    /// The server requires a token, or another one (401).
+    #[error("the server rejected the token (401 Unauthorized): {reason}")]
+    Unauthorized {
+        /// What the server says.
+        reason: String,
+    },
+    /// The server answered with another status than expected.
+    #[error("the server answered {status}: {reason}")]
+    Status {
+        /// The status.
+        status: StatusCode,
+        /// What the server says: the start of the body.
+        reason: String,
+    },
+    /// The server did something that the draft or WebSocket does not allow.
+    #[error("the server violates the protocol: {0}")]
+    Protocol(String),
+    /// The connection was cut, and the server cannot resume it. Messages may be lost.
+    #[error("connection lost: {reason}; messages may be missing, because {why}")]
+    Lost {
+        /// What cut the connection.
+        reason: String,
+        /// Why it could not be restored.
+        why: String,
+    },
+    /// The server closed the connection because of a failure.
+    #[error("the server closed the connection: {0}")]
+    Closed(CloseStatus),
+}
+
+impl From<ConnectError> for std::io::Error {
+    fn from(error: ConnectError) -> Self {
+        use std::io::ErrorKind;
+        let kind = match &error {
+            ConnectError::InvalidUrl { .. } => ErrorKind::InvalidInput,
+            ConnectError::Unauthorized { .. } => ErrorKind::PermissionDenied,
+            ConnectError::Protocol(_) => ErrorKind::InvalidData,
+            ConnectError::Unreachable { .. } => ErrorKind::NotConnected,
+            ConnectError::Lost { .. } | ConnectError::Closed(_) => ErrorKind::ConnectionAborted,
+            ConnectError::Tls { .. } | ConnectError::Status { .. } => ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Returns the error for a response with an unexpected status.
+pub(super) fn rejected(status: StatusCode, body: &[u8]) -> ConnectError {
+    let text = String::from_utf8_lossy(body);
+    // For people, so one line is enough.
+    let line = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason given");
+    let reason: String = line
+        .trim()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(300)
+        .collect();
+    match status {
+        StatusCode::UNAUTHORIZED => ConnectError::Unauthorized { reason },
+        status => ConnectError::Status { status, reason },
+    }
+}
+
+/// Returns an error with its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

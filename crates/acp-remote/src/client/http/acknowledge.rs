@@ -1,0 +1,84 @@
+//! Tells the server how much of each stream was received, so that it may send more, and forget what it sent.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::sync::Notify;
+
+use super::HttpClient;
+use crate::header;
+
+/// How long to wait before an acknowledgement is sent again.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// What is to be acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Acknowledgements {
+    due: Mutex<HashMap<String, u64>>,
+    changed: Notify,
+}
+
+impl Acknowledgements {
+    /// Notes how much of a stream was received. It is told to the server soon.
+    pub(super) fn add(&self, name: &str, position: u64) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.insert(name.to_owned(), position);
+        drop(due);
+        self.changed.notify_one();
+    }
+
+    /// Notes what could not be told, unless there is something newer.
+    fn add_again(&self, name: String, position: u64) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.entry(name).or_insert(position);
+        drop(due);
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> HashMap<String, u64> {
+        std::mem::take(&mut *self.due.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl HttpClient {
+    /// Acknowledges what is due. Never returns.
+    pub(super) async fn acknowledge_all(&self) {
+        loop {
+            self.acknowledgements.changed.notified().await;
+            let mut has_failed = false;
+            for (name, position) in self.acknowledgements.take() {
+                if !self.acknowledge(&name, position).await {
+                    // The server may be waiting for it.
+                    self.acknowledgements.add_again(name, position);
+                    has_failed = true;
+                }
+            }
+            if has_failed {
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// Tells the server how much of a stream was received. Returns `false` if the server could not be reached.
+    pub(super) async fn acknowledge(&self, name: &str, position: u64) -> bool {
+        let Some(mut headers) = self.headers(Some(name)) else {
+            return true;
+        };
+        headers.insert(header::LAST_EVENT_ID, position.into());
+        match self
+            .exchange
+            .send(Method::POST, headers, Bytes::new())
+            .await
+        {
+            // A server that rejects it has ended the connection, which the streams find out.
+            Ok(_) => true,
+            Err(failed) => {
+                tracing::debug!(error = %failed.error, "an acknowledgement was not sent");
+                false
+            }
+        }
+    }
+}

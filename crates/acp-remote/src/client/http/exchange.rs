@@ -1,0 +1,191 @@
+//! Requests and responses, over HTTP/2 or HTTP/1.1.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tower_service::Service;
+
+use crate::client::dial::{H2, HTTP_1, PooledSocket, dial};
+use crate::client::error::{ConnectError, chain};
+use crate::client::options::HttpVersion;
+use crate::client::target::Target;
+
+type Pool = Client<Dialer, Full<Bytes>>;
+
+/// Sends requests, over as few sockets as possible.
+pub(super) struct HttpExchange {
+    target: Arc<Target>,
+    /// For servers that speak HTTP/2, and are known to.
+    h2: Pool,
+    /// For all others: HTTP/1.1, or what TLS negotiates.
+    other: Pool,
+    /// Which of the two: one of the constants.
+    choice: AtomicU8,
+}
+
+/// Whether the server speaks HTTP/2 without TLS is not known yet.
+const UNKNOWN: u8 = 0;
+const ONLY_H2: u8 = 1;
+const OTHER: u8 = 2;
+
+/// Why there is no response.
+#[derive(Debug)]
+pub(super) struct NoResponse {
+    pub(super) error: ConnectError,
+    /// Whether the server cannot have received the request.
+    pub(super) was_not_sent: bool,
+}
+
+impl HttpExchange {
+    pub(super) fn new(target: Arc<Target>) -> Self {
+        let (choice, alpn): (u8, &'static [&'static [u8]]) = match target.options.http_version {
+            HttpVersion::Http1 => (OTHER, &[HTTP_1]),
+            HttpVersion::Http2 => (ONLY_H2, &[H2]),
+            HttpVersion::Auto if target.is_tls => (OTHER, &[H2, HTTP_1]),
+            HttpVersion::Auto => (UNKNOWN, &[]),
+        };
+        Self {
+            h2: pool(&target, alpn, true),
+            other: pool(&target, alpn, false),
+            choice: AtomicU8::new(choice),
+            target,
+        }
+    }
+
+    /// Sends a request, and returns the response when its headers have arrived.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, NoResponse> {
+        let uri = self.target.uri().map_err(|error| NoResponse {
+            error: ConnectError::Protocol(error),
+            was_not_sent: true,
+        })?;
+        self.target.add_headers(&mut headers);
+        let request = || {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = headers.clone();
+            request
+        };
+        let choice = self.choice.load(Ordering::Relaxed);
+        let pool = if choice == OTHER {
+            &self.other
+        } else {
+            &self.h2
+        };
+        let mut sent = pool.request(request()).await;
+        if choice == UNKNOWN {
+            let speaks_h2 = match &sent {
+                Ok(_) => true,
+                // Nobody listens there; that says nothing.
+                Err(error) if dial_error(error).is_some() => false,
+                // The server did not understand the first bytes of HTTP/2, so it has executed nothing.
+                Err(_) => {
+                    sent = self.other.request(request()).await;
+                    if sent.is_ok() {
+                        self.choice.store(OTHER, Ordering::Relaxed);
+                    }
+                    false
+                }
+            };
+            if speaks_h2 {
+                self.choice.store(ONLY_H2, Ordering::Relaxed);
+            }
+        }
+        match sent {
+            Ok(response) => {
+                self.target.keep_cookies(response.headers());
+                Ok(response)
+            }
+            Err(error) => Err(self.no_response(&error)),
+        }
+    }
+
+    fn no_response(&self, error: &Error) -> NoResponse {
+        let reason = chain(error);
+        let to = self.target.address();
+        let dial_error = dial_error(error);
+        let error = match dial_error {
+            Some(DialError::Tls) => ConnectError::Tls { to, reason },
+            Some(DialError::Unreachable) | None => ConnectError::Unreachable { to, reason },
+        };
+        NoResponse {
+            error,
+            was_not_sent: dial_error.is_some(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum DialError {
+    Tls,
+    Unreachable,
+}
+
+/// Returns what kind of error it is if no socket could be opened.
+fn dial_error(error: &Error) -> Option<DialError> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        match error.downcast_ref::<ConnectError>() {
+            Some(ConnectError::Tls { .. }) => return Some(DialError::Tls),
+            Some(_) => return Some(DialError::Unreachable),
+            None => cause = error.source(),
+        }
+    }
+    None
+}
+
+fn pool(target: &Arc<Target>, alpn: &'static [&'static [u8]], only_h2: bool) -> Pool {
+    let options = &target.options;
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http2_only(only_h2)
+        .http2_initial_stream_window_size(512 * 1024)
+        .http2_initial_connection_window_size(4 * 1024 * 1024)
+        .http2_keep_alive_interval(options.heartbeat)
+        .http2_keep_alive_timeout(options.dead_after)
+        .http2_keep_alive_while_idle(false)
+        .build(Dialer {
+            target: Arc::clone(target),
+            alpn,
+        })
+}
+
+/// Opens sockets for a pool.
+#[derive(Clone)]
+struct Dialer {
+    target: Arc<Target>,
+    alpn: &'static [&'static [u8]],
+}
+
+impl Service<Uri> for Dialer {
+    type Response = PooledSocket;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<PooledSocket, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _uri: Uri) -> Self::Future {
+        let Self { target, alpn } = self.clone();
+        Box::pin(async move {
+            let socket = dial(&target, alpn).await?;
+            Ok(PooledSocket(TokioIo::new(socket)))
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! Streamable HTTP of a client: POSTs for what the transport above writes, streams for what it reads.
+
+mod acknowledge;
+mod exchange;
+mod routes;
+mod send;
+mod stream;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use acp::Transport;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::acknowledge::Acknowledgements;
+use self::exchange::HttpExchange;
+use self::routes::Routes;
+use super::error::ConnectError;
+use super::options::ConnectionStatus;
+use super::target::Target;
+use crate::CloseStatus;
+use crate::header::{self, ResumeTerms};
+use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, transport};
+
+/// How long the end of a connection waits for streams to end, and for the answer to DELETE.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long a request that was not sent is tried again, if the server does not support the extension.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The streams by the name of their session. The connection's own has the empty name.
+type Streams = HashMap<String, StreamHandle>;
+
+/// A stream that is open, or being opened.
+#[derive(Clone)]
+struct StreamHandle {
+    state: watch::Receiver<StreamState>,
+    /// Cancelled to close the stream.
+    closed: CancellationToken,
+}
+
+/// The state of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamState {
+    Opening,
+    Open,
+    /// The server does not know the session yet.
+    Refused,
+    Ended,
+}
+
+/// A connection over HTTP.
+struct HttpClient {
+    target: Arc<Target>,
+    exchange: HttpExchange,
+    incoming: Arc<IncomingPipe>,
+    outgoing: Arc<OutgoingPipe>,
+    gone: Arc<DroppedHalves>,
+    work: Arc<Notify>,
+    /// One stream at a time passes a message on.
+    turn: tokio::sync::Mutex<()>,
+    routes: Mutex<Routes>,
+    streams: Mutex<Streams>,
+    acknowledgements: Acknowledgements,
+    /// The connection's id and the terms of the extension, once the server has answered `initialize`.
+    established: OnceLock<Established>,
+    /// Cancelled when the connection has ended.
+    ended: CancellationToken,
+    /// The first failure, which is what the transport above is told.
+    failure: Mutex<Option<ConnectError>>,
+    /// Notifies who waits for the responses to all requests.
+    answered: Notify,
+    /// Whether the server could not be reached the last time.
+    is_cut: AtomicBool,
+    tasks: TaskTracker,
+}
+
+/// What is known of a connection after `initialize`.
+struct Established {
+    id: HeaderValue,
+    terms: Option<ResumeTerms>,
+}
+
+/// Returns the transport of a connection. Its first message opens the connection.
+pub(super) fn connect(target: Target) -> Transport {
+    let target = Arc::new(target);
+    let work = Arc::new(Notify::new());
+    let gone = Arc::new(DroppedHalves::default());
+    let window = target.options.window;
+    let incoming = Arc::new(IncomingPipe::new(
+        window,
+        Arc::clone(&work),
+        Arc::clone(&gone),
+    ));
+    let outgoing = Arc::new(OutgoingPipe::new(
+        window,
+        false,
+        true,
+        Arc::clone(&work),
+        Arc::clone(&gone),
+    ));
+    let transport = transport(Arc::clone(&incoming), Arc::clone(&outgoing));
+    let client = Arc::new(HttpClient {
+        exchange: HttpExchange::new(Arc::clone(&target)),
+        target,
+        incoming,
+        outgoing,
+        gone,
+        work,
+        turn: tokio::sync::Mutex::default(),
+        routes: Mutex::default(),
+        streams: Mutex::default(),
+        acknowledgements: Acknowledgements::default(),
+        established: OnceLock::new(),
+        ended: CancellationToken::new(),
+        failure: Mutex::default(),
+        answered: Notify::new(),
+        is_cut: AtomicBool::new(false),
+        tasks: TaskTracker::new(),
+    });
+    tokio::spawn(client.run());
+    transport
+}
+
+impl HttpClient {
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn terms(&self) -> Option<ResumeTerms> {
+        self.established
+            .get()
+            .and_then(|established| established.terms)
+    }
+
+    /// Returns how long the client tries to restore what was cut. `None` if that would lose messages.
+    fn patience(&self) -> Option<Duration> {
+        let terms = self.terms()?;
+        Some(self.target.options.reconnect_for.unwrap_or(terms.grace))
+    }
+
+    /// Ends the connection with a failure, or without one if the server has closed it normally.
+    fn end(&self, failure: Option<ConnectError>) {
+        if !self.ended.is_cancelled() {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+            self.ended.cancel();
+        }
+    }
+
+    /// Ends the connection because the server has closed it.
+    fn closed_by_server(&self, status: CloseStatus) {
+        self.target
+            .options
+            .report(&ConnectionStatus::Closed(status.clone()));
+        self.end((!status.is_normal()).then_some(ConnectError::Closed(status)));
+    }
+
+    /// Reports that the server cannot be reached.
+    fn note_cut(&self, reason: &str) {
+        if !self.is_cut.swap(true, Ordering::Relaxed) {
+            let reason = reason.to_owned();
+            self.target
+                .options
+                .report(&ConnectionStatus::Lost { reason });
+        }
+    }
+
+    /// Reports that the server can be reached again.
+    fn note_restored(&self) {
+        if self.is_cut.swap(false, Ordering::Relaxed) {
+            self.target.options.report(&ConnectionStatus::Restored);
+        }
+    }
+
+    /// Runs the connection until it has ended.
+    async fn run(self: Arc<Self>) {
+        let abandoned = async {
+            self.gone.wait_both().await;
+            tokio::time::sleep(CLOSING).await;
+        };
+        let is_local = tokio::select! {
+            biased;
+            () = self.ended.cancelled() => false,
+            sent = self.send_all() => {
+                let is_local = sent.is_ok();
+                self.end(sent.err());
+                is_local
+            }
+            () = self.acknowledge_all() => false,
+            () = abandoned => true,
+        };
+        if is_local {
+            // The server ends the connection by itself if it does not hear of this.
+            let _ = timeout(CLOSING, self.delete()).await;
+        }
+        self.ended.cancel();
+        self.outgoing.close();
+        // Messages that arrived are read before the failure.
+        let failure = self
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.incoming.finish(failure.map(Into::into));
+        self.tasks.close();
+    }
+
+    /// Tells the server that the connection has ended.
+    async fn delete(&self) {
+        if let Some(headers) = self.headers(None) {
+            // The answer makes no difference.
+            let _ = self
+                .exchange
+                .send(Method::DELETE, headers, Bytes::new())
+                .await;
+        }
+    }
+
+    /// Returns the headers of a request about the connection, and about a session. `None` before the connection is
+    /// established, or if the session has a name that cannot be sent.
+    fn headers(&self, session: Option<&str>) -> Option<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONNECTION_ID, self.established.get()?.id.clone());
+        if let Some(session) = session.filter(|session| !session.is_empty()) {
+            headers.insert(header::SESSION_ID, HeaderValue::from_str(session).ok()?);
+        }
+        Some(headers)
+    }
+}

@@ -1,0 +1,127 @@
+//! What a client remembers of messages, to know which session others belong to.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::message::{Head, Kind, opens_session};
+
+/// How many messages are remembered in each direction. What is beyond is sent without a session.
+const MOST: usize = 64 * 1024;
+
+/// What a client remembers of messages.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    /// The client's requests that were not answered yet.
+    sent: HashMap<String, SentRequest>,
+    /// The sessions of the agent's requests that were not answered yet.
+    asked: HashMap<String, String>,
+}
+
+/// A request of the client.
+#[derive(Debug)]
+struct SentRequest {
+    session: Option<String>,
+    opens: bool,
+    closes: bool,
+}
+
+/// What the client does before it sends a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Outbound {
+    /// The session that the message is about.
+    pub(super) session: Option<String>,
+    /// The id, if the message is a request.
+    pub(super) request: Option<String>,
+    /// Whether the session is being opened, so that its stream may be refused.
+    pub(super) opens: bool,
+    pub(super) is_initialize: bool,
+}
+
+/// What an incoming message says about sessions.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Inbound {
+    Nothing,
+    /// This session is open now.
+    Opened(String),
+    /// This session was closed.
+    Closed(String),
+}
+
+impl Routes {
+    /// Remembers a message that is sent.
+    pub(super) fn outbound(&mut self, head: &Head<'_>) -> Outbound {
+        let session = head.session.as_deref().map(str::to_owned);
+        match &head.kind {
+            Kind::Request { id, method } => {
+                let opens = opens_session(method);
+                if self.sent.len() < MOST {
+                    let request = SentRequest {
+                        session: session.clone(),
+                        opens,
+                        closes: method == "session/close",
+                    };
+                    self.sent.insert((*id).to_owned(), request);
+                }
+                Outbound {
+                    session,
+                    request: Some((*id).to_owned()),
+                    opens,
+                    is_initialize: method == "initialize",
+                }
+            }
+            Kind::Response { id, .. } => Outbound {
+                session: self.asked.remove(*id).filter(|session| !session.is_empty()),
+                request: None,
+                opens: false,
+                is_initialize: false,
+            },
+            Kind::Notification { cancels, .. } => {
+                let about = cancels.and_then(|id| self.sent.get(id)?.session.clone());
+                Outbound {
+                    session: session.or(about),
+                    request: None,
+                    opens: false,
+                    is_initialize: false,
+                }
+            }
+        }
+    }
+
+    /// Remembers a message that has arrived.
+    pub(super) fn inbound(&mut self, head: &Head<'_>) -> Inbound {
+        match &head.kind {
+            Kind::Request { id, .. } => {
+                if let Some(session) = &head.session
+                    && self.asked.len() < MOST
+                {
+                    self.asked
+                        .insert((*id).to_owned(), session.clone().into_owned());
+                }
+                Inbound::Nothing
+            }
+            Kind::Response {
+                id,
+                opened,
+                is_error,
+            } => {
+                let Some(request) = self.sent.remove(*id).filter(|_| !is_error) else {
+                    return Inbound::Nothing;
+                };
+                if request.closes {
+                    return request.session.map_or(Inbound::Nothing, Inbound::Closed);
+                }
+                let opened = opened.clone().map(Cow::into_owned).or(request.session);
+                match opened.filter(|_| request.opens) {
+                    Some(session) => Inbound::Opened(session),
+                    None => Inbound::Nothing,
+                }
+            }
+            Kind::Notification { .. } => Inbound::Nothing,
+        }
+    }
+
+    /// Returns `true` if responses are expected.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.sent.is_empty()
+    }
+}

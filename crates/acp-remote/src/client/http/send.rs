@@ -1,0 +1,367 @@
+//! Sends what the transport above writes: one POST after the other, so that everything arrives in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::routes::Outbound;
+use super::stream::read_error;
+use super::{CLOSING, Established, HttpClient, PATIENCE, StreamState};
+use crate::client::error::{ConnectError, chain, rejected};
+use crate::client::options::ConnectionStatus;
+use crate::client::reconnect::ReconnectBackoff;
+use crate::header::{self, ResumeTerms};
+use crate::message::{Kind, head, is_about_stored_session, opens_session};
+
+/// How many bytes are taken from the transport at a time, unless one message is longer.
+const BATCH: usize = 64 * 1024;
+
+/// A message that is sent.
+struct Message<'a> {
+    line: &'a [u8],
+    outbound: Outbound,
+    /// The id, if the message is a response.
+    answers: Option<String>,
+}
+
+/// How the server has answered a POST.
+enum Posted {
+    Accepted,
+    Rejected(ConnectError),
+}
+
+impl HttpClient {
+    /// Sends everything, until the transport above is done.
+    pub(super) async fn send_all(self: &Arc<Self>) -> Result<(), ConnectError> {
+        let mut bytes = Vec::new();
+        let mut position = 0;
+        loop {
+            let is_finished = self.take(&mut bytes)?;
+            if let Some(end) = memchr::memrchr(b'\n', &bytes) {
+                let rest = bytes.split_off(end + 1);
+                let lines = std::mem::replace(&mut bytes, rest);
+                self.send_lines(&lines, &mut position).await?;
+                continue;
+            }
+            if is_finished || self.gone.both() {
+                if !bytes.is_empty() {
+                    self.send_lines(&bytes, &mut position).await?;
+                }
+                break;
+            }
+            self.work.notified().await;
+        }
+        self.wait_for_responses().await;
+        Ok(())
+    }
+
+    /// Takes what was written: at least a whole message, if there is one. Returns `true` if nothing more will come.
+    fn take(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
+        if memchr::memchr(b'\n', bytes).is_some() {
+            return Ok(false);
+        }
+        loop {
+            if bytes.len() > self.target.options.message {
+                let most = self.target.options.message;
+                return Err(ConnectError::Protocol(format!(
+                    "a message to the server is longer than {most} bytes"
+                )));
+            }
+            let before = bytes.len();
+            let progress = self.outgoing.send_with(|first, second| {
+                let first = first.get(..BATCH).unwrap_or(first);
+                bytes.extend_from_slice(first);
+                let second = second.get(..BATCH - first.len()).unwrap_or(second);
+                bytes.extend_from_slice(second);
+                first.len() + second.len()
+            });
+            let taken = bytes.get(before..).unwrap_or_default();
+            if taken.is_empty() {
+                return Ok(progress.is_sent && progress.is_finished);
+            }
+            if memchr::memchr(b'\n', taken).is_some() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits for the responses to requests that were sent, for a while: the transport above may still read them.
+    async fn wait_for_responses(&self) {
+        let waiting = async {
+            while self.routes().is_waiting() && !self.gone.both() {
+                self.answered.notified().await;
+            }
+        };
+        tokio::select! {
+            () = self.gone.wait_both() => {}
+            _ = timeout(CLOSING, waiting) => {}
+        }
+    }
+
+    /// Sends messages, one per line.
+    async fn send_lines(
+        self: &Arc<Self>,
+        lines: &[u8],
+        position: &mut u64,
+    ) -> Result<(), ConnectError> {
+        let mut together: Vec<Message<'_>> = Vec::new();
+        for line in lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+            if line.is_empty() {
+                continue;
+            }
+            let Ok(head) = head(line) else {
+                tracing::warn!("a line that is not a message was not sent");
+                continue;
+            };
+            let answers = match &head.kind {
+                Kind::Response { id, .. } => Some((*id).to_owned()),
+                _ => None,
+            };
+            let needs_stream = match &head.kind {
+                Kind::Request { method, .. } | Kind::Notification { method, .. } => {
+                    !is_about_stored_session(method) || opens_session(method)
+                }
+                Kind::Response { .. } => true,
+            };
+            let outbound = self.routes().outbound(&head);
+            let message = Message {
+                line,
+                outbound,
+                answers,
+            };
+            if self.established.get().is_none() {
+                if !message.outbound.is_initialize {
+                    let reason = "the first message must be initialize".to_owned();
+                    return Err(ConnectError::Protocol(reason));
+                }
+                self.initialize(line).await?;
+                continue;
+            }
+            if needs_stream && let Some(session) = &message.outbound.session {
+                self.wait_for_stream(session, message.outbound.opens).await;
+            }
+            if self.terms().is_some() {
+                together.push(message);
+            } else {
+                self.send_one(&message, position).await?;
+            }
+        }
+        if together.len() > 1 {
+            let body = together
+                .iter()
+                .map(|m| m.line)
+                .collect::<Vec<_>>()
+                .join(&b'\n');
+            let length = body.len() as u64 + 1;
+            if let Posted::Accepted = self.post(body.into(), None, *position, true).await? {
+                *position += length;
+                return Ok(());
+            }
+            // Which of them is wrong turns out when each is sent alone. Those that were accepted are dropped.
+        }
+        for message in &together {
+            self.send_one(message, position).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the stream of a session is open, so that the server has somewhere to answer.
+    async fn wait_for_stream(self: &Arc<Self>, session: &str, opens: bool) {
+        let mut stream = self.stream(session);
+        let state = stream
+            .state
+            .wait_for(|state| *state != StreamState::Opening)
+            .await;
+        let state = state.map_or(StreamState::Ended, |state| *state);
+        if state == StreamState::Refused && !opens {
+            tracing::debug!(
+                session,
+                "the server does not open the stream of this session"
+            );
+        }
+    }
+
+    /// Sends `initialize`, and establishes the connection with its response.
+    async fn initialize(self: &Arc<Self>, line: &[u8]) -> Result<(), ConnectError> {
+        let options = &self.target.options;
+        let mut headers = http::HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        let wants_resume = options.reconnect_for != Some(Duration::ZERO);
+        if wants_resume {
+            let terms = ResumeTerms {
+                window: options.window,
+                grace: Duration::ZERO,
+            };
+            headers.insert(header::RESUME, terms.value());
+        }
+        let body = Bytes::copy_from_slice(line);
+        let mut attempts = 0;
+        let response = loop {
+            let sent = self
+                .exchange
+                .send(Method::POST, headers.clone(), body.clone())
+                .await;
+            attempts += 1;
+            match sent {
+                Ok(response) => break response,
+                // It does no harm to open a connection twice: nothing has happened on the first one.
+                Err(none) if !none.was_not_sent && attempts < 3 => {}
+                Err(none) => return Err(none.error),
+            }
+        };
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(rejected(status, &read_error(response).await));
+        }
+        let Some(id) = response.headers().get(header::CONNECTION_ID).cloned() else {
+            let reason = "the response to initialize has no Acp-Connection-Id";
+            return Err(ConnectError::Protocol(reason.to_owned()));
+        };
+        let terms = ResumeTerms::read(response.headers()).filter(|_| wants_resume);
+        let body = self.read_body(response).await?;
+        options.report(&ConnectionStatus::Connected {
+            connection_id: id.to_str().ok().map(str::to_owned),
+            resumes_within: terms.map(|terms| terms.grace),
+        });
+        // Set once: this is called while it is not set, by one task.
+        let _ = self.established.set(Established { id, terms });
+        // The server has nowhere to send anything until this is open.
+        let mut stream = self.stream("");
+        let _ = stream
+            .state
+            .wait_for(|state| *state != StreamState::Opening)
+            .await;
+        let mut message = body.to_vec();
+        crate::websocket::replace_line_feeds(&mut message);
+        self.pass_on(&message).await;
+        Ok(())
+    }
+
+    async fn read_body(&self, response: Response<Incoming>) -> Result<Bytes, ConnectError> {
+        let body = Limited::new(response.into_body(), self.target.options.message);
+        let body = body.collect().await.map_err(|error| {
+            ConnectError::Protocol(format!("cannot read a response: {}", chain(&*error)))
+        })?;
+        Ok(body.to_bytes())
+    }
+
+    /// Sends one message. If the server rejects it, whoever waits for it is told.
+    async fn send_one(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        position: &mut u64,
+    ) -> Result<(), ConnectError> {
+        let session = message.outbound.session.as_deref();
+        let body = Bytes::copy_from_slice(message.line);
+        let error = match self.post(body, session, *position, false).await? {
+            Posted::Accepted => {
+                *position += message.line.len() as u64 + 1;
+                return Ok(());
+            }
+            Posted::Rejected(error) => error,
+        };
+        tracing::warn!(%error, "the server rejected a message");
+        if let Some(id) = &message.outbound.request {
+            let answer = error_response(id, &error);
+            self.pass_on(&answer).await;
+        } else if let Some(id) = &message.answers {
+            // The agent waits for an answer. If this one is rejected, too, it never gets one.
+            let answer = error_response(id, &error);
+            let length = answer.len() as u64 + 1;
+            match self.post(answer.into(), session, *position, false).await? {
+                Posted::Accepted => *position += length,
+                Posted::Rejected(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a POST, and repeats it when that is safe.
+    async fn post(
+        &self,
+        body: Bytes,
+        session: Option<&str>,
+        position: u64,
+        is_list: bool,
+    ) -> Result<Posted, ConnectError> {
+        let Some(mut headers) = self.headers(session) else {
+            let error = ConnectError::Protocol("a session has an invalid id".to_owned());
+            return Ok(Posted::Rejected(error));
+        };
+        let kind = if is_list {
+            "application/x-ndjson"
+        } else {
+            "application/json"
+        };
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let patience = self.patience();
+        if patience.is_some() {
+            headers.insert(header::POSITION, position.into());
+        }
+        let mut backoff: Option<ReconnectBackoff> = None;
+        loop {
+            let sent = self
+                .exchange
+                .send(Method::POST, headers.clone(), body.clone())
+                .await;
+            let (error, may_repeat) = match sent {
+                Ok(response) if response.status().is_success() => {
+                    self.note_restored();
+                    return Ok(Posted::Accepted);
+                }
+                Ok(response) => {
+                    let status = response.status();
+                    let error = rejected(status, &read_error(response).await);
+                    match status {
+                        StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE => {
+                            return Err(ConnectError::Lost {
+                                reason: error.to_string(),
+                                why: "the server has no such connection".to_owned(),
+                            });
+                        }
+                        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                            (error, true)
+                        }
+                        status if status.is_server_error() => (error, patience.is_some()),
+                        _ => return Ok(Posted::Rejected(error)),
+                    }
+                }
+                Err(none) => (none.error, none.was_not_sent || patience.is_some()),
+            };
+            if !may_repeat {
+                let why = "it is not known whether the server received the last one".to_owned();
+                return Err(ConnectError::Lost {
+                    reason: error.to_string(),
+                    why,
+                });
+            }
+            self.note_cut(&error.to_string());
+            let backoff =
+                backoff.get_or_insert_with(|| ReconnectBackoff::new(patience.unwrap_or(PATIENCE)));
+            if !backoff.wait().await {
+                let why = "the server could not be reached again".to_owned();
+                return Err(ConnectError::Lost {
+                    reason: error.to_string(),
+                    why,
+                });
+            }
+        }
+    }
+}
+
+/// Returns the response that tells that the server has rejected a message.
+fn error_response(id: &str, error: &ConnectError) -> Vec<u8> {
+    let error = json!({"code": -32603, "message": format!("not delivered: {error}")});
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into_bytes()
+}

@@ -1,0 +1,396 @@
+//! Streams: opened, read, and opened again when they were cut.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::routes::Inbound;
+use super::{CLOSING, HttpClient, StreamHandle, StreamState};
+use crate::CloseStatus;
+use crate::client::error::{ConnectError, rejected};
+use crate::client::reconnect::ReconnectBackoff;
+use crate::header;
+use crate::message::head;
+use crate::sse::{EventReader, StreamEvent};
+
+/// How long a server that ends streams properly is asked for new ones.
+const REOPENING: Duration = Duration::from_secs(60);
+
+/// How a stream ended.
+enum StreamEnd {
+    /// The server has closed the connection.
+    Closed(CloseStatus),
+    /// The stream ended properly. The server keeps what comes next for another one.
+    Clean,
+    /// The stream was cut.
+    Cut(String),
+    /// The server sends what it must not.
+    Violation(String),
+}
+
+/// A stream that is read.
+struct StreamReader {
+    name: String,
+    /// The position after the last message that was passed on, if the server numbers messages.
+    received: Option<u64>,
+    /// The position that was acknowledged last.
+    acknowledged: u64,
+}
+
+impl HttpClient {
+    /// Returns the stream of a session, or of the connection if the name is empty. It is opened if there is none.
+    pub(super) fn stream(self: &Arc<Self>, name: &str) -> StreamHandle {
+        let mut streams = self.streams();
+        if let Some(stream) = streams.get(name) {
+            let is_usable = !matches!(
+                *stream.state.borrow(),
+                StreamState::Refused | StreamState::Ended
+            );
+            if is_usable {
+                return stream.clone();
+            }
+        }
+        let (sender, state) = watch::channel(StreamState::Opening);
+        let handle = StreamHandle {
+            state,
+            closed: CancellationToken::new(),
+        };
+        streams.insert(name.to_owned(), handle.clone());
+        drop(streams);
+        let reader = StreamReader {
+            name: name.to_owned(),
+            received: None,
+            acknowledged: 0,
+        };
+        let (client, closed) = (Arc::clone(self), handle.closed.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = client.ended.cancelled() => {}
+                () = client.keep_open(reader, &sender, &closed) => {}
+            }
+            sender.send_replace(StreamState::Ended);
+        });
+        handle
+    }
+
+    /// Reads a stream, and opens it again when it ends.
+    async fn keep_open(
+        self: &Arc<Self>,
+        mut reader: StreamReader,
+        state: &watch::Sender<StreamState>,
+        closed: &CancellationToken,
+    ) {
+        let is_connection = reader.name.is_empty();
+        let mut was_open = false;
+        let mut why = String::new();
+        let mut backoff = ReconnectBackoff::new(self.patience().unwrap_or(REOPENING));
+        loop {
+            if was_open && !backoff.wait().await {
+                return self.end(Some(lost(
+                    &why,
+                    "the stream could not be opened again".to_owned(),
+                )));
+            }
+            match self.open_stream(&mut reader).await {
+                Ok(response) => {
+                    self.note_restored();
+                    was_open = true;
+                    state.send_replace(StreamState::Open);
+                    let (opened, before) = (Instant::now(), reader.received);
+                    let end = tokio::select! {
+                        end = self.read_stream(&mut reader, response.into_body()) => end,
+                        () = closed.cancelled() => {
+                            // The session was closed. The server may forget it.
+                            if let Some(position) = reader.received {
+                                let _ = self.acknowledge(&reader.name, position).await;
+                            }
+                            return;
+                        }
+                    };
+                    let patience = self.patience();
+                    match end {
+                        StreamEnd::Closed(status) => {
+                            if let (Some(position), true) = (reader.received, patience.is_some()) {
+                                let _ = self.acknowledge(&reader.name, position).await;
+                            }
+                            if is_connection {
+                                self.wait_for_streams().await;
+                                self.closed_by_server(status);
+                            }
+                            return;
+                        }
+                        StreamEnd::Violation(reason) => {
+                            return self.end(Some(ConnectError::Protocol(reason)));
+                        }
+                        StreamEnd::Clean => {
+                            why = "the server ended the stream".to_owned();
+                            if opened.elapsed() > Duration::from_secs(1) {
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
+                            }
+                        }
+                        StreamEnd::Cut(reason) => {
+                            if reader.received.is_none() && patience.is_none() {
+                                let reason = "the server cannot resume streams".to_owned();
+                                return self.end(Some(lost(&why_cut(&reader.name), reason)));
+                            }
+                            self.note_cut(&reason);
+                            why = reason;
+                            if reader.received != before
+                                || opened.elapsed() > Duration::from_secs(1)
+                            {
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
+                            }
+                        }
+                    }
+                }
+                Err(error) => {
+                    let is_final = match &error {
+                        ConnectError::Status { status, .. } => {
+                            status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS
+                        }
+                        ConnectError::Unauthorized { .. } | ConnectError::Protocol(_) => true,
+                        _ => false,
+                    };
+                    if !was_open && !is_connection && is_final {
+                        // Some servers know a session only after `session/load`.
+                        state.send_replace(StreamState::Refused);
+                        return;
+                    }
+                    let is_gone = matches!(
+                        error,
+                        ConnectError::Status {
+                            status: StatusCode::NOT_FOUND,
+                            ..
+                        }
+                    );
+                    if is_gone && was_open && self.terms().is_none() {
+                        // The connection, or the session, has ended properly.
+                        if is_connection {
+                            self.end(None);
+                        }
+                        return;
+                    }
+                    if is_final {
+                        return self.end(Some(if was_open {
+                            lost(&why, error.to_string())
+                        } else {
+                            error
+                        }));
+                    }
+                    self.note_cut(&error.to_string());
+                    was_open = true;
+                    why = error.to_string();
+                }
+            }
+        }
+    }
+
+    /// Waits until all streams of sessions have ended, for a while.
+    async fn wait_for_streams(&self) {
+        let others: Vec<StreamHandle> = {
+            let streams = self.streams();
+            streams
+                .iter()
+                .filter(|(name, _)| !name.is_empty())
+                .map(|(_, s)| s.clone())
+                .collect()
+        };
+        let ended = async {
+            for mut stream in others {
+                // Fails if the stream's task is gone.
+                let _ = stream
+                    .state
+                    .wait_for(|state| *state == StreamState::Ended)
+                    .await;
+            }
+        };
+        let _ = timeout(CLOSING, ended).await;
+    }
+
+    /// Sends GET for a stream.
+    async fn open_stream(
+        &self,
+        reader: &mut StreamReader,
+    ) -> Result<Response<Incoming>, ConnectError> {
+        let Some(mut headers) = self.headers(Some(&reader.name)) else {
+            return Err(ConnectError::Protocol(
+                "a session has an invalid id".to_owned(),
+            ));
+        };
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(position) = reader.received {
+            headers.insert(header::SSE_LAST_EVENT_ID, position.into());
+        }
+        let opening = self.exchange.send(Method::GET, headers, Bytes::new());
+        let response = timeout(self.target.options.connect_timeout, opening)
+            .await
+            .map_err(|_| ConnectError::Unreachable {
+                to: self.target.address(),
+                reason: "timed out".to_owned(),
+            })?
+            .map_err(|none| none.error)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            let body = read_error(response).await;
+            return Err(rejected(status, &body));
+        }
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
+        if !kind
+            .unwrap_or_default()
+            .trim_start()
+            .starts_with("text/event-stream")
+        {
+            return Err(ConnectError::Protocol(
+                "a stream has another type than text/event-stream".to_owned(),
+            ));
+        }
+        if reader.received.is_none() && self.terms().is_some() {
+            let start = response.headers().get(header::LAST_EVENT_ID);
+            reader.received = start.and_then(|start| start.to_str().ok()?.parse().ok());
+            reader.acknowledged = reader.received.unwrap_or_default();
+        }
+        Ok(response)
+    }
+
+    /// Passes on the messages of a stream until it ends.
+    async fn read_stream(
+        self: &Arc<Self>,
+        reader: &mut StreamReader,
+        mut body: Incoming,
+    ) -> StreamEnd {
+        let options = &self.target.options;
+        let mut events = EventReader::new(options.message);
+        let terms = self.terms();
+        let step = terms.map(|terms| terms.window.min(options.window) as u64 / 4);
+        loop {
+            // Servers without the extension may send nothing for hours.
+            let frame = match terms {
+                Some(_) => match timeout(options.heartbeat, body.frame()).await {
+                    Ok(frame) => frame,
+                    Err(_) => {
+                        // Whatever was received is acknowledged while there is nothing else to do.
+                        self.note_received(reader, 1);
+                        let left = options.dead_after.saturating_sub(options.heartbeat);
+                        match timeout(left, body.frame()).await {
+                            Ok(frame) => frame,
+                            Err(_) => {
+                                let reason = "the server is silent".to_owned();
+                                return StreamEnd::Cut(reason);
+                            }
+                        }
+                    }
+                },
+                None => body.frame().await,
+            };
+            let data = match frame {
+                None => return StreamEnd::Clean,
+                Some(Err(error)) => {
+                    return StreamEnd::Cut(crate::client::error::chain(&error));
+                }
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+            };
+            let mut input = &*data;
+            loop {
+                match events.next(&mut input) {
+                    Ok(None) => break,
+                    Ok(Some(StreamEvent::Close(code, reason))) => {
+                        return StreamEnd::Closed(CloseStatus::new(code, reason));
+                    }
+                    Ok(Some(StreamEvent::Message { data, id })) => {
+                        self.pass_on(&data).await;
+                        if id.is_some() {
+                            reader.received = id;
+                        }
+                        if let Some(step) = step {
+                            self.note_received(reader, step);
+                        }
+                    }
+                    Err(_) => {
+                        let reason = format!("a message is longer than {} bytes", options.message);
+                        return StreamEnd::Violation(reason);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Acknowledges what was received, if that is at least `step` bytes.
+    fn note_received(&self, reader: &mut StreamReader, step: u64) {
+        if let Some(position) = reader.received
+            && position >= reader.acknowledged + step
+        {
+            reader.acknowledged = position;
+            self.acknowledgements.add(&reader.name, position);
+        }
+    }
+
+    /// Passes a message to the transport above, when there is room.
+    pub(super) async fn pass_on(self: &Arc<Self>, message: &[u8]) {
+        let _turn = self.turn.lock().await;
+        self.incoming.wait_for_room().await;
+        match head(message) {
+            Ok(head) => {
+                let (inbound, is_waiting) = {
+                    let mut routes = self.routes();
+                    (routes.inbound(&head), routes.is_waiting())
+                };
+                if !is_waiting {
+                    self.answered.notify_one();
+                }
+                match inbound {
+                    Inbound::Nothing => {}
+                    Inbound::Opened(session) => {
+                        self.stream(&session);
+                    }
+                    Inbound::Closed(session) => {
+                        if let Some(stream) = self.streams().remove(&session) {
+                            stream.closed.cancel();
+                        }
+                    }
+                }
+            }
+            // Not a message, but somebody may want to see it.
+            Err(_) if message.first() == Some(&b'{') => {}
+            Err(_) => return,
+        }
+        self.incoming.push_message(message, true);
+    }
+}
+
+fn lost(reason: &str, why: String) -> ConnectError {
+    let reason = reason.to_owned();
+    ConnectError::Lost { reason, why }
+}
+
+fn why_cut(name: &str) -> String {
+    if name.is_empty() {
+        "the connection's stream was cut".to_owned()
+    } else {
+        format!("the stream of session {name} was cut")
+    }
+}
+
+/// Reads the start of the body of an error.
+pub(super) async fn read_error(response: Response<Incoming>) -> Bytes {
+    let body = Limited::new(response.into_body(), 4096);
+    let body = timeout(Duration::from_secs(2), body.collect()).await;
+    body.ok()
+        .and_then(Result::ok)
+        .map(|body| body.to_bytes())
+        .unwrap_or_default()
+}

@@ -1,0 +1,38 @@
+//! When to try again.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+/// The first pause, and the longest.
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The pauses between attempts, up to a deadline. The first attempt follows at once.
+#[derive(Debug)]
+pub(super) struct ReconnectBackoff {
+    deadline: Instant,
+    next: Duration,
+}
+
+impl ReconnectBackoff {
+    pub(super) fn new(time: Duration) -> Self {
+        Self {
+            deadline: Instant::now() + time,
+            next: Duration::ZERO,
+        }
+    }
+
+    /// Waits until the next attempt. Returns `false` if the time is over.
+    pub(super) async fn wait(&mut self) -> bool {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        // Random, so that clients of a server that restarts do not come all at once.
+        let pause = self.next.mul_f64(0.5 + fastrand::f64() / 2.0);
+        let left = self.deadline.duration_since(Instant::now());
+        sleep(pause.min(left)).await;
+        self.next = (self.next * 2).clamp(FIRST, LONGEST);
+        true
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a connection was closed, as one side tells the other.
+
+use std::fmt;
+
+/// The status with which a side closes a connection: a code of WebSocket (RFC 6455, 7.4) and a reason for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseStatus {
+    /// The code.
+    pub code: u16,
+    /// The reason. It may be empty. At most 123 bytes of it are sent.
+    pub reason: String,
+}
+
+impl CloseStatus {
+    /// The code of a connection that has done what it was for.
+    pub const NORMAL: u16 = 1000;
+    /// The code of a side that goes away: a server that shuts down.
+    pub const GOING_AWAY: u16 = 1001;
+    /// The code for a peer that violates the protocol of the transport.
+    pub const PROTOCOL_ERROR: u16 = 1002;
+    /// The code for a message that is too large.
+    pub const TOO_LARGE: u16 = 1009;
+    /// The code of a server whose agent failed.
+    pub const FAILED: u16 = 1011;
+
+    /// Creates a status.
+    pub fn new(code: u16, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { code, reason }
+    }
+
+    /// Creates the status of a connection that has done what it was for.
+    #[must_use]
+    pub fn normal() -> Self {
+        Self::new(Self::NORMAL, "")
+    }
+
+    /// Creates the status of a server whose agent failed. The reason is sent to the client.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::new(Self::FAILED, reason)
+    }
+
+    /// Returns `true` if the connection ended as it should: the peer is done, or goes away.
+    #[must_use]
+    pub fn is_normal(&self) -> bool {
+        // 1005 stands for a close frame without a code.
+        matches!(self.code, Self::NORMAL | Self::GOING_AWAY | 1005)
+    }
+}
+
+impl fmt::Display for CloseStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.reason {
+            "" => write!(f, "close code {}", self.code),
+            reason => write!(f, "{} (close code {})", reason.escape_debug(), self.code),
+        }
+    }
+}
+
+impl From<()> for CloseStatus {
+    fn from((): ()) -> Self {
+        Self::normal()
+    }
+}

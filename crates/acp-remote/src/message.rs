@@ -1,0 +1,256 @@
+//! What a message is about: as much of it as is needed to route it.
+
+use std::borrow::Cow;
+
+use acp::jsonrpc::plain_notification;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What a message is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Head<'a> {
+    pub(crate) kind: Kind<'a>,
+    /// The session that the params name.
+    pub(crate) session: Option<Cow<'a, str>>,
+}
+
+/// The type of a message. Ids are the JSON text of the id.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kind<'a> {
+    Request {
+        id: &'a str,
+        method: Cow<'a, str>,
+    },
+    Notification {
+        method: Cow<'a, str>,
+        /// The request that a cancellation is about.
+        cancels: Option<&'a str>,
+    },
+    Response {
+        id: &'a str,
+        /// The session that the result names.
+        opened: Option<Cow<'a, str>>,
+        is_error: bool,
+    },
+}
+
+/// Why a line is not a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotAMessage {
+    /// It is a batch.
+    Batch,
+    /// It is not JSON, or not an object of JSON-RPC.
+    Invalid,
+}
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads a member that is there, even if it is `null`.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Named<'a> {
+    #[serde(borrow, default)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    request_id: Option<&'a RawValue>,
+}
+
+/// Reads what params or a result name. Whether they are valid is for others to say.
+fn named(value: Option<&RawValue>) -> Named<'_> {
+    let object = value
+        .map(RawValue::get)
+        .filter(|text| text.starts_with('{'));
+    object
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// Reads what a message is about.
+pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
+    if let Some(head) = update(line) {
+        return Ok(head);
+    }
+    let line = line.trim_ascii();
+    if line.first() == Some(&b'[') {
+        return Err(NotAMessage::Batch);
+    }
+    let members: Members<'_> = serde_json::from_slice(line).map_err(|_| NotAMessage::Invalid)?;
+    let id = members.id.map(RawValue::get);
+    if let Some(method) = members.method {
+        let named = named(members.params);
+        let kind = match id {
+            Some(id) => Kind::Request { id, method },
+            None => Kind::Notification {
+                cancels: named
+                    .request_id
+                    .map(RawValue::get)
+                    .filter(|_| method == "$/cancel_request"),
+                method,
+            },
+        };
+        return Ok(Head {
+            kind,
+            session: named.session_id,
+        });
+    }
+    match (id, members.result, members.error) {
+        (Some(id), Some(result), None) => Ok(Head {
+            kind: Kind::Response {
+                id,
+                opened: named(Some(result)).session_id,
+                is_error: false,
+            },
+            session: None,
+        }),
+        (Some(id), _, Some(_)) => Ok(Head {
+            kind: Kind::Response {
+                id,
+                opened: None,
+                is_error: true,
+            },
+            session: None,
+        }),
+        _ => Err(NotAMessage::Invalid),
+    }
+}
+
+/// Recognizes an update, the most frequent message, by its first bytes. Whether the rest is valid is not checked.
+fn update(line: &[u8]) -> Option<Head<'_>> {
+    let (method, params) = plain_notification(line)?;
+    if method != "session/update" {
+        return None;
+    }
+    let (session, _) = params.strip_prefix("{\"sessionId\":\"")?.split_once('"')?;
+    (!session.contains('\\')).then_some(Head {
+        kind: Kind::Notification {
+            method: Cow::Borrowed(method),
+            cancels: None,
+        },
+        session: Some(Cow::Borrowed(session)),
+    })
+}
+
+/// Returns `true` for methods that open a session, which the client names before it exists on this connection.
+pub(crate) fn opens_session(method: &str) -> bool {
+    matches!(
+        method,
+        "session/new" | "session/load" | "session/resume" | "session/fork"
+    )
+}
+
+/// Returns `true` for methods about a session that need not be open.
+pub(crate) fn is_about_stored_session(method: &str) -> bool {
+    opens_session(method)
+        || matches!(
+            method,
+            "session/delete"
+                | "session/archive"
+                | "session/unarchive"
+                | "session/status"
+                | "session/set_title"
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let session = |name: &'static str| Some(Cow::Borrowed(name));
+        let request = head(
+            br#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","params":{"sessionId":"s"}}"#,
+        );
+        let kind = Kind::Request {
+            id: "\"a\"",
+            method: "session/prompt".into(),
+        };
+        assert_eq!(
+            request,
+            Ok(Head {
+                kind,
+                session: session("s")
+            })
+        );
+        for text in [
+            r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{}}}"#,
+            r#"{"method":"session/update","jsonrpc":"2.0","params":{"update":{},"sessionId":"\u0073"}}"#,
+        ] {
+            let kind = Kind::Notification {
+                method: "session/update".into(),
+                cancels: None,
+            };
+            assert_eq!(
+                head(text.as_bytes()),
+                Ok(Head {
+                    kind,
+                    session: session("s")
+                })
+            );
+        }
+        let kind = Kind::Response {
+            id: "1",
+            opened: session("s"),
+            is_error: false,
+        };
+        assert_eq!(
+            head(br#"{"id":1,"result":{"sessionId":"s"}}"#),
+            Ok(Head {
+                kind,
+                session: None
+            })
+        );
+        let kind = Kind::Response {
+            id: "null",
+            opened: None,
+            is_error: false,
+        };
+        assert_eq!(
+            head(br#"{"id":null,"result":null}"#),
+            Ok(Head {
+                kind,
+                session: None
+            })
+        );
+        let kind = Kind::Notification {
+            method: "$/cancel_request".into(),
+            cancels: Some("7"),
+        };
+        assert_eq!(
+            head(br#"{"method":"$/cancel_request","params":{"requestId":7}}"#),
+            Ok(Head {
+                kind,
+                session: None
+            })
+        );
+        assert_eq!(head(b" [{}]"), Err(NotAMessage::Batch));
+        for text in [
+            "",
+            "x",
+            "{}",
+            "1",
+            "{\"id\":1}",
+            "{\"method\":1}",
+            "{\"id\":1,\"method\":\"a\"",
+            "{} {}",
+        ] {
+            assert_eq!(head(text.as_bytes()), Err(NotAMessage::Invalid), "{text}");
+        }
+    }
+}

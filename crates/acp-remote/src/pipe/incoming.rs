@@ -1,0 +1,187 @@
+//! What was received, and not read by the transport above yet.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::ReadBuf;
+use tokio::sync::Notify;
+
+use super::transport::DroppedHalves;
+
+/// The largest empty buffer that is kept, in bytes.
+const KEEP: usize = 64 * 1024;
+
+/// The bytes that were received, and not read yet.
+#[derive(Debug)]
+pub(crate) struct IncomingPipe {
+    state: Mutex<State>,
+    /// Notifies who receives that there is room.
+    room: Notify,
+    /// Notifies the link that there is something to acknowledge, or that the reader is gone.
+    work: Arc<Notify>,
+    limit: usize,
+    gone: Arc<DroppedHalves>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: VecDeque<u8>,
+    /// The position after the last byte that was received.
+    received: u64,
+    /// The position that was acknowledged last.
+    acknowledged: u64,
+    /// Why nothing more is received, if so.
+    end: Option<End>,
+    is_reader_gone: bool,
+    reader: Option<Waker>,
+}
+
+/// The end of what is received.
+#[derive(Debug)]
+enum End {
+    /// The peer has ended its side.
+    Finished,
+    /// The connection failed. The error is reported once.
+    Failed(Option<io::Error>),
+}
+
+impl IncomingPipe {
+    /// Creates an empty buffer for up to `limit` bytes, plus the piece that crosses the limit.
+    pub(crate) fn new(limit: usize, work: Arc<Notify>, gone: Arc<DroppedHalves>) -> Self {
+        Self {
+            state: Mutex::default(),
+            room: Notify::new(),
+            work,
+            limit,
+            gone,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends bytes of a message, and the line feed after its end, regardless of the limit.
+    pub(crate) fn push_message(&self, bytes: &[u8], is_end: bool) {
+        let mut state = self.lock();
+        state.received += bytes.len() as u64 + u64::from(is_end);
+        if state.end.is_some() || state.is_reader_gone {
+            return;
+        }
+        state.bytes.extend(bytes);
+        if is_end {
+            state.bytes.push_back(b'\n');
+        }
+        let waker = state.reader.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Returns `true` if there is room for more.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.lock();
+        state.bytes.len() < self.limit
+    }
+
+    /// Waits until there is room. Only one caller may wait.
+    pub(crate) async fn wait_for_room(&self) {
+        while !self.has_room() {
+            self.room.notified().await;
+        }
+    }
+
+    /// Ends the stream: what was received is still read. Later calls have no effect.
+    pub(crate) fn finish(&self, failure: Option<io::Error>) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            state.end = Some(match failure {
+                None => End::Finished,
+                some => End::Failed(some),
+            });
+        }
+        let waker = state.reader.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Returns the position after the last byte that was received.
+    pub(crate) fn received(&self) -> u64 {
+        self.lock().received
+    }
+
+    /// Returns the position to acknowledge, if at least `step` bytes were read since the last time.
+    pub(crate) fn take_acknowledgement(&self, step: u64) -> Option<u64> {
+        let mut state = self.lock();
+        let read = state.received - state.bytes.len() as u64;
+        let is_due = read > state.acknowledged && read - state.acknowledged >= step;
+        is_due.then(|| {
+            state.acknowledged = read;
+            read
+        })
+    }
+
+    pub(super) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut state = self.lock();
+        if state.bytes.is_empty() {
+            match &mut state.end {
+                Some(End::Failed(error)) => {
+                    return Poll::Ready(error.take().map_or(Ok(()), Err));
+                }
+                Some(End::Finished) => return Poll::Ready(Ok(())),
+                None => {}
+            }
+            state.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let before = state.bytes.len();
+        let (first, second) = state.bytes.as_slices();
+        let most = buf.remaining();
+        let first = first.get(..most).unwrap_or(first);
+        buf.put_slice(first);
+        let most = buf.remaining();
+        let second = second.get(..most).unwrap_or(second);
+        buf.put_slice(second);
+        let read = first.len() + second.len();
+        state.bytes.drain(..read);
+        if state.bytes.is_empty() && state.bytes.capacity() > KEEP {
+            state.bytes = VecDeque::new();
+        }
+        let has_room_now = before >= self.limit && state.bytes.len() < self.limit;
+        let unacknowledged = state.received - state.bytes.len() as u64 - state.acknowledged;
+        drop(state);
+        if has_room_now {
+            self.room.notify_one();
+        }
+        if unacknowledged >= self.acknowledgement_step() {
+            self.work.notify_one();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Returns after how many bytes the reader's progress is acknowledged.
+    pub(crate) fn acknowledgement_step(&self) -> u64 {
+        self.limit as u64 / 4
+    }
+
+    /// Drops what was received and everything that will be: nobody reads it.
+    pub(super) fn close_reader(&self) {
+        let mut state = self.lock();
+        state.is_reader_gone = true;
+        state.bytes = VecDeque::new();
+        state.reader = None;
+        drop(state);
+        self.gone.reader();
+        self.room.notify_one();
+        self.work.notify_one();
+    }
+}

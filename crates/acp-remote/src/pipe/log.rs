@@ -1,0 +1,207 @@
+//! The bytes of one stream that wait to be sent, or to be acknowledged.
+
+use std::collections::VecDeque;
+
+/// The largest empty buffer that is kept, in bytes.
+const KEEP: usize = 64 * 1024;
+
+/// How long bytes are kept that were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retention {
+    /// Not at all: the peer cannot come back.
+    None,
+    /// The last bytes, up to this number: the peer may come back, but does not acknowledge.
+    Last(usize),
+    /// Until they are acknowledged.
+    UntilAcknowledged,
+}
+
+/// The bytes of one stream that wait to be sent, or to be acknowledged. A position is a count of the stream's bytes.
+#[derive(Debug)]
+pub(crate) struct Log {
+    bytes: VecDeque<u8>,
+    /// The position of the first byte that is kept.
+    start: u64,
+    /// The position of the first byte that was not sent.
+    sent: u64,
+    retention: Retention,
+}
+
+/// The error for a position whose bytes are no longer kept, or that was never sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutOfWindow {
+    /// The bytes are no longer kept.
+    Dropped,
+    /// The position is after everything that was written.
+    Future,
+}
+
+impl Log {
+    pub(crate) fn new(retention: Retention) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            start: 0,
+            sent: 0,
+            retention,
+        }
+    }
+
+    pub(crate) fn set_retention(&mut self, retention: Retention) {
+        self.retention = retention;
+    }
+
+    /// Appends bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// Returns the position after the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    /// Returns the position of the first byte that was not sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    fn sent_len(&self) -> usize {
+        // The kept bytes are in memory.
+        usize::try_from(self.sent - self.start).unwrap_or(usize::MAX)
+    }
+
+    /// Returns how many bytes wait to be sent.
+    pub(crate) fn unsent_len(&self) -> usize {
+        self.bytes.len() - self.sent_len()
+    }
+
+    /// Returns how many bytes count against the limit: those for which the peer has yet to do something.
+    pub(crate) fn pending_len(&self) -> usize {
+        match self.retention {
+            Retention::UntilAcknowledged => self.bytes.len(),
+            Retention::None | Retention::Last(_) => self.unsent_len(),
+        }
+    }
+
+    /// Returns the bytes that wait to be sent, in two pieces. The first is empty only if there are none.
+    pub(crate) fn unsent(&self) -> (&[u8], &[u8]) {
+        let (first, second) = self.bytes.as_slices();
+        let sent = self.sent_len();
+        match first.get(sent..) {
+            Some(rest) if !rest.is_empty() => (rest, second),
+            _ => (second.get(sent - first.len()..).unwrap_or_default(), &[]),
+        }
+    }
+
+    /// Marks bytes as sent.
+    pub(crate) fn advance(&mut self, sent: usize) {
+        self.sent += sent.min(self.unsent_len()) as u64;
+        let excess = match self.retention {
+            Retention::None => self.sent_len(),
+            Retention::Last(most) => self.sent_len().saturating_sub(most),
+            Retention::UntilAcknowledged => 0,
+        };
+        self.drop_front(excess);
+    }
+
+    /// Drops what was acknowledged. Returns `false` if the position was not sent yet.
+    pub(crate) fn acknowledge(&mut self, position: u64) -> bool {
+        if position > self.sent {
+            return false;
+        }
+        let done = position.saturating_sub(self.start);
+        self.drop_front(usize::try_from(done).unwrap_or(usize::MAX));
+        true
+    }
+
+    /// Continues from a position, for a peer that came back.
+    pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
+        if position > self.end() {
+            return Err(OutOfWindow::Future);
+        }
+        if position < self.start {
+            return Err(OutOfWindow::Dropped);
+        }
+        self.sent = position;
+        Ok(())
+    }
+
+    /// Continues from the first byte that was not acknowledged.
+    pub(crate) fn rewind_to_start(&mut self) {
+        self.sent = self.start;
+    }
+
+    fn drop_front(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes.len());
+        self.bytes.drain(..bytes);
+        self.start += bytes as u64;
+        if self.bytes.is_empty() && self.bytes.capacity() > KEEP {
+            self.bytes = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsent(log: &Log) -> Vec<u8> {
+        let (first, second) = log.unsent();
+        [first, second].concat()
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_can_be_sent_again() {
+        let mut log = Log::new(Retention::UntilAcknowledged);
+        log.push(b"hello");
+        log.advance(5);
+        assert_eq!((log.unsent_len(), log.pending_len()), (0, 5));
+        assert!(!log.acknowledge(6));
+        assert!(log.acknowledge(2));
+        assert_eq!(log.rewind(1), Err(OutOfWindow::Dropped));
+        assert_eq!(log.rewind(6), Err(OutOfWindow::Future));
+        log.rewind(3).unwrap();
+        assert_eq!(unsent(&log), b"lo");
+        assert_eq!(log.end(), 5);
+    }
+
+    #[test]
+    fn without_acknowledgements_the_last_bytes_are_kept() {
+        let mut log = Log::new(Retention::Last(3));
+        log.push(b"abcdef");
+        log.advance(5);
+        assert_eq!(log.pending_len(), 1);
+        assert_eq!(log.rewind(1), Err(OutOfWindow::Dropped));
+        log.rewind(2).unwrap();
+        assert_eq!(unsent(&log), b"cdef");
+        let mut none = Log::new(Retention::None);
+        none.push(b"abc");
+        none.advance(3);
+        assert_eq!(none.start, 3);
+    }
+
+    #[test]
+    fn pieces_are_in_order_however_the_buffer_wraps() {
+        let mut log = Log::new(Retention::UntilAcknowledged);
+        let mut next = 0_u8;
+        let mut wrapped = 0;
+        for round in 0..2000_usize {
+            let bytes: Vec<u8> = (0..round % 7)
+                .map(|_| {
+                    next = next.wrapping_add(1);
+                    next
+                })
+                .collect();
+            log.push(&bytes);
+            let before = unsent(&log);
+            assert!(!log.unsent().0.is_empty() || before.is_empty());
+            assert!(before.ends_with(&bytes));
+            wrapped += usize::from(!log.unsent().1.is_empty());
+            let sent = before.len() / 2;
+            log.advance(sent);
+            assert_eq!(unsent(&log), before[sent..]);
+            assert!(log.acknowledge(log.sent().saturating_sub(3)));
+        }
+        assert!(wrapped > 10, "{wrapped}");
+    }
+}

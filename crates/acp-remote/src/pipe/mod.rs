@@ -1,0 +1,13 @@
+//! The two directions of a connection, between the transport above and the network below.
+
+mod incoming;
+mod lines;
+mod log;
+mod outgoing;
+mod transport;
+
+pub(crate) use incoming::IncomingPipe;
+pub(crate) use lines::LineFilter;
+pub(crate) use log::{Log, OutOfWindow, Retention};
+pub(crate) use outgoing::OutgoingPipe;
+pub(crate) use transport::{DroppedHalves, Sink, transport};

@@ -1,0 +1,260 @@
+//! Who may use an endpoint: Host, Origin and token.
+
+use std::borrow::Cow;
+
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, StatusCode, Uri};
+use url::{Host, Url};
+
+use super::config::{AllowedHosts, AllowedOrigins, ServerConfig};
+use crate::header;
+
+/// Why a request is rejected. It is sent as the body, so that people see what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) reason: Cow<'static, str>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        let reason = reason.into();
+        Self { status, reason }
+    }
+}
+
+/// Checks a request.
+pub(super) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    let forbidden = |reason: &'static str| Refusal::new(StatusCode::FORBIDDEN, reason);
+    if !is_host_allowed(&config.hosts, uri, headers) {
+        return Err(forbidden(
+            "this server does not allow requests to this host name",
+        ));
+    }
+    if !is_origin_allowed(&config.origins, headers) {
+        return Err(forbidden(
+            "this server does not allow requests from pages of this origin",
+        ));
+    }
+    if let Some(token) = &config.token
+        && !presented_tokens(uri, headers).any(|text| token.matches(text))
+    {
+        let reason = "a valid token is required: `Authorization: Bearer TOKEN`";
+        return Err(Refusal::new(StatusCode::UNAUTHORIZED, reason));
+    }
+    Ok(())
+}
+
+/// Returns what a request presents as tokens.
+fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    let bearer = headers
+        .get_all(AUTHORIZATION)
+        .into_iter()
+        .filter_map(|value| {
+            let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+            scheme
+                .eq_ignore_ascii_case(b"bearer ")
+                .then(|| token.trim_ascii())
+        });
+    let secret_key = headers
+        .get_all(header::SECRET_KEY)
+        .into_iter()
+        .map(|value| value.as_bytes());
+    // Tokens consist of characters that need no escapes in a URL, or are sent in a header.
+    let query = uri.query().unwrap_or_default().split('&');
+    let query = query.filter_map(|pair| pair.strip_prefix("token=").map(str::as_bytes));
+    bearer.chain(secret_key).chain(query)
+}
+
+/// Returns the URI without tokens.
+pub(super) fn without_token(uri: &Uri) -> Uri {
+    let Some(query) = uri.query().filter(|query| query.contains("token")) else {
+        return uri.clone();
+    };
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.starts_with("token"))
+        .collect();
+    let mut text = uri.path().to_owned();
+    if !kept.is_empty() {
+        text.push('?');
+        text.push_str(&kept.join("&"));
+    }
+    text.parse().unwrap_or_default()
+}
+
+fn is_host_allowed(allowed: &AllowedHosts, uri: &Uri, headers: &HeaderMap) -> bool {
+    let names: &[String] = match allowed {
+        AllowedHosts::Any => return true,
+        AllowedHosts::Loopback => &[],
+        AllowedHosts::Named(names) => names,
+    };
+    // In HTTP/2, the authority is part of the URI. If both are there, both must be allowed.
+    let authority = uri.authority().map(|authority| authority.as_str());
+    let mut hosts = headers.get_all(HOST).into_iter();
+    let host = hosts.next().map(|value| value.to_str().unwrap_or_default());
+    if hosts.next().is_some() || authority.is_none() && host.is_none() {
+        return false;
+    }
+    [authority, host].into_iter().flatten().all(|host| {
+        let Ok(url) = Url::parse(&format!("http://{host}/")) else {
+            return false;
+        };
+        let is_plain = url.username().is_empty() && url.password().is_none() && url.path() == "/";
+        let Some(host) = url.host().filter(|_| is_plain) else {
+            return false;
+        };
+        is_loopback(&host)
+            || names
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(&host.to_string()))
+    })
+}
+
+fn is_origin_allowed(allowed: &AllowedOrigins, headers: &HeaderMap) -> bool {
+    let names: &[String] = match allowed {
+        AllowedOrigins::Any => return true,
+        AllowedOrigins::Loopback => &[],
+        AllowedOrigins::Named(names) => names,
+    };
+    headers.get_all(ORIGIN).into_iter().all(|origin| {
+        let origin = origin.to_str().unwrap_or_default();
+        let is_named = names.iter().any(|name| name.eq_ignore_ascii_case(origin));
+        // `null`, that of sandboxed pages and files, is not a URL.
+        let is_local = Url::parse(origin).is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.host().is_some_and(|host| is_loopback(&host))
+        });
+        is_named || is_local
+    })
+}
+
+/// Returns `true` for names and addresses of this machine that nobody else can claim.
+fn is_loopback(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => {
+            address.is_loopback()
+                || address
+                    .to_ipv4_mapped()
+                    .is_some_and(|address| address.is_loopback())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Token;
+
+    fn status(config: &ServerConfig, uri: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
+            map.append(name, value.parse().unwrap());
+        }
+        match check(config, &uri.parse().unwrap(), &map) {
+            Ok(()) => 200,
+            Err(refusal) => refusal.status.as_u16(),
+        }
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_allowed_by_default() {
+        let config = ServerConfig::new();
+        for host in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:8080",
+            "127.3.2.1",
+            "[::1]:1",
+            "a.localhost",
+        ] {
+            assert_eq!(status(&config, "/acp", &[("host", host)]), 200, "{host}");
+        }
+        for host in [
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com",
+            "localhost@example.com",
+            "example.com@localhost",
+            "192.168.0.1",
+            "[::2]",
+            "notlocalhost",
+            "",
+        ] {
+            assert_eq!(status(&config, "/acp", &[("host", host)]), 403, "{host}");
+        }
+        assert_eq!(status(&config, "/acp", &[]), 403);
+        assert_eq!(status(&config, "http://localhost/acp", &[]), 200);
+        assert_eq!(
+            status(&config, "http://evil.example/acp", &[("host", "localhost")]),
+            403
+        );
+        assert_eq!(
+            status(&config, "http://localhost/acp", &[("host", "evil.example")]),
+            403
+        );
+        let named = ServerConfig::new().hosts(AllowedHosts::Named(vec!["agents.example".into()]));
+        assert_eq!(
+            status(&named, "/acp", &[("host", "Agents.example:443")]),
+            200
+        );
+        assert_eq!(status(&named, "/acp", &[("host", "localhost")]), 200);
+        assert_eq!(status(&named, "/acp", &[("host", "example")]), 403);
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_refused() {
+        let config = ServerConfig::new();
+        let with = |origin| status(&config, "/", &[("host", "localhost"), ("origin", origin)]);
+        for origin in [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://[::1]:5",
+        ] {
+            assert_eq!(with(origin), 200, "{origin}");
+        }
+        for origin in [
+            "https://example.com",
+            "null",
+            "file://",
+            "http://localhost.example.com",
+            "",
+        ] {
+            assert_eq!(with(origin), 403, "{origin}");
+        }
+        let named = ServerConfig::new().origins(AllowedOrigins::Named(vec!["https://a.b".into()]));
+        let with = |origin| status(&named, "/", &[("host", "localhost"), ("origin", origin)]);
+        assert_eq!((with("https://a.b"), with("http://a.b")), (200, 403));
+    }
+
+    #[test]
+    fn a_token_is_accepted_in_three_places() {
+        let config = ServerConfig::new().token(Token::new("s3cret").unwrap());
+        let with = |uri: &str, name: &str, value: &str| {
+            status(&config, uri, &[("host", "localhost"), (name, value)])
+        };
+        assert_eq!(with("/acp", "authorization", "Bearer s3cret"), 200);
+        assert_eq!(with("/acp", "authorization", "bearer  s3cret"), 200);
+        assert_eq!(with("/acp", "x-secret-key", "s3cret"), 200);
+        assert_eq!(with("/acp?a=b&token=s3cret", "x", "y"), 200);
+        for value in [
+            "Bearer s3cre",
+            "Bearer s3crett",
+            "Bearer",
+            "s3cret",
+            "Basic s3cret",
+            "Bearer ",
+        ] {
+            assert_eq!(with("/acp", "authorization", value), 401, "{value}");
+        }
+        assert_eq!(with("/acp?token=", "x", "y"), 401);
+        let uri = "/acp?a=b&token=s3cret&c".parse().unwrap();
+        assert_eq!(without_token(&uri), "/acp?a=b&c");
+    }
+}

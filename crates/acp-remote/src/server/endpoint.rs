@@ -1,0 +1,193 @@
+//! The endpoint: the service that answers requests to `/acp`.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, AUTHORIZATION, COOKIE, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
+use http::{Method, Request, Response, StatusCode};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::access::{check, without_token};
+use super::body::ResponseBody;
+use super::config::ServerConfig;
+use super::handler::{ConnectionHandler, ConnectionInfo, TransportKind};
+use super::http::{UNIT, delete, get, post};
+use super::listener::PeerAddress;
+use super::registry::{Registry, count};
+use super::responses::text;
+use super::stats::ServerStats;
+use super::websocket::{is_upgrade, upgrade};
+use crate::header;
+
+/// An endpoint that agents are served on. Clones are cheap and refer to the same endpoint.
+///
+/// It is a service of tower and hyper: pass it to [`serve`](super::serve), mount it in a router of axum
+/// (`Router::route_service`, or [`router`](super::router)), or call it from any server of hyper. The server must not
+/// stand between it and upgrades.
+pub struct AgentEndpoint<H> {
+    inner: Arc<Inner<H>>,
+}
+
+struct Inner<H> {
+    config: ServerConfig,
+    handler: Arc<H>,
+    registry: Arc<Registry>,
+    /// What the bodies of all POSTs may take, in units of [`post::UNIT`](super::http::UNIT).
+    bodies: Semaphore,
+}
+
+impl<H> Clone for AgentEndpoint<H> {
+    fn clone(&self) -> Self {
+        let inner = Arc::clone(&self.inner);
+        Self { inner }
+    }
+}
+
+impl<H> fmt::Debug for AgentEndpoint<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentEndpoint").finish_non_exhaustive()
+    }
+}
+
+impl<H: ConnectionHandler> AgentEndpoint<H> {
+    /// Creates an endpoint.
+    pub fn new(config: ServerConfig, handler: H) -> Self {
+        let bodies = config
+            .limits
+            .bodies
+            .max(config.limits.message)
+            .div_ceil(UNIT)
+            + 1;
+        let inner = Arc::new(Inner {
+            bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
+            config,
+            handler: Arc::new(handler),
+            registry: Arc::new(Registry::new()),
+        });
+        Self { inner }
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &ServerConfig {
+        &self.inner.config
+    }
+
+    /// Returns the connections that exist.
+    #[must_use]
+    pub fn connections(&self) -> Vec<ConnectionInfo> {
+        self.inner.registry.infos()
+    }
+
+    /// Returns counts since the endpoint was created.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.inner.registry.stats()
+    }
+
+    /// Shuts the endpoint down: rejects new connections (503), ends the input of all transports, waits up to `patience`
+    /// for the handlers to return, then drops them. Clients are told the reason with the close code 1001.
+    pub async fn shut_down(&self, patience: Duration) {
+        let registry = &self.inner.registry;
+        registry.draining.cancel();
+        registry.tasks.close();
+        if timeout(patience, registry.tasks.wait()).await.is_err() {
+            registry.killed.cancel();
+            registry.tasks.wait().await;
+        }
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: fmt::Display + Send,
+    {
+        let Inner {
+            config,
+            handler,
+            registry,
+            bodies,
+        } = &*self.inner;
+        if let Err(refusal) = check(config, request.uri(), request.headers()) {
+            count(&registry.counters.refused);
+            tracing::debug!(reason = %refusal.reason, "request refused");
+            return refusal.into();
+        }
+        let is_upgrade = is_upgrade(&request);
+        let is_new = !request.headers().contains_key(header::CONNECTION_ID);
+        if is_new && registry.draining.is_cancelled() {
+            return text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            );
+        }
+        if is_upgrade {
+            let info = info(&request, TransportKind::WebSocket);
+            return upgrade(config, registry, handler, info, request).await;
+        }
+        match *request.method() {
+            Method::POST => {
+                let info = info(&request, TransportKind::Http);
+                post(config, registry, bodies, handler, info, request).await
+            }
+            Method::GET => get(config, registry, request.headers()),
+            Method::DELETE => delete(registry, request.headers()),
+            _ => {
+                let reason = "only POST, GET and DELETE are supported";
+                let mut response = text(StatusCode::METHOD_NOT_ALLOWED, reason);
+                let allowed = HeaderValue::from_static("POST, GET, DELETE");
+                response.headers_mut().insert(ALLOW, allowed);
+                response
+            }
+        }
+    }
+}
+
+/// Describes the connection that a request may open.
+fn info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
+    let mut headers = request.headers().clone();
+    for secret in [
+        AUTHORIZATION,
+        COOKIE,
+        header::SECRET_KEY,
+        SEC_WEBSOCKET_PROTOCOL,
+    ] {
+        headers.remove(secret);
+    }
+    ConnectionInfo {
+        id: uuid::Uuid::new_v4().to_string(),
+        kind,
+        version: request.version(),
+        peer: request.extensions().get::<PeerAddress>().map(|peer| peer.0),
+        uri: without_token(request.uri()),
+        headers,
+    }
+}
+
+impl<H, B> Service<Request<B>> for AgentEndpoint<H>
+where
+    H: ConnectionHandler,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: fmt::Display + Send,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let endpoint = self.clone();
+        Box::pin(async move { Ok(endpoint.answer(request).await) })
+    }
+}

@@ -1,0 +1,93 @@
+//! The body of a stream: its events, and comments while there are none.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Sleep, sleep};
+
+use super::HttpConnection;
+use super::streams::Batch;
+use crate::sse;
+
+/// The events of one stream, for one response.
+pub(crate) struct Events {
+    connection: Arc<HttpConnection>,
+    name: String,
+    generation: u64,
+    heartbeat: Duration,
+    silence: Pin<Box<Sleep>>,
+    /// Whether everything was sent.
+    is_over: bool,
+    /// Sent first, so that clients behind buffering proxies see that the stream is open.
+    is_new: bool,
+}
+
+impl Events {
+    pub(super) fn new(
+        connection: Arc<HttpConnection>,
+        name: String,
+        generation: u64,
+        heartbeat: Duration,
+    ) -> Self {
+        Self {
+            connection,
+            name,
+            generation,
+            heartbeat,
+            silence: Box::pin(sleep(heartbeat)),
+            is_over: false,
+            is_new: true,
+        }
+    }
+
+    /// Returns the next bytes, or `None` at the end.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if std::mem::take(&mut self.is_new) {
+            return Poll::Ready(Some(Bytes::from_static(b": open\n\n")));
+        }
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let streams = &self.connection.streams;
+        match streams.poll_batch(&self.name, self.generation, cx) {
+            Poll::Ready(Batch::Bytes(bytes)) => {
+                let next = tokio::time::Instant::now() + self.heartbeat;
+                self.silence.as_mut().reset(next);
+                Poll::Ready(Some(bytes.into()))
+            }
+            Poll::Ready(Batch::End) => Poll::Ready(None),
+            Poll::Ready(Batch::Closed(status)) => {
+                self.is_over = true;
+                Poll::Ready(Some(sse::close(&status).into()))
+            }
+            Poll::Pending => {
+                if self.silence.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                self.silence.set(sleep(self.heartbeat));
+                // A comment within an event would end its line.
+                if !streams.is_between_events(&self.name) {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Ready(Some(Bytes::from_static(sse::HEARTBEAT)))
+            }
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.connection.streams.abandon(&self.name, self.generation);
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! GET: opens a stream.
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+
+use super::events::Events;
+use super::streams::CannotOpen;
+use super::{find, session_header};
+use crate::header;
+use crate::pipe::OutOfWindow;
+use crate::server::access::Refusal;
+use crate::server::body::ResponseBody;
+use crate::server::config::ServerConfig;
+use crate::server::registry::{Registry, count};
+
+/// Tells nginx not to buffer the stream.
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Answers GET without an upgrade.
+pub(in crate::server) fn get(
+    config: &ServerConfig,
+    registry: &Arc<Registry>,
+    headers: &HeaderMap,
+) -> Response<ResponseBody> {
+    match open(config, registry, headers) {
+        Ok(response) => response,
+        Err(refusal) => refusal.into(),
+    }
+}
+
+fn open(
+    config: &ServerConfig,
+    registry: &Arc<Registry>,
+    headers: &HeaderMap,
+) -> Result<Response<ResponseBody>, Refusal> {
+    let accepts = headers.get_all(ACCEPT).into_iter().any(|value| {
+        let value = value.to_str().unwrap_or_default();
+        value.split(',').any(|kind| {
+            let kind = kind.split(';').next().unwrap_or_default();
+            kind.trim().eq_ignore_ascii_case("text/event-stream")
+        })
+    });
+    if !accepts {
+        let reason = "the header Accept must include text/event-stream";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason));
+    }
+    let (_, connection) = find(registry, headers)?;
+    if !connection.is_within_rate() {
+        count(&registry.counters.limited);
+        return Err(Refusal::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many requests per second",
+        ));
+    }
+    let name = session_header(headers)?.unwrap_or_default();
+    let received = match headers.get(header::SSE_LAST_EVENT_ID) {
+        None => None,
+        Some(value) => match value.to_str().unwrap_or_default() {
+            // What an `EventSource` sends that has seen no id.
+            "" => None,
+            value => Some(value.parse().map_err(|_| {
+                Refusal::new(
+                    StatusCode::BAD_REQUEST,
+                    "Last-Event-ID is not an id of this server",
+                )
+            })?),
+        },
+    };
+    let (generation, start) =
+        connection
+            .streams
+            .open(&name, received)
+            .map_err(|cannot| match cannot {
+                CannotOpen::TooManySessions => {
+                    count(&registry.counters.limited);
+                    Refusal::new(
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "too many sessions with a stream",
+                    )
+                }
+                CannotOpen::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
+                    StatusCode::GONE,
+                    "the messages after this id are no longer kept",
+                ),
+                CannotOpen::OutOfWindow(OutOfWindow::Future) => {
+                    Refusal::new(StatusCode::BAD_REQUEST, "this id was never sent")
+                }
+            })?;
+    if received.is_some() {
+        count(&registry.counters.resumed);
+    }
+    let events = Events::new(connection, name, generation, config.heartbeat);
+    let mut response = Response::new(ResponseBody::from(events));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert(header::LAST_EVENT_ID, start.into());
+    headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
+    Ok(response)
+}

@@ -1,0 +1,258 @@
+//! Streamable HTTP: POST, GET and DELETE, and the life of a connection.
+
+mod events;
+mod get;
+mod initialize;
+mod post;
+mod streams;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::{HeaderMap, Response, StatusCode};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::events::Events;
+use self::streams::Streams;
+use super::access::Refusal;
+use super::body::ResponseBody;
+use super::config::ServerConfig;
+use super::handler::{ConnectionHandler, ConnectionInfo};
+use super::registry::{Registry, ServedConnection, count};
+use super::responses::text;
+use crate::CloseStatus;
+use crate::header;
+use crate::pipe::{DroppedHalves, IncomingPipe, transport};
+
+pub(super) use self::get::get;
+pub(super) use self::post::{UNIT, post};
+
+/// How long a handler may take to return after its client is gone.
+const LINGER: Duration = Duration::from_secs(30);
+
+/// A connection over HTTP.
+pub(super) struct HttpConnection {
+    pub(super) incoming: Arc<IncomingPipe>,
+    pub(super) streams: Arc<Streams>,
+    /// One POST after the other puts its messages into `incoming`. The value is the position after the last one.
+    pub(super) inbox: Mutex<u64>,
+    rate: std::sync::Mutex<RateLimiter>,
+    /// How many POSTs are being received.
+    posts: AtomicUsize,
+    /// Cancelled when the client ends the connection.
+    ended: CancellationToken,
+}
+
+impl HttpConnection {
+    fn new(config: &ServerConfig, resumes: Option<usize>) -> Self {
+        let limits = &config.limits;
+        // Acknowledgements of what was read are the answers to POSTs.
+        let work = Arc::new(Notify::new());
+        let gone = Arc::new(DroppedHalves::default());
+        Self {
+            incoming: Arc::new(IncomingPipe::new(limits.window, work, gone)),
+            streams: Arc::new(Streams::new(limits, resumes)),
+            inbox: Mutex::new(0),
+            rate: std::sync::Mutex::new(RateLimiter::new(limits.request_rate)),
+            posts: AtomicUsize::new(0),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// Counts a POST while it is received.
+    fn begin_post(self: &Arc<Self>) -> PostInProgress {
+        self.posts.fetch_add(1, Ordering::Relaxed);
+        PostInProgress(Arc::clone(self))
+    }
+
+    /// Returns `true` if the client has no stream open, and sends nothing.
+    fn is_client_away(&self) -> bool {
+        self.posts.load(Ordering::Relaxed) == 0 && !self.streams.is_any_open()
+    }
+
+    /// Counts a request against the limit of requests per second.
+    fn is_within_rate(&self) -> bool {
+        let limiter = self.rate.lock();
+        limiter
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take()
+    }
+}
+
+/// A guard that counts as a POST that is being received.
+struct PostInProgress(Arc<HttpConnection>);
+
+impl Drop for PostInProgress {
+    fn drop(&mut self) {
+        self.0.posts.fetch_sub(1, Ordering::Relaxed);
+        self.0.streams.touch();
+    }
+}
+
+/// Counts requests per second: a bucket that is refilled steadily.
+#[derive(Debug)]
+struct RateLimiter {
+    per_second: f64,
+    left: f64,
+    since: Instant,
+}
+
+impl RateLimiter {
+    /// How many seconds' worth of requests may come at once.
+    const BURST: f64 = 10.0;
+
+    fn new(per_second: u32) -> Self {
+        let per_second = f64::from(per_second);
+        Self {
+            per_second,
+            left: per_second * Self::BURST,
+            since: Instant::now(),
+        }
+    }
+
+    fn take(&mut self) -> bool {
+        let now = Instant::now();
+        let refill = now.duration_since(self.since).as_secs_f64() * self.per_second;
+        self.since = now;
+        self.left = (self.left + refill).min(self.per_second * Self::BURST);
+        let is_allowed = self.left >= 1.0;
+        if is_allowed {
+            self.left -= 1.0;
+        }
+        is_allowed
+    }
+}
+
+/// Finds the connection that a request names.
+pub(super) fn find(
+    registry: &Registry,
+    headers: &HeaderMap,
+) -> Result<(String, Arc<HttpConnection>), Refusal> {
+    let Some(id) = headers.get(header::CONNECTION_ID) else {
+        return Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Connection-Id is missing",
+        ));
+    };
+    let id = id.to_str().unwrap_or_default();
+    match registry.get(id) {
+        Some(ServedConnection::Http(connection)) => Ok((id.to_owned(), connection)),
+        _ => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "unknown connection: it has ended, or the server was restarted",
+        )),
+    }
+}
+
+/// Returns the session that a request's header names.
+fn session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get(header::SESSION_ID) else {
+        return Ok(None);
+    };
+    match std::str::from_utf8(value.as_bytes()) {
+        Ok(session) if !session.is_empty() && session.len() <= 1024 => Ok(Some(session.to_owned())),
+        _ => Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Session-Id is invalid",
+        )),
+    }
+}
+
+/// Answers DELETE: ends a connection.
+pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<ResponseBody> {
+    match find(registry, headers) {
+        Ok((id, connection)) => {
+            registry.remove(&id);
+            connection.ended.cancel();
+            text(StatusCode::ACCEPTED, "")
+        }
+        Err(refused) => refused.into(),
+    }
+}
+
+/// Runs the handler of a connection until it has ended and the client knows.
+async fn live<H: ConnectionHandler>(
+    handler: Arc<H>,
+    registry: Arc<Registry>,
+    info: ConnectionInfo,
+    connection: Arc<HttpConnection>,
+    grace: Duration,
+) {
+    let (incoming, streams) = (&connection.incoming, &connection.streams);
+    let transport = transport(Arc::clone(incoming), Arc::clone(streams));
+    let handling = handler.handle(info.clone(), transport);
+    let watching = watch(&connection, grace);
+    let draining = async {
+        registry.draining.cancelled().await;
+        incoming.finish(None);
+        std::future::pending::<()>().await;
+    };
+    tokio::pin!(handling, watching, draining);
+    let going_away = || CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down");
+    let linger = |is_abandoned: bool| {
+        if is_abandoned {
+            count(&registry.counters.abandoned);
+        }
+        registry.remove(&info.id);
+        incoming.finish(None);
+    };
+    let status = tokio::select! {
+        status = &mut handling => Some(status),
+        () = connection.ended.cancelled() => {
+            linger(false);
+            None
+        }
+        () = &mut watching => {
+            linger(true);
+            None
+        }
+        () = registry.killed.cancelled() => Some(going_away()),
+        () = &mut draining => None,
+    };
+    match status {
+        Some(status) => {
+            let is_draining = registry.draining.is_cancelled() && status.is_normal();
+            streams.close(if is_draining { going_away() } else { status });
+            tokio::select! {
+                // The client reads the rest, and may come back for it.
+                () = streams.drained() => {}
+                () = connection.ended.cancelled() => {}
+                () = &mut watching => {}
+                () = registry.killed.cancelled() => {
+                    let _ = timeout(Duration::from_secs(1), streams.drained()).await;
+                }
+            }
+        }
+        None => {
+            // Nobody reads any more, so writing must not wait for anyone.
+            streams.close(CloseStatus::normal());
+            streams.discard();
+            tokio::select! {
+                _ = timeout(LINGER, &mut handling) => {}
+                () = registry.killed.cancelled() => {}
+            }
+        }
+    }
+    streams.discard();
+    registry.remove(&info.id);
+    tracing::debug!(id = info.id, "connection ended");
+}
+
+/// Returns when the client has been away for too long.
+async fn watch(connection: &HttpConnection, grace: Duration) {
+    // With the extension off, a client still needs time between `initialize` and its first stream.
+    let grace = grace.max(Duration::from_secs(5));
+    loop {
+        let away = connection.streams.untouched();
+        if !connection.is_client_away() {
+            tokio::time::sleep(grace / 4).await;
+        } else if away >= grace {
+            return;
+        } else {
+            tokio::time::sleep((grace - away).min(grace / 4)).await;
+        }
+    }
+}

@@ -1,0 +1,644 @@
+//! The streams of a connection: what the agent writes, routed to the connection's stream or that of a session.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+use crate::CloseStatus;
+use crate::message::{Head, Kind, head, opens_session};
+use crate::pipe::{LineFilter, Log, OutOfWindow, Retention, Sink};
+use crate::server::config::ServerLimits;
+use crate::sse;
+
+/// How many windows all streams of a connection may take together.
+const TOTAL: usize = 8;
+
+/// How many windows a session may take whose stream was never opened.
+const UNOPENED: usize = 4;
+
+/// How many bytes of events are taken at a time.
+const BATCH: usize = 32 * 1024;
+
+/// How many requests of the agent are remembered until they are answered.
+const MOST_ASKED: usize = 4096;
+
+/// The name of a stream: that of its session, or empty for the connection's own.
+type Name = String;
+
+/// The streams of a connection.
+pub(crate) struct Streams {
+    state: Mutex<State>,
+    /// Notifies who waits until everything was sent.
+    progress: Notify,
+    limits: StreamLimits,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StreamLimits {
+    window: usize,
+    message: usize,
+    sessions: usize,
+    requests: usize,
+    /// Whether the client acknowledges.
+    resumes: bool,
+}
+
+struct State {
+    streams: HashMap<Name, Stream>,
+    /// The line that the agent has started, or that waits for room.
+    line: Vec<u8>,
+    /// Where the line goes, if it is complete and waits for room.
+    waiting: Option<Route>,
+    filter: LineFilter,
+    /// How many bytes of all streams together count against the limit.
+    pending: usize,
+    /// How many bytes the agent has written.
+    written: u64,
+    /// The client's requests that were not answered yet, by their id.
+    requests: HashMap<String, Pending>,
+    /// The agent's requests that were not answered yet, and their sessions.
+    asked: HashMap<String, Name>,
+    writer: Option<Waker>,
+    is_finished: bool,
+    is_discarding: bool,
+    closing: Option<CloseStatus>,
+    next_generation: u64,
+    touched: Instant,
+}
+
+/// Where a line goes.
+struct Route {
+    name: Name,
+    /// Whether the session ends with it.
+    closes: bool,
+}
+
+/// A request of the client.
+enum Pending {
+    /// `initialize`: the response is that to the POST.
+    Initialize(oneshot::Sender<Vec<u8>>),
+    /// A request about a session.
+    Session {
+        name: Name,
+        opens: bool,
+        closes: bool,
+    },
+    /// Any other.
+    Other,
+}
+
+/// What is sent on one stream.
+struct Stream {
+    log: Log,
+    was_opened: bool,
+    /// Which of the bodies of this stream is the current one, if there is one.
+    current: Option<u64>,
+    reader: Option<Waker>,
+    /// The position of the event whose start was sent, and whose end was not.
+    event: Option<u64>,
+    /// Whether the session was closed: the stream is forgotten once the client has closed it and has everything.
+    is_over: bool,
+}
+
+/// Why a message of a client is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The client has too many requests in flight.
+    TooManyRequests,
+    /// A request with this id is in flight.
+    DuplicateId,
+}
+
+/// Why a stream cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CannotOpen {
+    TooManySessions,
+    OutOfWindow(OutOfWindow),
+}
+
+/// What a stream has to send.
+pub(super) enum Batch {
+    Bytes(Vec<u8>),
+    /// Another body has taken over.
+    End,
+    /// The connection is closed with this status.
+    Closed(CloseStatus),
+}
+
+impl Streams {
+    /// Creates the streams of a connection. `resumes` is the window of a client that acknowledges.
+    pub(super) fn new(limits: &ServerLimits, resumes: Option<usize>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                streams: HashMap::new(),
+                line: Vec::new(),
+                waiting: None,
+                filter: LineFilter::new(true),
+                pending: 0,
+                written: 0,
+                requests: HashMap::new(),
+                asked: HashMap::new(),
+                writer: None,
+                is_finished: false,
+                is_discarding: false,
+                closing: None,
+                next_generation: 0,
+                touched: Instant::now(),
+            }),
+            progress: Notify::new(),
+            limits: StreamLimits {
+                window: resumes.unwrap_or(limits.window),
+                message: limits.message,
+                sessions: limits.sessions,
+                requests: limits.requests,
+                resumes: resumes.is_some(),
+            },
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the client was there.
+    pub(super) fn touch(&self) {
+        self.lock().touched = Instant::now();
+    }
+
+    /// Returns how many bytes the agent has written.
+    pub(in crate::server) fn written(&self) -> u64 {
+        self.lock().written
+    }
+
+    /// Returns how long ago the client was there.
+    pub(super) fn untouched(&self) -> std::time::Duration {
+        self.lock().touched.elapsed()
+    }
+
+    pub(super) fn is_any_open(&self) -> bool {
+        self.lock()
+            .streams
+            .values()
+            .any(|stream| stream.current.is_some())
+    }
+
+    /// Registers a message of the client before the agent gets it: where the response goes, or which request it
+    /// answers.
+    pub(super) fn register(&self, head: &Head<'_>, session: Option<&str>) -> Result<(), Refused> {
+        match &head.kind {
+            Kind::Request { id, method } => {
+                let pending = match session {
+                    Some(session) => Pending::Session {
+                        name: session.to_owned(),
+                        opens: opens_session(method),
+                        closes: method == "session/close",
+                    },
+                    None => Pending::Other,
+                };
+                self.add_request(id, pending)
+            }
+            Kind::Response { id, .. } => {
+                self.lock().asked.remove(*id);
+                Ok(())
+            }
+            Kind::Notification { .. } => Ok(()),
+        }
+    }
+
+    /// Registers `initialize`. Its response is passed to the returned receiver.
+    pub(super) fn register_initialize(
+        &self,
+        id: &str,
+    ) -> Result<oneshot::Receiver<Vec<u8>>, Refused> {
+        let (sender, receiver) = oneshot::channel();
+        self.add_request(id, Pending::Initialize(sender))?;
+        Ok(receiver)
+    }
+
+    fn add_request(&self, id: &str, pending: Pending) -> Result<(), Refused> {
+        let mut state = self.lock();
+        if state.requests.len() >= self.limits.requests {
+            return Err(Refused::TooManyRequests);
+        }
+        if state.requests.contains_key(id) {
+            return Err(Refused::DuplicateId);
+        }
+        state.requests.insert(id.to_owned(), pending);
+        Ok(())
+    }
+
+    /// Returns `true` if no event of a stream is sent in part.
+    pub(super) fn is_between_events(&self, name: &str) -> bool {
+        let state = self.lock();
+        state
+            .streams
+            .get(name)
+            .is_none_or(|stream| stream.event.is_none())
+    }
+
+    /// Opens a stream, or takes it over from the body that it has. `received` is how much of it the client has.
+    /// Returns the generation of the new body, and the position at which it starts.
+    pub(super) fn open(&self, name: &str, received: Option<u64>) -> Result<(u64, u64), CannotOpen> {
+        let mut state = self.lock();
+        let is_new = !state.streams.contains_key(name) && !name.is_empty();
+        let sessions = state
+            .streams
+            .values()
+            .filter(|stream| !stream.is_over)
+            .count();
+        if is_new && sessions > self.limits.sessions {
+            return Err(CannotOpen::TooManySessions);
+        }
+        state.next_generation += 1;
+        state.touched = Instant::now();
+        let generation = state.next_generation;
+        let (previous, start) = self.change(&mut state, name, |stream| {
+            if let Some(position) = received {
+                stream
+                    .log
+                    .rewind(position)
+                    .map_err(CannotOpen::OutOfWindow)?;
+            } else if self.limits.resumes {
+                stream.log.rewind_to_start();
+            } else if let Some(start) = stream.event {
+                // The rest of an event would be no message.
+                if stream.log.rewind(start).is_err() {
+                    stream.skip_line();
+                }
+            }
+            stream.event = None;
+            stream.was_opened = true;
+            stream.is_over = false;
+            stream.current = Some(generation);
+            Ok((stream.reader.take(), stream.log.sent()))
+        })?;
+        drop(state);
+        if let Some(previous) = previous {
+            previous.wake();
+        }
+        Ok((generation, start))
+    }
+
+    /// Notes that a body was dropped.
+    pub(super) fn abandon(&self, name: &str, generation: u64) {
+        let mut state = self.lock();
+        state.touched = Instant::now();
+        if let Some(stream) = state.streams.get_mut(name)
+            && stream.current == Some(generation)
+        {
+            stream.current = None;
+            stream.reader = None;
+        }
+        self.after_progress(state, name);
+    }
+
+    /// Drops what the client has acknowledged. Returns `false` if that was never sent.
+    pub(super) fn acknowledge(&self, name: &str, position: u64) -> bool {
+        let mut state = self.lock();
+        if !state.streams.contains_key(name) {
+            return false;
+        }
+        let is_valid = self.change(&mut state, name, |stream| stream.log.acknowledge(position));
+        self.after_progress(state, name);
+        is_valid
+    }
+
+    /// Takes the next events of a stream.
+    pub(super) fn poll_batch(
+        &self,
+        name: &str,
+        generation: u64,
+        cx: &mut Context<'_>,
+    ) -> Poll<Batch> {
+        let mut state = self.lock();
+        let closing = state.closing.clone();
+        let Some(stream) = state.streams.get_mut(name) else {
+            return Poll::Ready(closing.map_or(Batch::End, Batch::Closed));
+        };
+        if stream.current != Some(generation) {
+            return Poll::Ready(Batch::End);
+        }
+        let out = self.change(&mut state, name, Stream::encode);
+        if !out.is_empty() {
+            self.after_progress(state, name);
+            return Poll::Ready(Batch::Bytes(out));
+        }
+        let Some(stream) = state.streams.get_mut(name) else {
+            return Poll::Ready(Batch::End);
+        };
+        if let Some(status) = closing {
+            stream.current = None;
+            self.after_progress(state, name);
+            return Poll::Ready(Batch::Closed(status));
+        }
+        stream.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Wakes who may go on after a stream has sent or dropped something.
+    fn after_progress(&self, mut state: MutexGuard<'_, State>, name: &str) {
+        let is_over = |stream: &Stream| {
+            stream.is_over && stream.current.is_none() && stream.log.pending_len() == 0
+        };
+        if state.streams.get(name).is_some_and(is_over) {
+            state.streams.remove(name);
+        }
+        // The agent may have nothing more to write that would move the line that waits.
+        let writer = if self.place(&mut state) {
+            state.writer.take()
+        } else {
+            None
+        };
+        drop(state);
+        if let Some(writer) = writer {
+            writer.wake();
+        }
+        self.progress.notify_waiters();
+    }
+
+    /// Ends all streams, after everything that was written was sent.
+    pub(super) fn close(&self, status: CloseStatus) {
+        let mut state = self.lock();
+        state.closing.get_or_insert(status);
+        let readers: Vec<_> = state
+            .streams
+            .values_mut()
+            .filter_map(|s| s.reader.take())
+            .collect();
+        drop(state);
+        readers.into_iter().for_each(Waker::wake);
+        self.progress.notify_waiters();
+    }
+
+    /// Drops everything, and what is written from now on.
+    pub(super) fn discard(&self) {
+        let mut state = self.lock();
+        state.is_discarding = true;
+        state.requests.clear();
+        state.asked.clear();
+        let streams = std::mem::take(&mut state.streams);
+        let writer = state.writer.take();
+        drop(state);
+        streams
+            .into_values()
+            .filter_map(|stream| stream.reader)
+            .for_each(Waker::wake);
+        if let Some(writer) = writer {
+            writer.wake();
+        }
+        self.progress.notify_waiters();
+    }
+
+    /// Waits until everything was sent, and acknowledged by clients that do so.
+    pub(super) async fn drained(&self) {
+        loop {
+            let progress = self.progress.notified();
+            tokio::pin!(progress);
+            // Registers before checking, so that no notification is missed in between.
+            progress.as_mut().enable();
+            let is_drained = {
+                let state = self.lock();
+                let is_sent =
+                    |stream: &Stream| stream.log.pending_len() == 0 && stream.current.is_none();
+                state.waiting.is_none() && state.streams.values().all(is_sent)
+            };
+            if is_drained {
+                return;
+            }
+            progress.await;
+        }
+    }
+}
+
+impl Streams {
+    /// Changes a stream, which is created if need be, and keeps count of what waits in all of them.
+    fn change<T>(&self, state: &mut State, name: &str, change: impl FnOnce(&mut Stream) -> T) -> T {
+        let State {
+            streams, pending, ..
+        } = state;
+        if !streams.contains_key(name) {
+            streams.insert(name.to_owned(), Stream::new(self.limits));
+        }
+        let Some(stream) = streams.get_mut(name) else {
+            // Unreachable: it was inserted. A stream that nobody sees is changed instead.
+            return change(&mut Stream::new(self.limits));
+        };
+        let before = stream.log.pending_len();
+        let changed = change(stream);
+        *pending = *pending + stream.log.pending_len() - before;
+        changed
+    }
+
+    /// Puts the complete line of the agent into its stream. Returns `false` if there is no room yet.
+    fn place(&self, state: &mut State) -> bool {
+        let Some(route) = state.waiting.take() else {
+            return true;
+        };
+        let window = self.limits.window;
+        let has_room = state.is_discarding || {
+            let stream = state.streams.get(&route.name);
+            let (used, most) = stream.map_or((0, window), |stream| {
+                let windows = if stream.was_opened { 1 } else { UNOPENED };
+                (stream.log.pending_len(), window * windows)
+            });
+            // A message that is larger than everything is sent alone.
+            used < most && state.pending < window * TOTAL
+        };
+        if !has_room {
+            state.waiting = Some(route);
+            return false;
+        }
+        let line = std::mem::take(&mut state.line);
+        if !state.is_discarding {
+            let reader = self.change(state, &route.name, |stream| {
+                stream.log.push(&line);
+                stream.is_over |= route.closes;
+                stream.reader.take()
+            });
+            if let Some(reader) = reader {
+                reader.wake();
+            }
+        }
+        // The buffer is used again, unless it is large.
+        if line.capacity() <= BATCH {
+            state.line = line;
+            state.line.clear();
+        }
+        true
+    }
+
+    /// Takes the next part of what the agent writes: up to the end of a line. Returns how many bytes were taken.
+    fn take_line(&self, state: &mut State, bytes: &[u8]) -> Result<usize, io::Error> {
+        let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+        let part = bytes.get(..end).unwrap_or(bytes);
+        let State { filter, line, .. } = &mut *state;
+        filter.apply(part, |kept| line.extend_from_slice(kept));
+        if line.len() > self.limits.message {
+            let reason = format!(
+                "the agent's message is longer than {} bytes",
+                self.limits.message
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        if part.ends_with(b"\n") && !state.line.is_empty() {
+            let line = std::mem::take(&mut state.line);
+            let route = match head(&line) {
+                Ok(head) => state.route(&line, &head),
+                // Not for the transport to judge. The client will say what is wrong.
+                Err(_) => Some(Route {
+                    name: Name::new(),
+                    closes: false,
+                }),
+            };
+            state.line = line;
+            state.written += state.line.len() as u64;
+            state.waiting = route;
+            if state.waiting.is_none() {
+                state.line.clear();
+            }
+        }
+        Ok(end)
+    }
+}
+
+impl Sink for Streams {
+    fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.lock();
+        if state.is_finished || state.is_discarding {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let mut taken = 0;
+        while taken < bytes.len() {
+            if !self.place(&mut state) {
+                break;
+            }
+            let rest = bytes.get(taken..).unwrap_or_default();
+            taken += self.take_line(&mut state, rest)?;
+        }
+        if !self.place(&mut state) && taken == 0 {
+            state.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(taken))
+    }
+
+    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.lock();
+        if !self.place(&mut state) {
+            state.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        state.is_finished = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn close_writer(&self) {
+        let mut state = self.lock();
+        self.place(&mut state);
+        state.is_finished = true;
+    }
+}
+
+impl Stream {
+    fn new(limits: StreamLimits) -> Self {
+        let retention = if limits.resumes {
+            Retention::UntilAcknowledged
+        } else {
+            Retention::Last(limits.window)
+        };
+        Self {
+            log: Log::new(retention),
+            was_opened: false,
+            current: None,
+            reader: None,
+            event: None,
+            is_over: false,
+        }
+    }
+
+    /// Writes what waits to be sent as events. A large message is written in pieces.
+    fn encode(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        while out.len() < BATCH && self.log.unsent_len() > 0 {
+            if self.event.is_none() {
+                self.event = Some(self.log.sent());
+                out.extend_from_slice(sse::START);
+            }
+            let (first, second) = self.log.unsent();
+            // Only a large message is cut, so that most events are whole in one frame.
+            let room = BATCH;
+            let (used, is_end) = match memchr::memchr(b'\n', first.get(..room).unwrap_or(first)) {
+                Some(end) => {
+                    out.extend_from_slice(first.get(..end).unwrap_or_default());
+                    (end + 1, true)
+                }
+                None if first.len() >= room || second.is_empty() => {
+                    let piece = first.get(..room).unwrap_or(first);
+                    out.extend_from_slice(piece);
+                    (piece.len(), false)
+                }
+                None => {
+                    // The line continues where the buffer wraps.
+                    out.extend_from_slice(first);
+                    (first.len(), false)
+                }
+            };
+            self.log.advance(used);
+            if is_end {
+                sse::end_event(self.log.sent(), &mut out);
+                self.event = None;
+            }
+        }
+        out
+    }
+
+    /// Skips the rest of a line whose start was sent to a body that is gone.
+    fn skip_line(&mut self) {
+        let (first, second) = self.log.unsent();
+        let end = memchr::memchr(b'\n', first)
+            .or_else(|| memchr::memchr(b'\n', second).map(|end| first.len() + end));
+        self.log.advance(end.map_or(0, |end| end + 1));
+    }
+}
+
+impl State {
+    /// Returns the stream that a line goes to, or `None` if it was the response to `initialize`.
+    fn route(&mut self, line: &[u8], head: &Head<'_>) -> Option<Route> {
+        let (name, closes) = match &head.kind {
+            Kind::Response { id, is_error, .. } => match self.requests.remove(*id) {
+                Some(Pending::Initialize(sender)) => {
+                    // Fails if the client has given up.
+                    let _ = sender.send(line.to_owned());
+                    return None;
+                }
+                Some(Pending::Session {
+                    name,
+                    opens,
+                    closes,
+                }) => {
+                    let is_open = self.streams.get(&name).is_some_and(|s| s.current.is_some());
+                    let name = if opens && !is_open { Name::new() } else { name };
+                    (name, closes && !is_error)
+                }
+                Some(Pending::Other) | None => (Name::new(), false),
+            },
+            Kind::Request { id, .. } => {
+                let name = head.session.as_deref().unwrap_or_default().to_owned();
+                if self.asked.len() < MOST_ASKED {
+                    self.asked.insert((*id).to_owned(), name.clone());
+                }
+                (name, false)
+            }
+            Kind::Notification { cancels, .. } => {
+                let about = cancels.and_then(|id| self.asked.get(id).cloned());
+                let session = || head.session.as_deref().unwrap_or_default().to_owned();
+                (about.unwrap_or_else(session), false)
+            }
+        };
+        Some(Route { name, closes })
+    }
+}

@@ -1,0 +1,339 @@
+//! WebSocket connections: the upgrade, and the life of a connection across its sockets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::access::Refusal;
+use super::body::ResponseBody;
+use super::config::ServerConfig;
+use super::handler::{ConnectionHandler, ConnectionInfo};
+use super::registry::{Registry, ServedConnection, count};
+use super::responses::text;
+use crate::CloseStatus;
+use crate::header;
+use crate::pipe::{OutOfWindow, Retention, transport};
+use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
+
+/// How long an upgrade may take after it was answered.
+const UPGRADING: Duration = Duration::from_secs(10);
+
+/// How long a handler may take to return after its client is gone.
+const LINGER: Duration = Duration::from_secs(30);
+
+const KEY: &str = "sec-websocket-key";
+const ACCEPT: &str = "sec-websocket-accept";
+const VERSION: &str = "sec-websocket-version";
+
+/// A WebSocket connection, as requests that resume it find it.
+pub(super) struct WebSocketConnection {
+    takeovers: mpsc::Sender<Takeover>,
+    resumes: bool,
+    wire: Arc<SocketPipes>,
+}
+
+impl WebSocketConnection {
+    /// Returns how many bytes of messages were received and sent.
+    pub(super) fn transferred(&self) -> (u64, u64) {
+        (self.wire.incoming.received(), self.wire.outgoing.written())
+    }
+}
+
+/// A client that comes back with another socket.
+struct Takeover {
+    /// How much it has received.
+    received: u64,
+    /// Receives how much the server has received, once the previous socket is given up.
+    answer: oneshot::Sender<Result<u64, OutOfWindow>>,
+    /// Receives the socket.
+    socket: oneshot::Receiver<Upgraded>,
+}
+
+/// Returns `true` for a request that asks for a WebSocket, over HTTP/1.1 or HTTP/2.
+pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
+    if request.method() == Method::CONNECT {
+        let protocol = request.extensions().get::<hyper::ext::Protocol>();
+        return protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
+    }
+    request.method() == Method::GET && has_word(request.headers(), UPGRADE.as_str(), "websocket")
+}
+
+fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
+    headers.get_all(name).into_iter().any(|value| {
+        let value = value.to_str().unwrap_or_default();
+        value
+            .split(',')
+            .any(|each| each.trim().eq_ignore_ascii_case(word))
+    })
+}
+
+/// Checks the handshake, and returns its answer.
+fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal> {
+    let headers = request.headers();
+    if headers.get(VERSION).is_none_or(|version| version != "13") {
+        let reason = "only WebSocket version 13 is supported";
+        return Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, reason));
+    }
+    if request.version() == Version::HTTP_2 {
+        return Ok(text(StatusCode::OK, ""));
+    }
+    let key = headers
+        .get(KEY)
+        .filter(|_| has_word(headers, CONNECTION.as_str(), "upgrade"));
+    let accept = key.and_then(|key| HeaderValue::from_str(&accept_key(key.as_bytes())).ok());
+    let Some(accept) = accept else {
+        return Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "the WebSocket handshake is incomplete",
+        ));
+    };
+    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(ACCEPT, accept);
+    Ok(response)
+}
+
+/// Answers a request for a WebSocket: creates a connection, or resumes one.
+pub(super) async fn upgrade<H: ConnectionHandler, B>(
+    config: &ServerConfig,
+    registry: &Arc<Registry>,
+    handler: &Arc<H>,
+    info: ConnectionInfo,
+    mut request: Request<B>,
+) -> Response<ResponseBody> {
+    let mut response = match handshake(&request) {
+        Ok(response) => response,
+        Err(refused) => return refused.into(),
+    };
+    let upgraded = hyper::upgrade::on(&mut request);
+    let headers = request.headers();
+    let id = headers.get(header::CONNECTION_ID);
+    if let (Some(id), Some(position)) = (id, headers.get(header::LAST_EVENT_ID)) {
+        let position = position.to_str().ok().and_then(|text| text.parse().ok());
+        let Some(position) = position else {
+            return text(StatusCode::BAD_REQUEST, "Acp-Last-Event-Id is not a number");
+        };
+        return resume(registry, id, position, upgraded, response).await;
+    }
+    let terms = config.resume_terms(headers);
+    let resumes = terms.is_some();
+    let window = terms.map_or(config.limits.window, |(_, window)| window);
+    let (takeovers, receiver) = mpsc::channel(1);
+    let wire = Arc::new(SocketPipes::new(window, LinkRole::Server));
+    let connection = Arc::new(WebSocketConnection {
+        takeovers,
+        resumes,
+        wire: Arc::clone(&wire),
+    });
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&info.id) {
+        headers.insert(header::CONNECTION_ID, id);
+    }
+    if let Some((terms, _)) = terms {
+        headers.insert(header::RESUME, terms.value());
+    }
+    let added = registry.add(
+        info.clone(),
+        ServedConnection::WebSocket(connection),
+        config.limits.connections,
+    );
+    if !added {
+        return text(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
+    }
+    let life = Life {
+        options: LinkOptions {
+            role: LinkRole::Server,
+            resumes,
+            max_message: config.limits.message,
+            heartbeat: config.heartbeat,
+            dead_after: config.dead_after,
+        },
+        grace: config.grace,
+        wire,
+        registry: Arc::clone(registry),
+        info,
+    };
+    registry
+        .tasks
+        .spawn(life.run(Arc::clone(handler), upgraded, receiver));
+    response
+}
+
+/// Gives an existing connection another socket.
+async fn resume(
+    registry: &Arc<Registry>,
+    id: &HeaderValue,
+    received: u64,
+    upgraded: OnUpgrade,
+    mut response: Response<ResponseBody>,
+) -> Response<ResponseBody> {
+    let unknown = || {
+        text(
+            StatusCode::NOT_FOUND,
+            "unknown connection: it has ended, or the server was restarted",
+        )
+    };
+    let connection = id.to_str().ok().and_then(|id| registry.get(id));
+    let Some(ServedConnection::WebSocket(connection)) = connection else {
+        return unknown();
+    };
+    if !connection.resumes {
+        return text(
+            StatusCode::BAD_REQUEST,
+            "this connection was opened without Acp-Resume",
+        );
+    }
+    let (answer, answered) = oneshot::channel();
+    let (socket, sockets) = oneshot::channel();
+    let takeover = Takeover {
+        received,
+        answer,
+        socket: sockets,
+    };
+    if connection.takeovers.send(takeover).await.is_err() {
+        return unknown();
+    }
+    match answered.await {
+        Ok(Ok(position)) => {
+            let headers = response.headers_mut();
+            headers.insert(header::CONNECTION_ID, id.clone());
+            headers.insert(header::LAST_EVENT_ID, position.into());
+            registry.tasks.spawn(async move {
+                if let Ok(Ok(upgraded)) = timeout(UPGRADING, upgraded).await {
+                    // Fails if the connection has ended.
+                    let _ = socket.send(upgraded);
+                }
+            });
+            count(&registry.counters.resumed);
+            response
+        }
+        Ok(Err(OutOfWindow::Dropped)) => text(
+            StatusCode::GONE,
+            "the messages after this position are no longer kept",
+        ),
+        Ok(Err(OutOfWindow::Future)) => {
+            text(StatusCode::BAD_REQUEST, "this position was never sent")
+        }
+        Err(_) => unknown(),
+    }
+}
+
+/// The life of a connection, across its sockets.
+struct Life {
+    options: LinkOptions,
+    grace: Duration,
+    wire: Arc<SocketPipes>,
+    registry: Arc<Registry>,
+    info: ConnectionInfo,
+}
+
+impl Life {
+    /// Runs the handler and the sockets, until both have ended.
+    async fn run<H: ConnectionHandler>(
+        self,
+        handler: Arc<H>,
+        first: OnUpgrade,
+        takeovers: mpsc::Receiver<Takeover>,
+    ) {
+        let wire = &self.wire;
+        if self.options.resumes {
+            wire.outgoing.set_retention(Retention::UntilAcknowledged);
+        }
+        let transport = transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
+        let handling = handler.handle(self.info.clone(), transport);
+        let moving = self.move_sockets(first, takeovers);
+        tokio::pin!(handling, moving);
+        let draining = async {
+            self.registry.draining.cancelled().await;
+            wire.incoming.finish(None);
+            std::future::pending::<()>().await;
+        };
+        tokio::pin!(draining);
+        tokio::select! {
+            status = &mut handling => {
+                let is_draining = self.registry.draining.is_cancelled() && status.is_normal();
+                wire.close(if is_draining { going_away() } else { status });
+                tokio::select! {
+                    () = &mut moving => {}
+                    () = self.registry.killed.cancelled() => {}
+                }
+            }
+            () = &mut moving => {
+                // The client is gone for good.
+                self.registry.remove(&self.info.id);
+                wire.incoming.finish(None);
+                wire.outgoing.close();
+                tokio::select! {
+                    _ = timeout(LINGER, &mut handling) => {}
+                    () = self.registry.killed.cancelled() => {}
+                }
+            }
+            () = self.registry.killed.cancelled() => {
+                wire.close(going_away());
+                let _ = timeout(Duration::from_secs(1), &mut moving).await;
+            }
+            () = &mut draining => {}
+        }
+        self.registry.remove(&self.info.id);
+        tracing::debug!(id = self.info.id, "connection ended");
+    }
+
+    /// Moves one socket after the other, until the connection has ended.
+    async fn move_sockets(&self, first: OnUpgrade, mut takeovers: mpsc::Receiver<Takeover>) {
+        let Ok(Ok(upgraded)) = timeout(UPGRADING, first).await else {
+            return;
+        };
+        let mut socket = Some(upgraded);
+        loop {
+            if let Some(upgraded) = socket.take() {
+                let link = Link::new(&self.wire, &self.options);
+                let end = tokio::select! {
+                    biased;
+                    takeover = takeovers.recv() => {
+                        socket = self.take_over(takeover).await;
+                        continue;
+                    }
+                    end = link.run(TokioIo::new(upgraded)) => end,
+                };
+                tracing::debug!(id = self.info.id, ?end, "socket ended");
+                match end {
+                    LinkEnd::Cut(_) if self.options.resumes => {}
+                    _ => return,
+                }
+            } else {
+                match timeout(self.grace, takeovers.recv()).await {
+                    Ok(takeover) => socket = self.take_over(takeover).await,
+                    Err(_) => {
+                        count(&self.registry.counters.abandoned);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers a client that comes back, and waits for its socket.
+    async fn take_over(&self, takeover: Option<Takeover>) -> Option<Upgraded> {
+        let takeover = takeover?;
+        let answer = self.wire.outgoing.rewind(takeover.received);
+        let is_possible = answer.is_ok();
+        let answer = answer.map(|()| self.wire.incoming.received());
+        let _ = takeover.answer.send(answer);
+        if !is_possible {
+            return None;
+        }
+        timeout(UPGRADING, takeover.socket).await.ok()?.ok()
+    }
+}
+
+fn going_away() -> CloseStatus {
+    CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down")
+}

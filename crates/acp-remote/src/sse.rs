@@ -1,0 +1,218 @@
+//! Server-sent events (HTML Living Standard, 9.2): written by the server, read by the client.
+
+use crate::CloseStatus;
+
+/// Writes the start of an event. Its data, without line feeds, and [`end_event`] follow.
+pub(crate) const START: &[u8] = b"data: ";
+
+/// Writes the end of an event, with its id.
+pub(crate) fn end_event(id: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\nid: ");
+    out.extend_from_slice(id.to_string().as_bytes());
+    out.extend_from_slice(b"\n\n");
+}
+
+/// A comment that keeps a stream alive.
+pub(crate) const HEARTBEAT: &[u8] = b": heartbeat\n\n";
+
+/// What the comment at the end of a stream starts with.
+const CLOSE: &str = "close ";
+
+/// Returns the comment at the end of a stream, which tells why the connection was closed.
+pub(crate) fn close(status: &CloseStatus) -> Vec<u8> {
+    let reason = status.reason.replace(['\r', '\n'], " ");
+    format!(": {CLOSE}{} {reason}\n\n", status.code).into_bytes()
+}
+
+/// Reads events from the bytes of a stream, however they are cut.
+#[derive(Debug)]
+pub(crate) struct EventReader {
+    /// The line whose end was not read yet.
+    line: Vec<u8>,
+    /// The data of the event so far.
+    data: Vec<u8>,
+    has_data: bool,
+    id: Option<u64>,
+    /// Whether the last line ended with a carriage return, after which a line feed is part of it.
+    after_return: bool,
+    is_first_line: bool,
+    max_message: usize,
+}
+
+/// What was read from a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum StreamEvent {
+    /// A message, without line feeds, and its id if that is a number.
+    Message { data: Vec<u8>, id: Option<u64> },
+    /// The comment at the end of a stream of this crate's server: the code and the reason.
+    Close(u16, String),
+}
+
+/// The error for a message that is longer than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl EventReader {
+    /// Creates a reader for messages of up to `max_message` bytes.
+    pub(crate) fn new(max_message: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            id: None,
+            after_return: false,
+            is_first_line: true,
+            max_message,
+        }
+    }
+
+    /// Reads the next event from `input`, and removes what was read from it. Returns `None` if more is needed.
+    pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<StreamEvent>, TooLong> {
+        loop {
+            if input.is_empty() {
+                return Ok(None);
+            }
+            if std::mem::take(&mut self.after_return) && input.first() == Some(&b'\n') {
+                *input = input.get(1..).unwrap_or_default();
+            }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', input) else {
+                self.line.extend_from_slice(input);
+                *input = &[];
+                let length = self.line.len() + self.data.len();
+                return if length > self.max_message + 16 {
+                    Err(TooLong)
+                } else {
+                    Ok(None)
+                };
+            };
+            let (line, rest) = input.split_at(end);
+            self.after_return = rest.first() == Some(&b'\r');
+            *input = rest.get(1..).unwrap_or_default();
+            let event = if self.line.is_empty() {
+                self.end_line(line)?
+            } else {
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                self.end_line(&whole)?
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn end_line(&mut self, mut line: &[u8]) -> Result<Option<StreamEvent>, TooLong> {
+        if std::mem::take(&mut self.is_first_line) {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        if line.is_empty() {
+            let id = self.id.take();
+            let data = std::mem::take(&mut self.data);
+            let is_message = std::mem::take(&mut self.has_data);
+            return Ok(is_message.then_some(StreamEvent::Message { data, id }));
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(colon) => {
+                let value = line.get(colon + 1..).unwrap_or_default();
+                let field = line.get(..colon).unwrap_or_default();
+                (field, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, &[][..]),
+        };
+        match field {
+            b"data" => {
+                if self.data.len() + value.len() > self.max_message {
+                    return Err(TooLong);
+                }
+                if self.has_data {
+                    // A line feed between the tokens of a message means the same as a space.
+                    self.data.push(b' ');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"id" => {
+                self.id = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|id| id.parse().ok())
+            }
+            b"" => {
+                let text = String::from_utf8_lossy(value);
+                let status = text.strip_prefix(CLOSE).unwrap_or_default();
+                let (code, reason) = status.split_once(' ').unwrap_or((status, ""));
+                if let Ok(code) = code.parse() {
+                    return Ok(Some(StreamEvent::Close(code, reason.to_owned())));
+                }
+            }
+            // Types of events and times to wait are of no interest here.
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8], size: usize) -> Vec<StreamEvent> {
+        let mut reader = EventReader::new(100);
+        let mut events = Vec::new();
+        for mut piece in input.chunks(size) {
+            while let Some(event) = reader.next(&mut piece).unwrap() {
+                events.push(event);
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn events_are_read_however_they_are_cut() {
+        let input = "\u{feff}data: {\"a\":1}\nid: 7\n\n: heartbeat\n\nevent: message\r\ndata:{\r\ndata: }\r\rid: x\n\
+                     data: {\"b\":\"data: \"}\n\nretry: 3\n\nnothing\n\ndata\n\n: close 1011 it broke\n\ndata: {\"lost";
+        let message = |data: &str, id| StreamEvent::Message {
+            data: data.into(),
+            id,
+        };
+        let expected = [
+            message("{\"a\":1}", Some(7)),
+            message("{ }", None),
+            message("{\"b\":\"data: \"}", None),
+            message("", None),
+            StreamEvent::Close(1011, "it broke".to_owned()),
+        ];
+        for size in 1..input.len() {
+            assert_eq!(read(input.as_bytes(), size), expected, "by {size}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut out = START.to_vec();
+        out.extend_from_slice(b"{}");
+        end_event(u64::MAX, &mut out);
+        out.extend_from_slice(HEARTBEAT);
+        let expected = StreamEvent::Message {
+            data: b"{}".to_vec(),
+            id: Some(u64::MAX),
+        };
+        assert_eq!(read(&out, 3), [expected]);
+    }
+
+    #[test]
+    fn long_messages_are_refused_as_they_arrive() {
+        let mut reader = EventReader::new(100);
+        let mut refused = Ok(None);
+        for _ in 0..100 {
+            refused = reader.next(&mut &b"data: xxxxxxxxxx"[..]);
+            if refused.is_err() {
+                break;
+            }
+        }
+        assert_eq!(refused, Err(TooLong));
+        assert!(reader.line.len() < 200);
+        let mut reader = EventReader::new(100);
+        let lines = b"data: xxxxxxxxxx\n".repeat(20);
+        assert_eq!(reader.next(&mut &*lines), Err(TooLong));
+    }
+}

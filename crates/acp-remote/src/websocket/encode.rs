@@ -1,0 +1,126 @@
+//! Writes frames.
+
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+
+use super::mask::{Masks, apply_mask};
+use crate::CloseStatus;
+
+/// From how many bytes on a message whose end is not known yet is sent in pieces.
+const PIECE: usize = 32 * 1024;
+
+/// Writes frames into a buffer.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    /// The source of masks. Only clients have one.
+    masks: Option<Masks>,
+    /// Whether the start of a message was written, and its end was not.
+    in_message: bool,
+}
+
+impl Encoder {
+    pub(super) fn new(is_client: bool) -> Self {
+        Self {
+            masks: is_client.then(Masks::new),
+            in_message: false,
+        }
+    }
+
+    /// Writes the messages at the start of `first` and `second` as text frames, about `most` bytes. If `in_pieces` is
+    /// set, the start of a message without its end, too. Returns how many bytes were consumed, with line feeds.
+    pub(super) fn messages(
+        &mut self,
+        first: &[u8],
+        second: &[u8],
+        most: usize,
+        in_pieces: bool,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let mut used = 0;
+        let total = first.len() + second.len();
+        while used < total && out.len() < most {
+            let (a, b) = match first.get(used..) {
+                Some(rest) => (rest, second),
+                None => (
+                    second.get(used - first.len()..).unwrap_or_default(),
+                    &[][..],
+                ),
+            };
+            let end = memchr::memchr(b'\n', a)
+                .or_else(|| memchr::memchr(b'\n', b).map(|end| a.len() + end));
+            let (length, is_final) = match end {
+                Some(end) => (end, true),
+                None if in_pieces || total - used >= PIECE => (total - used, false),
+                None => break,
+            };
+            // A large message is sent in pieces, too, so that the buffer stays small.
+            let room = PIECE.max(most - out.len());
+            let (length, is_final) = if length > room {
+                (room, false)
+            } else {
+                (length, is_final)
+            };
+            let a = a.get(..length).unwrap_or(a);
+            let b = b.get(..length - a.len()).unwrap_or_default();
+            let opcode = if self.in_message {
+                Data::Continue
+            } else {
+                Data::Text
+            };
+            self.frame(OpCode::Data(opcode), is_final, a, b, out);
+            self.in_message = !is_final;
+            used += length + usize::from(is_final);
+        }
+        used
+    }
+
+    pub(super) fn ping(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        self.frame(OpCode::Control(Control::Ping), true, payload, &[], out);
+    }
+
+    pub(super) fn pong(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        self.frame(OpCode::Control(Control::Pong), true, payload, &[], out);
+    }
+
+    pub(super) fn close(&mut self, status: &CloseStatus, out: &mut Vec<u8>) {
+        // 1004 to 1006 and 1015 stand for frames that were not sent.
+        if matches!(status.code, 1004..=1006 | 1015) {
+            return self.frame(OpCode::Control(Control::Close), true, &[], &[], out);
+        }
+        let code = status.code.to_be_bytes();
+        let mut length = status.reason.len().min(123);
+        while !status.reason.is_char_boundary(length) {
+            length -= 1;
+        }
+        let reason = status.reason.get(..length).unwrap_or_default();
+        self.frame(
+            OpCode::Control(Control::Close),
+            true,
+            &code,
+            reason.as_bytes(),
+            out,
+        );
+    }
+
+    fn frame(&mut self, opcode: OpCode, is_final: bool, a: &[u8], b: &[u8], out: &mut Vec<u8>) {
+        // Without random bytes, zeros: the frame is valid, and TLS does not need the protection.
+        let mask = self
+            .masks
+            .as_mut()
+            .map(|masks| masks.next().unwrap_or_default());
+        let header = FrameHeader {
+            is_final,
+            opcode,
+            mask,
+            ..FrameHeader::default()
+        };
+        // Writing to memory cannot fail.
+        let _ = header.format((a.len() + b.len()) as u64, out);
+        let start = out.len();
+        out.extend_from_slice(a);
+        out.extend_from_slice(b);
+        if let (Some(mask), Some(payload)) = (mask, out.get_mut(start..)) {
+            apply_mask(payload, mask, 0);
+        }
+    }
+}

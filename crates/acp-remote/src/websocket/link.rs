@@ -1,0 +1,418 @@
+//! The loop that moves one socket: frames in both directions, pings, acknowledgements and the end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::decode::{Decoder, Event, Violation};
+use super::encode::Encoder;
+use crate::CloseStatus;
+use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
+
+/// How many bytes are written at a time.
+const BATCH: usize = 64 * 1024;
+
+/// The size of the read buffer: at first, and of a socket that has much to read.
+const SMALL_READ: usize = 4 * 1024;
+const LARGE_READ: usize = 64 * 1024;
+
+/// The largest write buffer that an idle socket keeps.
+const KEEP: usize = 8 * 1024;
+
+/// How long the peer may take to answer a close frame, and to read what was sent before.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// The payloads of pongs that belong to the extension. Nobody asked for them, so every peer ignores them, and they may
+/// be sent between the pieces of a message.
+const ACKNOWLEDGE: &str = "ack ";
+const END: &str = "end";
+
+/// Which side of a WebSocket this is. Only clients mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkRole {
+    Client,
+    Server,
+}
+
+/// A connection, which may outlive its socket.
+#[derive(Debug)]
+pub(crate) struct SocketPipes {
+    pub(crate) incoming: Arc<IncomingPipe>,
+    pub(crate) outgoing: Arc<OutgoingPipe>,
+    pub(crate) gone: Arc<DroppedHalves>,
+    /// Notifies the link that there is something to do.
+    work: Arc<Notify>,
+    /// The status with which this side closes, once it does.
+    closing: Mutex<Option<CloseStatus>>,
+}
+
+impl SocketPipes {
+    /// Creates a connection that buffers up to `window` bytes in each direction.
+    pub(crate) fn new(window: usize, role: LinkRole) -> Self {
+        let work = Arc::new(Notify::new());
+        let gone = Arc::new(DroppedHalves::default());
+        let incoming = IncomingPipe::new(window, Arc::clone(&work), Arc::clone(&gone));
+        let is_server = role == LinkRole::Server;
+        let outgoing = OutgoingPipe::new(
+            window,
+            is_server,
+            !is_server,
+            Arc::clone(&work),
+            Arc::clone(&gone),
+        );
+        Self {
+            incoming: Arc::new(incoming),
+            outgoing: Arc::new(outgoing),
+            gone,
+            work,
+            closing: Mutex::default(),
+        }
+    }
+
+    fn closing(&self) -> MutexGuard<'_, Option<CloseStatus>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the connection with a status, after everything that was written was sent.
+    pub(crate) fn close(&self, status: CloseStatus) {
+        self.closing().get_or_insert(status);
+        self.work.notify_one();
+    }
+
+    /// Returns the status with which this side closes, if it does.
+    pub(crate) fn close_status(&self) -> Option<CloseStatus> {
+        self.closing().clone()
+    }
+}
+
+/// How a link works.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkOptions {
+    pub(crate) role: LinkRole,
+    /// Whether both sides support the extension.
+    pub(crate) resumes: bool,
+    pub(crate) max_message: usize,
+    pub(crate) heartbeat: Duration,
+    pub(crate) dead_after: Duration,
+}
+
+/// How a link ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LinkEnd {
+    /// The peer has closed the connection.
+    PeerClosed(CloseStatus),
+    /// This side has closed the connection.
+    Closed,
+    /// The peer violated the protocol. It was told this status.
+    Violation(CloseStatus),
+    /// The socket failed, for this reason.
+    Cut(String),
+}
+
+/// A link: one socket of a connection.
+pub(crate) struct Link<'a> {
+    wire: &'a SocketPipes,
+    options: &'a LinkOptions,
+    control: Mutex<Control>,
+    /// Notifies the writer that `control` has changed.
+    changed: Notify,
+}
+
+/// What the reader and the timer tell the writer.
+#[derive(Debug)]
+struct Control {
+    last_received: Instant,
+    pong: Option<Vec<u8>>,
+    ping_due: bool,
+    acknowledge_all: bool,
+    /// A status to close with at once.
+    close_now: Option<CloseStatus>,
+    /// Whether the writer waits for the socket.
+    is_writing: bool,
+}
+
+impl<'a> Link<'a> {
+    pub(crate) fn new(wire: &'a SocketPipes, options: &'a LinkOptions) -> Self {
+        Self {
+            wire,
+            options,
+            control: Mutex::new(Control {
+                last_received: Instant::now(),
+                pong: None,
+                ping_due: false,
+                acknowledge_all: false,
+                close_now: None,
+                is_writing: false,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the socket until it ends.
+    pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: S) -> LinkEnd {
+        let (mut reader, mut writer) = tokio::io::split(socket);
+        let mut decoder = Decoder::new(
+            self.options.role == LinkRole::Server,
+            self.options.max_message,
+        );
+        let mut encoder = Encoder::new(self.options.role == LinkRole::Client);
+        let end = {
+            let reading = self.read(&mut reader, &mut decoder);
+            let writing = self.write(&mut writer, &mut encoder);
+            let watching = self.watch();
+            tokio::pin!(reading, writing, watching);
+            tokio::select! {
+                end = &mut reading => end,
+                written = &mut writing => match written {
+                    // The close frame was sent. What the peer has sent before its own still counts.
+                    Ok(()) => match timeout(CLOSING, &mut reading).await {
+                        Ok(LinkEnd::Violation(status)) => LinkEnd::Violation(status),
+                        _ => LinkEnd::Closed,
+                    },
+                    Err(error) => {
+                        // The peer may have said why.
+                        match timeout(Duration::from_millis(200), &mut reading).await {
+                            Ok(end @ LinkEnd::PeerClosed(_)) => end,
+                            _ => LinkEnd::Cut(error.to_string()),
+                        }
+                    }
+                },
+                reason = &mut watching => LinkEnd::Cut(reason),
+            }
+        };
+        // Answer a close frame, or say what was wrong.
+        let last = match &end {
+            LinkEnd::PeerClosed(status) => Some(CloseStatus::new(status.code, "")),
+            LinkEnd::Violation(status) => Some(status.clone()),
+            LinkEnd::Closed | LinkEnd::Cut(_) => None,
+        };
+        let is_violation = matches!(end, LinkEnd::Violation(_));
+        let ending = async {
+            if let Some(status) = last {
+                let mut out = Vec::new();
+                encoder.close(&status, &mut out);
+                writer.write_all(&out).await?;
+            }
+            writer.shutdown().await?;
+            if is_violation {
+                // Closing a socket with unread input would reset it, and the peer would not see the status.
+                let mut rest = [0; 4096];
+                while reader.read(&mut rest).await? > 0 {}
+            }
+            Ok::<_, std::io::Error>(())
+        };
+        if !matches!(end, LinkEnd::Cut(_)) {
+            // The end is known, whether or not the peer hears of it.
+            let _ = timeout(CLOSING, ending).await;
+        }
+        end
+    }
+
+    /// Reads frames until the end.
+    async fn read(&self, reader: &mut (impl AsyncRead + Unpin), decoder: &mut Decoder) -> LinkEnd {
+        let mut buf = BytesMut::new();
+        let mut size = SMALL_READ;
+        loop {
+            match self.handle_frames(&mut buf, decoder).await {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(violation) => return LinkEnd::Violation(violation),
+            }
+            buf.reserve(size);
+            let before = buf.len();
+            match reader.read_buf(&mut buf).await {
+                Ok(0) => return LinkEnd::Cut("the peer closed the socket".to_owned()),
+                Ok(_) => {}
+                Err(error) => return LinkEnd::Cut(error.to_string()),
+            }
+            let is_busy = buf.len() - before >= SMALL_READ;
+            if is_busy {
+                size = LARGE_READ;
+            } else if size == LARGE_READ && buf.len() < SMALL_READ {
+                // Gives the large buffer back.
+                size = SMALL_READ;
+                buf = BytesMut::from(&*buf);
+            }
+            self.control().last_received = Instant::now();
+        }
+    }
+
+    /// Handles all complete frames. Waits while the transport above does not read.
+    async fn handle_frames(
+        &self,
+        buf: &mut BytesMut,
+        decoder: &mut Decoder,
+    ) -> Result<Option<LinkEnd>, Violation> {
+        let incoming = &self.wire.incoming;
+        while let Some(event) = decoder.next(buf)? {
+            match event {
+                Event::Payload {
+                    length,
+                    ends_message,
+                } => {
+                    if !incoming.has_room() {
+                        incoming.wait_for_room().await;
+                    }
+                    if let Some(payload) = buf.get_mut(..length) {
+                        // A line feed between the tokens of a message would end its line.
+                        replace_line_feeds(payload);
+                        incoming.push_message(payload, ends_message);
+                    }
+                    buf.advance(length);
+                }
+                Event::Ping(payload) => {
+                    self.control().pong = Some(payload);
+                    self.changed.notify_one();
+                }
+                Event::Pong(payload) if self.options.resumes => self.handle_extension(&payload)?,
+                Event::Pong(_) => {}
+                Event::Close(status) => return Ok(Some(LinkEnd::PeerClosed(status))),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles a pong, which may belong to the extension.
+    fn handle_extension(&self, payload: &[u8]) -> Result<(), Violation> {
+        let text = std::str::from_utf8(payload).unwrap_or_default();
+        if text == END {
+            self.wire.incoming.finish(None);
+        } else if let Some(position) = text.strip_prefix(ACKNOWLEDGE) {
+            let is_valid = position
+                .parse()
+                .is_ok_and(|position| self.wire.outgoing.acknowledge(position));
+            if !is_valid {
+                let reason = "an acknowledgement is invalid";
+                return Err(CloseStatus::new(CloseStatus::PROTOCOL_ERROR, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes frames until a close frame was sent.
+    async fn write(
+        &self,
+        writer: &mut (impl AsyncWrite + Unpin),
+        encoder: &mut Encoder,
+    ) -> std::io::Result<()> {
+        let mut out = Vec::new();
+        let mut end_sent = false;
+        loop {
+            let is_over = self.collect(encoder, &mut out, &mut end_sent);
+            if out.is_empty() {
+                tokio::select! {
+                    () = self.wire.work.notified() => {}
+                    () = self.changed.notified() => {}
+                }
+                continue;
+            }
+            self.control().is_writing = true;
+            writer.write_all(&out).await?;
+            writer.flush().await?;
+            self.control().is_writing = false;
+            if is_over {
+                return Ok(());
+            }
+            out.clear();
+            if out.capacity() > KEEP && self.wire.outgoing.is_idle() {
+                out = Vec::new();
+            }
+        }
+    }
+
+    /// Collects what is to be sent. Returns `true` if that ends with a close frame.
+    fn collect(&self, encoder: &mut Encoder, out: &mut Vec<u8>, end_sent: &mut bool) -> bool {
+        let incoming = &self.wire.incoming;
+        let (pong, ping, acknowledge_all, close_now) = {
+            let mut control = self.control();
+            (
+                control.pong.take(),
+                std::mem::take(&mut control.ping_due),
+                std::mem::take(&mut control.acknowledge_all),
+                control.close_now.take(),
+            )
+        };
+        if let Some(payload) = pong {
+            encoder.pong(&payload, out);
+        }
+        if ping {
+            encoder.ping(b"acp", out);
+        }
+        if self.options.resumes {
+            let step = if acknowledge_all {
+                1
+            } else {
+                incoming.acknowledgement_step()
+            };
+            if let Some(position) = incoming.take_acknowledgement(step) {
+                encoder.pong(format!("{ACKNOWLEDGE}{position}").as_bytes(), out);
+            }
+        }
+        if let Some(status) = close_now {
+            encoder.close(&status, out);
+            return true;
+        }
+        let in_pieces = self.wire.outgoing.is_full();
+        let progress = self
+            .wire
+            .outgoing
+            .send_with(|first, second| encoder.messages(first, second, BATCH, in_pieces, out));
+        if !progress.is_sent {
+            return false;
+        }
+        if self.options.role == LinkRole::Client
+            && (self.wire.gone.both() || progress.is_finished && !self.options.resumes)
+        {
+            self.wire.close(CloseStatus::normal());
+        }
+        // A server that is done closes, and says why.
+        let is_client = self.options.role == LinkRole::Client;
+        if is_client && progress.is_finished && self.options.resumes && !*end_sent {
+            *end_sent = true;
+            encoder.pong(END.as_bytes(), out);
+        }
+        match self.wire.close_status() {
+            Some(status) => {
+                encoder.close(&status, out);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Sends pings. Returns what is wrong if the peer is dead.
+    async fn watch(&self) -> String {
+        let options = self.options;
+        loop {
+            tokio::time::sleep(options.heartbeat).await;
+            let mut control = self.control();
+            let silent = control.last_received.elapsed();
+            // Who does not read does not see a ping either. That is allowed, unless the window keeps enough free.
+            let may_be_slow = !options.resumes && control.is_writing;
+            if silent >= options.dead_after && !may_be_slow {
+                return format!("no answer to pings for {} s", silent.as_secs());
+            }
+            control.ping_due = silent >= options.heartbeat / 2;
+            control.acknowledge_all = true;
+            drop(control);
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Replaces line feeds by spaces: between tokens, where JSON allows them, they mean the same.
+pub(crate) fn replace_line_feeds(message: &mut [u8]) {
+    if memchr::memchr(b'\n', message).is_some() {
+        for byte in message.iter_mut().filter(|byte| **byte == b'\n') {
+            *byte = b' ';
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! WebSocket (RFC 6455): frames, and the loop that moves one socket. The same for both sides.
+
+mod decode;
+mod encode;
+mod handshake;
+mod link;
+mod mask;
+
+pub(crate) use handshake::{accept_key, new_key};
+pub(crate) use link::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, replace_line_feeds};

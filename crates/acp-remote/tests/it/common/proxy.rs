@@ -1,0 +1,88 @@
+//! A proxy that cuts connections after so many bytes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A proxy in front of a server. Each connection is cut after a number of bytes, in whichever direction they go.
+pub(crate) struct CuttingProxy {
+    pub(crate) address: SocketAddr,
+    /// How many connections were cut.
+    pub(crate) cuts: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for CuttingProxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl CuttingProxy {
+    /// Starts a proxy. `allowance` returns how many bytes the next connection may pass; `None` for all.
+    pub(crate) async fn start(
+        server: SocketAddr,
+        mut allowance: impl FnMut() -> Option<usize> + Send + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cuts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&cuts);
+        let task = tokio::spawn(async move {
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                let bytes = allowance();
+                let counted = Arc::clone(&counted);
+                tokio::spawn(async move {
+                    if pass(client, server, bytes).await {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            cuts,
+            task,
+        }
+    }
+}
+
+/// Passes bytes between client and server. Returns `true` if the connection was cut.
+async fn pass(client: TcpStream, server: SocketAddr, bytes: Option<usize>) -> bool {
+    let Ok(server) = TcpStream::connect(server).await else {
+        return false;
+    };
+    let left = AtomicUsize::new(bytes.unwrap_or(usize::MAX));
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    // Whichever ends first ends both: halves of a connection that is cut do not stay.
+    tokio::select! {
+        cut = copy(&mut from_client, &mut to_server, &left) => cut,
+        cut = copy(&mut from_server, &mut to_client, &left) => cut,
+    }
+}
+
+async fn copy(
+    from: &mut tokio::net::tcp::OwnedReadHalf,
+    to: &mut tokio::net::tcp::OwnedWriteHalf,
+    left: &AtomicUsize,
+) -> bool {
+    let mut buf = vec![0; 16 * 1024];
+    loop {
+        let Ok(read @ 1..) = from.read(&mut buf).await else {
+            return false;
+        };
+        let allowed = left.load(Ordering::Relaxed).min(read);
+        if to.write_all(&buf[..allowed]).await.is_err() {
+            return false;
+        }
+        if allowed < read {
+            return true;
+        }
+        left.fetch_sub(allowed, Ordering::Relaxed);
+    }
+}

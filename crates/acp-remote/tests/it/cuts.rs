@@ -1,0 +1,118 @@
+//! Connections that are cut at random moments: nothing is lost, nothing comes twice.
+
+use std::sync::atomic::Ordering;
+
+use acp::v1::StopReason;
+use acp_remote::client::{ConnectOptions, HttpVersion};
+
+use crate::common::proxy::CuttingProxy;
+use crate::common::server::{token, url};
+use crate::common::{Server, TestClient, open, soon};
+
+/// The prompts of a run.
+const PROMPTS: [&str; 4] = ["stream 400 300", "ask 3", "large 100000", "stream 2000 40"];
+
+/// What is left of a run: the thread, how often permission was asked for, and how often it was answered.
+type Outcome = (String, usize, usize);
+
+/// Runs the prompts over a proxy that cuts connections, and returns the outcome and the number of cuts.
+async fn run(scheme: &str, version: HttpVersion, seed: Option<u64>) -> (Outcome, usize) {
+    let server = Server::start().await;
+    let mut random = fastrand::Rng::with_seed(seed.unwrap_or_default());
+    let proxy = CuttingProxy::start(server.address, move || {
+        // Enough to make progress: a handshake takes about a kilobyte.
+        seed.map(|_| random.usize(500..150_000))
+    })
+    .await;
+    let options = ConnectOptions::new().token(token()).http_version(version);
+    let client = TestClient::default();
+    let (agent, session) = open(&url(scheme, proxy.address), options, client.clone()).await;
+    for prompt in PROMPTS {
+        let stopped = soon(session.prompt(prompt)).await;
+        let stopped = stopped.unwrap_or_else(|error| panic!("{scheme} {seed:?} {prompt}: {error}"));
+        assert_eq!(stopped, StopReason::EndTurn);
+    }
+    let shown = session
+        .thread()
+        .read(|thread| format!("{:?}", thread.items()));
+    let asked = client.asked.load(Ordering::Relaxed);
+    let answered = server.agent.answered.load(Ordering::Relaxed);
+    let cuts = proxy.cuts.load(Ordering::Relaxed);
+    agent.close();
+    ((without_ids(&shown), asked, answered), cuts)
+}
+
+/// Replaces what differs from run to run, the random digits of ids: all runs of eight hexadecimal digits or more.
+fn without_ids(shown: &str) -> String {
+    let mut out = String::new();
+    for word in shown.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
+        let digits = word.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
+        let rest = word.strip_prefix(digits).unwrap_or_default();
+        out.push_str(if digits.len() >= 8 { "ID" } else { digits });
+        out.push_str(rest);
+    }
+    out
+}
+
+/// Returns where two outcomes begin to differ.
+fn difference(one: &Outcome, other: &Outcome) -> String {
+    let pairs = one.0.char_indices().zip(other.0.chars());
+    let at = pairs
+        .take_while(|((_, a), b)| a == b)
+        .last()
+        .map_or(0, |((at, _), _)| at);
+    let around = |text: &str| {
+        text.get(at.saturating_sub(100)..at + 100)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let lengths = (one.0.len(), other.0.len());
+    format!(
+        "{:?} {:?} {lengths:?} {} | {}",
+        (one.1, one.2),
+        (other.1, other.2),
+        around(&one.0),
+        around(&other.0)
+    )
+}
+
+async fn compare(scheme: &str, version: HttpVersion, seeds: std::ops::Range<u64>) {
+    let (uncut, none) = run(scheme, version, None).await;
+    assert_eq!(none, 0);
+    assert_eq!((uncut.1, uncut.2), (3, 3));
+    let mut total = 0;
+    for seed in seeds.clone() {
+        let (outcome, cuts) = run(scheme, version, Some(seed)).await;
+        assert!(
+            outcome == uncut,
+            "{scheme} {version:?}: seed {seed} with {cuts} cuts: {}",
+            difference(&outcome, &uncut)
+        );
+        total += cuts;
+    }
+    println!(
+        "{scheme} {version:?}: {total} cuts in {} runs, nothing lost or twice",
+        seeds.count()
+    );
+    assert!(total > 20, "{total}");
+}
+
+#[tokio::test]
+async fn a_websocket_that_is_cut_loses_nothing() {
+    compare("ws", HttpVersion::Auto, 0..8).await;
+}
+
+#[tokio::test]
+async fn a_websocket_over_http_2_that_is_cut_loses_nothing() {
+    compare("ws", HttpVersion::Http2, 100..104).await;
+}
+
+#[tokio::test]
+async fn streams_over_http_2_that_are_cut_lose_nothing() {
+    compare("http", HttpVersion::Http2, 200..208).await;
+}
+
+#[tokio::test]
+async fn streams_over_http_1_that_are_cut_lose_nothing() {
+    compare("http", HttpVersion::Http1, 300..308).await;
+}

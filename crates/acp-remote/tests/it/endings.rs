@@ -1,0 +1,254 @@
+//! How connections end: with a reason, on both sides; and losses that are told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use acp::CloseReason;
+use acp_remote::CloseStatus;
+use acp_remote::client::{ConnectError, ConnectOptions, ConnectionStatus, HttpVersion, connect};
+use acp_remote::server::{ConnectionInfo, ServeOptions, ServerConfig, ServerLimits};
+
+use crate::common::proxy::CuttingProxy;
+use crate::common::server::{token, url};
+use crate::common::{Server, TestAgent, TestClient, open, soon};
+
+const KINDS: [(&str, HttpVersion); 3] = [
+    ("ws", HttpVersion::Auto),
+    ("http", HttpVersion::Http2),
+    ("http", HttpVersion::Http1),
+];
+
+fn options(version: HttpVersion) -> ConnectOptions {
+    ConnectOptions::new().token(token()).http_version(version)
+}
+
+/// Returns the text of the reason why a connection ended.
+fn text(reason: &CloseReason) -> String {
+    match reason {
+        CloseReason::Transport(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn without_the_extension_a_loss_is_told() {
+    for (scheme, version) in KINDS {
+        // A server that numbers events keeps the last ones. Here, hardly any.
+        let limits = ServerLimits::new().window(4096_usize);
+        let config = ServerConfig::new()
+            .token(token())
+            .grace(Duration::ZERO)
+            .limits(limits);
+        let server = Server::with(config, ServeOptions::new()).await;
+        // Enough to open a session, and too little for the turn.
+        let proxy = CuttingProxy::start(server.address, || Some(30_000)).await;
+        let (agent, session) = open(
+            &url(scheme, proxy.address),
+            options(version),
+            TestClient::default(),
+        )
+        .await;
+        let failed = soon(session.prompt("stream 10000 100")).await.unwrap_err();
+        assert!(
+            matches!(failed, acp::Error::Closed(_)),
+            "{scheme} {version:?}: {failed}"
+        );
+        let told = text(&soon(agent.closed()).await);
+        assert!(
+            told.starts_with("connection lost: ") && told.contains("messages may be missing"),
+            "{scheme} {version:?}: {told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_has_forgotten_the_connection_is_a_loss() {
+    for (scheme, version) in KINDS {
+        let first = Server::start().await;
+        // The second connection and all later ones reach a server that was just started.
+        let second = Server::start().await;
+        let addresses = Arc::new(Mutex::new(first.address));
+        let proxy = SwitchingProxy::start(Arc::clone(&addresses)).await;
+        let (agent, session) = open(
+            &url(scheme, proxy.address),
+            options(version),
+            TestClient::default(),
+        )
+        .await;
+        *addresses.lock().unwrap() = second.address;
+        proxy.cut();
+        let failed = soon(session.prompt("hi")).await.unwrap_err();
+        assert!(
+            matches!(failed, acp::Error::Closed(_)),
+            "{scheme}: {failed}"
+        );
+        let told = text(&soon(agent.closed()).await);
+        assert!(told.contains("404"), "{scheme} {version:?}: {told}");
+    }
+}
+
+/// A proxy to a server that can be exchanged.
+struct SwitchingProxy {
+    address: std::net::SocketAddr,
+    cut: tokio::sync::watch::Sender<u32>,
+}
+
+impl SwitchingProxy {
+    async fn start(server: Arc<Mutex<std::net::SocketAddr>>) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cut = tokio::sync::watch::Sender::new(0);
+        let cuts = cut.clone();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let to = *server.lock().unwrap();
+                let mut cut = cuts.subscribe();
+                tokio::spawn(async move {
+                    let mut server = tokio::net::TcpStream::connect(to).await.unwrap();
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+                        _ = cut.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { address, cut }
+    }
+
+    fn cut(&self) {
+        self.cut.send_modify(|cuts| *cuts += 1);
+    }
+}
+
+#[tokio::test]
+async fn the_client_learns_why_the_server_closes() {
+    for (scheme, version) in KINDS {
+        let handler = |_: ConnectionInfo, transport: acp::Transport| async move {
+            let (agent, driver) =
+                acp::agent::start(transport, TestAgent::default(), acp::Options::new());
+            let driving = tokio::spawn(driver);
+            // The agent fails after a while: here, when it has got a session.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            agent.close();
+            let _ = driving.await;
+            CloseStatus::failed("the agent exited with status 3")
+        };
+        let config = ServerConfig::new().token(token());
+        let server =
+            Server::with_handler(config, ServeOptions::new(), TestAgent::default(), handler).await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let statuses = Arc::clone(&seen);
+        let options =
+            options(version).on_status(move |status| statuses.lock().unwrap().push(status.clone()));
+        let (agent, _session) = open(&server.url(scheme), options, TestClient::default()).await;
+        let told = text(&soon(agent.closed()).await);
+        assert!(
+            told.contains("the agent exited with status 3"),
+            "{scheme} {version:?}: {told}"
+        );
+        let seen = seen.lock().unwrap();
+        let expected = CloseStatus::failed("the agent exited with status 3");
+        assert!(
+            seen.contains(&ConnectionStatus::Closed(expected)),
+            "{scheme} {version:?}: {seen:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_shuts_down_ends_its_connections_in_order() {
+    for (scheme, version) in KINDS {
+        let server = Server::start().await;
+        let (agent, session) =
+            open(&server.url(scheme), options(version), TestClient::default()).await;
+        soon(session.prompt("hi")).await.unwrap();
+        soon(server.endpoint.shut_down()).await;
+        let reason = soon(agent.closed()).await;
+        assert!(
+            matches!(reason, CloseReason::Peer),
+            "{scheme} {version:?}: {reason}"
+        );
+        let refused = connect(&server.url("ws"), options(HttpVersion::Auto))
+            .await
+            .unwrap_err();
+        assert!(refused.to_string().contains("503"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_ends_its_agent_at_once() {
+    for (scheme, version) in KINDS {
+        let (ended, mut endings) = tokio::sync::mpsc::unbounded_channel();
+        let handler = move |_: ConnectionInfo, transport: acp::Transport| {
+            let ended = ended.clone();
+            async move {
+                let _ = acp::agent::serve(transport, TestAgent::default()).await;
+                ended.send(()).unwrap();
+            }
+        };
+        let config = ServerConfig::new().token(token());
+        let server =
+            Server::with_handler(config, ServeOptions::new(), TestAgent::default(), handler).await;
+        let (agent, _session) =
+            open(&server.url(scheme), options(version), TestClient::default()).await;
+        agent.close();
+        let closing = tokio::time::Instant::now();
+        soon(agent.closed()).await;
+        soon(endings.recv()).await.unwrap();
+        // Well below the time that is given to peers that do not answer.
+        assert!(
+            closing.elapsed() < Duration::from_millis(1500),
+            "{scheme} {:?}",
+            closing.elapsed()
+        );
+        soon(async {
+            while server.endpoint.stats().open_connections > 0 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn rejections_say_what_to_do() {
+    let server = Server::start().await;
+    let refused = connect(&server.url("ws"), ConnectOptions::new())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, ConnectError::Unauthorized { .. }),
+        "{refused}"
+    );
+    let transport = connect(&server.url("http"), ConnectOptions::new())
+        .await
+        .unwrap();
+    let client = acp::testing::start_client(transport, TestClient::default(), acp::Options::new());
+    let failed = soon(client).await.unwrap_err().to_string();
+    assert!(failed.contains("401"), "{failed}");
+    let nobody = connect("ws://127.0.0.1:1/acp", ConnectOptions::new())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(nobody, ConnectError::Unreachable { .. }),
+        "{nobody}"
+    );
+    for url in [
+        "",
+        "ftp://a",
+        "ws://",
+        "http://u:p@localhost",
+        "tcp://localhost",
+    ] {
+        let invalid = connect(url, ConnectOptions::new()).await.unwrap_err();
+        assert!(
+            matches!(invalid, ConnectError::InvalidUrl { .. }),
+            "{url}: {invalid}"
+        );
+    }
+    let tls = Server::start_tls().await;
+    let untrusted = connect(&tls.url("wss"), options(HttpVersion::Auto))
+        .await
+        .unwrap_err();
+    assert!(matches!(untrusted, ConnectError::Tls { .. }), "{untrusted}");
+}
