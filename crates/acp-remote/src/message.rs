@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use acp::jsonrpc::plain_notification;
+use acp::jsonrpc::parse_plain_notification;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -132,7 +132,7 @@ pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
 
 /// Recognizes an update, the most frequent message, by its first bytes. Whether the rest is valid is not checked.
 fn update(line: &[u8]) -> Option<Head<'_>> {
-    let (method, params) = plain_notification(line)?;
+    let (method, params) = parse_plain_notification(line)?;
     if method != "session/update" {
         return None;
     }

@@ -47,7 +47,7 @@ pub enum Frame<'a> {
     Line(&'a [u8]),
     /// A response whose text was extracted, which does not occur here.
     LargeText,
-    /// A line over the limit.
+    /// A line that is longer than the limit.
     Oversized {
         /// The line's first bytes.
         head: &'a [u8],
@@ -91,13 +91,13 @@ impl Framer {
         self.0.next().map(Frame::from)
     }
 
-    /// Returns how many bytes are buffered.
+    /// Returns the number of buffered bytes.
     #[must_use]
     pub fn buffered_len(&self) -> usize {
         self.0.buffered_len()
     }
 
-    /// Returns the last line, if the input ended without a line ending.
+    /// Returns the last line, if the input has ended without a line ending.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.0.finish().map(Frame::from)
     }

@@ -33,7 +33,7 @@ const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
-    /// The agent's capabilities as JSON, to check methods against the method table.
+    /// The agent's capabilities as JSON, which is checked against the method table.
     agent_capabilities: Value,
     sessions: BridgeSessions<V1ToV2Session>,
     /// The client's pending requests.

@@ -25,8 +25,8 @@ use crate::options::Options;
 use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
-/// Connects to an agent. Returns a handshake to await, which negotiates the protocol version and capabilities (the
-/// specification's page Initialization), and a driver to poll concurrently.
+/// Connects to an agent. Returns a handshake to await, which negotiates the version and the capabilities, and a driver
+/// to poll concurrently. See the specification's page "Initialization".
 ///
 /// ```
 /// # use acp::testing::NoopClient;
@@ -42,7 +42,7 @@ pub fn connect<C: Client>(transport: Transport, client: C) -> (Handshake, Driver
     connect_with(transport, client, Options::default())
 }
 
-/// Connects to an agent like [`connect`], with custom options such as limits or the version 2 draft
+/// Connects to an agent like [`connect`], with options such as limits or the draft of version 2
 /// ([`Options::draft_version_2`]).
 pub fn connect_with<C: Client>(
     transport: Transport,
@@ -83,8 +83,8 @@ pub(super) fn connect_shared<C: Client>(
     (Handshake(Box::pin(handshake)), driver)
 }
 
-/// A future that sends `initialize` and resolves to the connection once both sides agree. The driver must be polled
-/// concurrently. Dropping the handshake early closes the connection.
+/// A future that sends `initialize` and resolves to the connection once the agent has responded. The driver must be
+/// polled concurrently. Dropping the handshake early closes the connection.
 ///
 /// # Errors
 /// The agent responds with an error or speaks another version, or the connection ends.
@@ -105,8 +105,8 @@ impl Future for Handshake {
     }
 }
 
-/// A connection to an agent. Cloning it is cheap. The connection closes when the last clone is dropped; its sessions
-/// count as clones.
+/// A connection to an agent. It is cheap to clone, and closes when the last clone is dropped. Each of its sessions
+/// counts as a clone.
 #[derive(Clone)]
 pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
 
@@ -172,14 +172,14 @@ impl AgentConnection {
         &self.0.negotiated.auth_methods
     }
 
-    /// Returns the underlying connection, for messages that this type has no method for.
+    /// Returns the underlying connection, to send messages for which this type has no method.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         self.0.conn.get()
     }
 
-    /// Authenticates with one of the [`auth_methods`](Self::auth_methods): the specification's page Authentication.
-    /// For methods of type `terminal`, the client must run the agent's program in a terminal instead.
+    /// Authenticates with one of the [`auth_methods`](Self::auth_methods). For a method of type `terminal`, run the
+    /// agent's program in a terminal instead. See the specification's page "Authentication".
     ///
     /// # Errors
     /// The agent has no such method, or its type is `terminal`; the agent returned an error; or the connection has
@@ -223,7 +223,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Opens a new session (`session/new`): Session setup, "Creating a Session".
+    /// Opens a new session (`session/new`). See the specification's page "Session Setup", "Creating a Session".
     ///
     /// # Errors
     /// The agent returned an error ([`Error::is_auth_required`] if it requires authentication first), it does not
@@ -236,8 +236,8 @@ impl AgentConnection {
         self.open(&setup.new_v1(), None).await
     }
 
-    /// Opens an existing session with a replay (`session/load`; in version 2 `session/resume` with `replayFrom`):
-    /// Session setup, "Loading Sessions". The thread is complete when this returns.
+    /// Opens an existing session with a replay (`session/load`; in version 2, `session/resume` with `replayFrom`). The
+    /// thread is complete when this returns. See the specification's page "Session Setup", "Loading Sessions".
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -283,8 +283,8 @@ impl AgentConnection {
             .await
     }
 
-    /// Returns a page of the agent's sessions (`session/list`). Use `next_cursor` in the response to request the next
-    /// page.
+    /// Returns a page of the agent's sessions (`session/list`). To request the next page, pass the response's
+    /// `next_cursor`.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -312,12 +312,12 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Closes the connection. An agent that runs as a child process gets an end of file on stdin.
+    /// Closes the connection. The stdin of an agent that runs as a child process is closed with it.
     pub fn close(&self) {
         self.connection().close();
     }
 
-    /// Waits until the connection has closed and all of its tasks have ended. Returns the reason.
+    /// Waits until the connection has closed and all its tasks have ended. Returns why it closed.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }
@@ -345,7 +345,7 @@ impl AgentConnection {
             .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
-    /// Checks that the agent supports this session setup, and adds the client's own MCP servers that the agent
+    /// Checks that the agent supports this session setup, and adds those of the client's own MCP servers that it
     /// supports.
     pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
@@ -376,7 +376,7 @@ impl AgentConnection {
         Ok(self.0.mcp_servers.add_to(setup, takes))
     }
 
-    /// Returns the capability that an MCP server requires, if the agent lacks it.
+    /// Returns the capability that an MCP server requires and the agent lacks, if any.
     fn missing_mcp_capability(&self, server: &McpServer) -> Option<String> {
         let offered = &self.capabilities().mcp_capabilities;
         let missing =

@@ -1,4 +1,4 @@
-//! The client's side: an editor, a terminal program or a script.
+//! The client's side of the protocol, for an editor, a terminal program or a script.
 //!
 //! Implement [`Client`] to handle the agent's requests, [`connect`] to an agent, open a [`ClientSession`], prompt,
 //! and render its [`Thread`](crate::Thread).
@@ -36,14 +36,14 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::pending_request::UnsupportedMethod;
 
-/// A client: the program that handles an agent's requests and updates.
+/// A client: the program that handles an agent's requests and updates. Every method is optional.
 ///
 /// Every method is optional. The capabilities (`clientCapabilities`) follow from the methods of this trait, so the
 /// two cannot disagree: agents are offered file access exactly when [`read_text_file`](Self::read_text_file) returns
 /// a handler.
 pub trait Client: Send + Sync + 'static {
-    /// The client's own data for one session, created when the session is first seen, passed to every call about the
-    /// session, and dropped when the session is closed: [`ClientState`]. Use `()` if the client needs none.
+    /// The client's own data for one session. It is created when the session is first seen, passed to every call about
+    /// the session, and dropped when the session is closed: see [`ClientState`]. Use `()` if you need none.
     type State: ClientState<Self>;
 
     /// Returns the client's name and version (`clientInfo`).
@@ -51,9 +51,9 @@ pub trait Client: Send + Sync + 'static {
         None
     }
 
-    /// Returns the client's own MCP servers: Session setup, "MCP Servers". They are passed to the agent with every
-    /// session that is opened, loaded or resumed, after the servers in its [`SessionSetup`]. A server whose name is
-    /// already in use is omitted. Called each time. Must not block.
+    /// Returns the client's own MCP servers. They are passed to the agent with every session that is opened, loaded or
+    /// resumed, after the servers of its [`SessionSetup`]. A server whose name is already in use is left out. Called
+    /// each time, and must not block. See the specification's page "Session Setup", "MCP Servers".
     ///
     /// The crate `acp-mcp` creates such a server from tools that run in the client's process.
     fn mcp_servers(&self) -> Vec<McpServer> {
@@ -75,7 +75,8 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a permission request: Tool calls, "Requesting Permission". Rejects by default.
+    /// Handles a permission request. The default rejects it. See the specification's page "Tool Calls", "Requesting
+    /// Permission".
     ///
     /// If the turn is cancelled while the request is pending, the future is dropped and the agent is notified.
     ///
@@ -91,8 +92,8 @@ pub trait Client: Send + Sync + 'static {
         async move { Ok(request.reject()) }
     }
 
-    /// Returns `true` if the client can run the agent's program in a terminal for the user to log in (`auth.terminal`).
-    /// [`AgentConnection::auth_methods`] may then contain methods of type `terminal`.
+    /// Returns `true` if the client can run the agent's program in a terminal, where the user logs in
+    /// (`auth.terminal`). Only then does [`AgentConnection::auth_methods`] have methods of type `terminal`.
     fn supports_terminal_login(&self) -> bool {
         false
     }
@@ -133,7 +134,7 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles an extension request: [`ExtensionRequest`].
+    /// Handles a request of an extension. See [`ExtensionRequest`].
     ///
     /// # Errors
     /// The error is sent as the response: -32601 if the method is unknown.
@@ -144,7 +145,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles an extension notification. The next message is handled when this returns.
+    /// Handles a notification of an extension. The next message is not handled until this returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

@@ -67,10 +67,10 @@ impl SessionSetup {
     }
 }
 
-/// An existing session that is opened again.
+/// An existing session that is being opened again.
 pub(super) struct SessionReopening {
     id: SessionId,
-    /// The backup that is restored if a replay fails. `None` if the session is opened without a replay.
+    /// The backup to restore if the replay fails. `None` if the session is opened without a replay.
     replay_backup: Option<Option<ReplayBackup>>,
 }
 
@@ -92,7 +92,7 @@ impl SessionReopening {
 }
 
 impl AgentConnection {
-    /// Opens a session: a new one, or the existing session `old`.
+    /// Opens a session: the existing session `old`, or a new one.
     pub(super) async fn open<R: Request<Response: OpenSessionResult>>(
         &self,
         request: &R,

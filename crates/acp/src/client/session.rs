@@ -26,7 +26,7 @@ const PROMPT: RequestOptions = RequestOptions {
     cancel_on_drop: false,
 };
 
-/// An open session. Cloning it is cheap; all clones are the same session.
+/// An open session, from the client's point of view. Clones are cheap and refer to the same session.
 #[derive(Debug, Clone)]
 pub struct ClientSession {
     agent: AgentConnection,
@@ -39,26 +39,26 @@ impl ClientSession {
         Self { agent, id, thread }
     }
 
-    /// Returns the session's id.
+    /// Returns the id of the session.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Returns the session's thread: everything that the user sees of the session.
+    /// Returns the thread of the session, which has everything that the user sees of it.
     #[must_use]
     pub fn thread(&self) -> &ThreadHandle {
         &self.thread
     }
 
-    /// Returns the session's state in the client `C`. `None` if the session is closed, or if the connection was made
-    /// with another client type.
+    /// Returns the state that the client `C` has for the session. Returns `None` if the session is closed, or if the
+    /// connection belongs to a client of another type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         self.sessions().client_state::<C>(&self.id)
     }
 
-    /// Returns the connection to the session's agent.
+    /// Returns the connection to the agent of the session.
     #[must_use]
     pub fn agent(&self) -> &AgentConnection {
         &self.agent
@@ -68,8 +68,8 @@ impl ClientSession {
         &self.agent.0.sessions
     }
 
-    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and all of its updates
-    /// have been delivered. Dropping the future cancels the turn.
+    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and all its updates have
+    /// been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
     /// A turn is running, or the session is closed or being loaded ([`Error::InvalidRequest`]); the prompt has content that
@@ -91,7 +91,7 @@ impl ClientSession {
         end
     }
 
-    /// Runs a turn in version 1. The response ends the turn.
+    /// Runs a turn in version 1, where the response ends the turn.
     async fn prompt_v1(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
@@ -134,9 +134,9 @@ impl ClientSession {
         }
     }
 
-    /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests get the outcome `cancelled`.
-    /// The turn ends with [`StopReason::Cancelled`] as soon as the agent confirms the cancellation. Does nothing if no
-    /// turn is running.
+    /// Cancels the running turn, if there is one. Pending permission requests get the outcome `cancelled`. The turn
+    /// ends with [`StopReason::Cancelled`] when the agent confirms the cancellation. See the specification's page
+    /// "Prompt Turn", "Cancellation".
     ///
     /// # Errors
     /// The connection has ended.
@@ -172,8 +172,8 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Ends the command in a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
-    /// reports the end with an update.
+    /// Terminates the command in a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
+    /// reports the exit with an update.
     ///
     /// # Errors
     /// The agent does not declare that this terminal can be cancelled; the agent returned an error; or the connection
@@ -195,17 +195,17 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Marks the running turn as cancelled in the thread, and returns the turn's token, if a turn is running. The
-    /// caller cancels the token after notifying the agent, which resolves pending permission requests: an agent that
-    /// gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection and end the turn
-    /// with another stop reason.
+    /// Marks the running turn as cancelled in the thread, and returns the token of the turn, if there is one. The
+    /// caller cancels the token after it has notified the agent, which resolves pending permission requests: an agent
+    /// that gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection and end the
+    /// turn with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let turn = self.sessions().running_turn(&self.id)?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)
     }
 
-    /// Sets the session's mode, with its config option or with `session/set_mode`, whichever the agent supports.
+    /// Sets the mode of the session, with a config option or with `session/set_mode`, whichever the agent supports.
     ///
     /// # Errors
     /// The agent has no modes, or not this mode; the agent returned an error; or the connection has ended.
@@ -224,8 +224,8 @@ impl ClientSession {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option: Session config options, "From the Client". The thread shows the new value when this
-    /// returns. A boolean may be given as the string `true` or `false`.
+    /// Sets a config option. The thread shows the new value when this returns. A boolean may be passed as the string
+    /// `true` or `false`. See the specification's page "Session Config Options", "From the Client".
     ///
     /// # Errors
     /// The option or the value does not exist ([`Error::InvalidRequest`], which lists the valid ones); the agent returned an
@@ -291,7 +291,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the option and the value exist. Converts a boolean that was given as a string.
+    /// Checks that the option and the value exist. A boolean that was passed as a string is converted.
     fn check_option(
         &self,
         id: &SessionConfigId,
@@ -333,7 +333,7 @@ impl ClientSession {
         })
     }
 
-    /// Closes the session (`session/close`): the agent cancels the turn and frees the session's resources.
+    /// Closes the session (`session/close`). The agent cancels the turn and frees the resources of the session.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -347,7 +347,8 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the agent accepts this prompt content: Prompt turn, "User Message".
+    /// Checks that the agent accepts all of these content blocks. See the specification's page "Prompt Turn", "User
+    /// Message".
     pub(super) fn check_content(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_prompt_capability(takes, content) {
@@ -386,12 +387,12 @@ impl Drop for CancelOnDropGuard<'_> {
     }
 }
 
-/// The content of a prompt: Prompt turn, "User Message". A string (`session.prompt("…")`) and a list of content blocks
-/// convert into it.
+/// The content of a prompt. A string (`session.prompt("…")`) or a list of content blocks converts to it. See the
+/// specification's page "Prompt Turn", "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {
-    /// The content blocks, in order. Besides text and resource links, an agent accepts the block types in its
+    /// The content blocks, in order. Besides text and resource links, an agent accepts the types of blocks in its
     /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
     /// Custom data (`_meta`).

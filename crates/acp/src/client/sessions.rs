@@ -22,7 +22,8 @@ use crate::update::Update;
 
 pub(crate) struct ClientSessions {
     table: Mutex<SessionTable<LiveSession>>,
-    /// The factory for the client's states. Call it without holding a lock: the client's code may access sessions.
+    /// The factory for the client's states. It must be called without any lock, because the client's code may use
+    /// sessions.
     state_factory: StateFactory,
 }
 
@@ -32,15 +33,15 @@ pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 /// What a live client keeps with a session.
 #[derive(Default)]
 pub(crate) struct LiveSession {
-    /// The client's own state for the session. `None` once the connection has closed.
+    /// The client's own state for the session, or `None` after the connection has closed.
     client_state: Option<ErasedState>,
-    /// The token of the current or last turn. It is cancelled with the turn.
+    /// The token of the current or the last turn, which is cancelled with the turn.
     turn: CancellationToken,
     /// The sender that passes the turn's result to the waiting future, if the agent speaks version 2.
     waiting: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
-/// A turn that has ended. Dropping it sends the result to the waiting future.
+/// A turn that has ended. Its result is sent to the waiting future when this is dropped.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
     result: Option<Result<StopReason>>,
@@ -71,11 +72,11 @@ pub(crate) struct ReceivedUpdate<S> {
     pub(crate) finished_turn: Option<FinishedTurn>,
 }
 
-/// A pending request that opens a session. While it is pending, the agent may send requests for one session that is
+/// A pending request that opens a session. For each such request, the agent may send requests for one session that is
 /// not known yet.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
-    /// The session's id, if the session already exists.
+    /// The id of the session, if it already exists.
     id: Option<SessionId>,
 }
 
@@ -148,7 +149,7 @@ impl ClientSessionEntry {
 }
 
 impl ClientSessions {
-    /// Creates an empty table. Each thread stores up to `kept` bytes.
+    /// Creates an empty table. `kept` is the size limit of each thread in bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::new(SessionTable::new(kept)),
@@ -282,7 +283,7 @@ impl ClientSessions {
         Some(received)
     }
 
-    /// Opens the session of a subagent that another session has announced.
+    /// Adds the session of a subagent that the session `parent` has announced.
     fn adopt(&self, parent: &SessionId, child: &SessionId) {
         let Some(adopted) = self.lock().adopt(parent, child) else {
             return;
@@ -319,7 +320,8 @@ impl ClientSessions {
         Some((request, turn.unwrap_or_default()))
     }
 
-    /// Starts to open a session: a new one, or the one with this id. Returns `None` if that session is already known.
+    /// Registers a request that opens a new session or the session with this id. Returns `None` if the session is
+    /// already known.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
         id: Option<&SessionId>,
@@ -342,7 +344,8 @@ impl ClientSessions {
         Some(opening)
     }
 
-    /// Ends an opening whose request has a response or was dropped. Removes provisional sessions that it did not open.
+    /// Unregisters a request that opens a session, after its response or when it was dropped. Removes the provisional
+    /// sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let gone: Vec<SessionId> = {
             let mut sessions = self.lock();
@@ -359,7 +362,8 @@ impl ClientSessions {
         }
     }
 
-    /// Returns `true` if the agent may send requests in this session: the client has opened it, or may be opening it.
+    /// Returns `true` if the agent may send requests for this session, because the client has opened it or may be
+    /// opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
             let mut sessions = self.lock();
@@ -384,7 +388,7 @@ impl ClientSessions {
         true
     }
 
-    /// Adds a session, unless it was added concurrently.
+    /// Adds a session, unless another task has added it in the meantime.
     fn add(
         &self,
         id: &SessionId,
@@ -416,7 +420,7 @@ impl ClientSessions {
         before
     }
 
-    /// Restores a session to its earlier state after the replay failed.
+    /// Restores a session from a backup, after its replay has failed.
     pub(crate) fn undo_replay(&self, id: &SessionId, before: Option<ReplayBackup>) {
         match before {
             Some(before) => self.lock().restore(id, before),
@@ -436,7 +440,7 @@ impl ClientSessions {
         close_sessions(removed);
     }
 
-    /// Closes all sessions when the connection closes: turns fail, and the client's own states are dropped.
+    /// Closes all sessions, because the connection has closed: turns fail, and the client's own states are dropped.
     pub(crate) fn close_all(&self, reason: &CloseReason) {
         // These are dropped and notified after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();

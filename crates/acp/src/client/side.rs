@@ -1,4 +1,4 @@
-//! The client's side of a connection: handling of the agent's messages.
+//! The client's side of a connection: it dispatches the agent's messages to the client.
 
 use std::sync::Arc;
 
@@ -26,27 +26,27 @@ use crate::thread::ThreadHandle;
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<ClientSessions>,
-    /// The negotiated version, set by the response to `initialize`.
+    /// The negotiated version, once the agent has responded to `initialize`.
     pub(crate) negotiated_version: NegotiatedVersion,
 }
 
-/// The context of an update: its session and thread.
+/// The context of an update: the session that it is for, and the session's thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UpdateContext {
     /// The id of the session.
     pub session_id: SessionId,
-    /// The session's thread, which already shows the update.
+    /// The thread of the session, which already shows the update.
     pub thread: ThreadHandle,
     /// Whether the update is part of a replay.
     pub is_replay: bool,
 }
 
-/// An event to deliver to the client. Nearly all events are updates, so boxing them to even out the sizes would cost
-/// one allocation each.
+/// An event to deliver to the client. Nearly all events are updates, which are not boxed, because that would cost an
+/// allocation each.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
-    /// An update, the client's own state for its session, and the turn that the update ends.
+    /// An update, with the client's own state for its session and the turn that the update ends, if any.
     Update(UpdateContext, Arc<S>, Update, Option<FinishedTurn>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
@@ -54,7 +54,7 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
+    /// Returns the client's capabilities: what the client implements, and what every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let offered = v1::AgentRequest::offered_by(self);
         let mut capabilities: ClientCapabilities = implemented_capabilities(&offered);
@@ -85,7 +85,7 @@ impl<C: Client> ClientSide<C> {
             .unwrap_or(ProtocolVersion::V1)
     }
 
-    /// Applies an update to its thread, and returns the event to deliver.
+    /// Applies an update to the thread of its session, and returns the event to deliver.
     fn apply_update(
         &self,
         conn: &Connection,

@@ -1,4 +1,4 @@
-//! Client methods that are not part of the protocol yet (feature `unstable`). See
+//! Methods of a client that are not part of the protocol yet (feature `unstable`). See
 //! `docs/decisions/0017-unstable-methods.md`.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
@@ -32,8 +32,8 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.providers)
     }
 
-    /// Sets the URL and the headers with which the agent calls a provider (`providers/set`). Replaces all settings of
-    /// the provider. The headers, including any API keys, are sent to the agent.
+    /// Sets the URL and the headers with which the agent calls a provider (`providers/set`), in place of all its
+    /// earlier settings. The headers are sent to the agent, including any API keys in them.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -42,7 +42,7 @@ impl AgentConnection {
         self.connection().request(request).await.map(drop)
     }
 
-    /// Disables a provider: the agent no longer calls its models (`providers/disable`).
+    /// Disables a provider, whose models the agent then no longer calls (`providers/disable`).
     ///
     /// # Errors
     /// The agent does not support it, the provider is required, or the connection has ended.
@@ -70,8 +70,8 @@ impl AgentConnection {
         self.open(&setup.fork_v1(&id), None).await
     }
 
-    /// Archives a session (`session/archive`): hides it from lists without deleting it. If it is open, the agent closes
-    /// it.
+    /// Archives a session (`session/archive`), which hides it from lists without deleting it. The agent closes the
+    /// session if it is open.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -83,7 +83,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Unarchives a session (`session/unarchive`): shows it in lists again, without opening it.
+    /// Unarchives a session (`session/unarchive`), which shows it in lists again without opening it.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -93,8 +93,8 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Returns whether the agent has a session in memory, and in version 2 also its activity (`session/status`). A
-    /// session in memory is not necessarily open on this connection.
+    /// Returns whether the agent has a session in memory and, in version 2, what it is doing there (`session/status`).
+    /// A session in memory is not necessarily open on this connection.
     ///
     /// # Errors
     /// The agent does not support it, the session does not exist, or the connection has ended.
@@ -111,8 +111,8 @@ impl AgentConnection {
         Ok(status)
     }
 
-    /// Sets the title of a session (`session/set_title`), which need not be open. Returns the title that the agent
-    /// stored, possibly trimmed or truncated.
+    /// Sets the title of a session, which does not have to be open (`session/set_title`). Returns the title as the
+    /// agent stored it, possibly trimmed or truncated.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -126,7 +126,7 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.title)
     }
 
-    /// Returns `true` if the agent supports messages for a running turn: [`ClientSession::steer`].
+    /// Returns `true` if the agent accepts messages while a turn is running. See [`ClientSession::steer`].
     #[must_use]
     pub fn supports_steering(&self) -> bool {
         self.require_extension(SteerRequest::METHOD).is_ok()
@@ -134,10 +134,11 @@ impl AgentConnection {
 }
 
 impl ClientSession {
-    /// Sends a message into the running turn (`_session/steering`, an extension that several agents support; see
+    /// Sends a message to the running turn (`_session/steering`, an extension that several agents support; see
     /// [`AgentConnection::supports_steering`]). Unless the outcome is
-    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has the message:
-    /// do not send it again. In version 1, the thread shows the message only if the agent sends it as an update.
+    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has the message,
+    /// so do not send it again. In version 1, the thread shows the message only if the agent sends it back as an
+    /// update.
     ///
     /// # Errors
     /// The agent does not support it, or does not accept such content
@@ -155,7 +156,7 @@ impl ClientSession {
         self.agent().connection().request(&request).await
     }
 
-    /// Cancels one of this session's subagents (`session/cancel` of the subagent's session) while the turn continues.
+    /// Cancels one of this session's subagents while the turn continues (`session/cancel` for the subagent's session).
     /// The agent reports the cancellation with an update.
     ///
     /// # Errors

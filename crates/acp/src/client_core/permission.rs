@@ -9,7 +9,7 @@ use super::session_table::SessionTable;
 use crate::thread::{ThreadHandle, ThreadToolCall};
 use crate::update::ToolCallPatch;
 
-/// A permission request from an agent: Tool calls, "Requesting Permission".
+/// A permission request from an agent. See the specification's page "Tool Calls", "Requesting Permission".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
@@ -17,26 +17,26 @@ pub struct PermissionRequest {
     pub session_id: SessionId,
     /// The id of the session that the user has opened: this session, or the root session of the requesting subagent.
     pub root_session_id: SessionId,
-    /// The name of the subagent that sends the request, if any.
+    /// The name of the subagent that sent the request, if a subagent did.
     pub subagent: Option<String>,
-    /// The question for the user; empty if the agent sends none.
+    /// The question to show to the user. Empty if the agent sent none.
     pub title: String,
-    /// The reason, if the agent gives one.
+    /// Why the agent needs the permission, if it says so.
     pub description: Option<String>,
-    /// The tool call, with everything reported about it so far. If a version 2 agent requests permission for something
-    /// else, this is created from its request.
+    /// The tool call, with everything that was reported about it so far. If a version 2 agent requests permission for
+    /// something else, this is a tool call that stands for it.
     pub tool_call: ThreadToolCall,
-    /// The command, if a version 2 agent requests permission for one.
+    /// The command that would run, if a version 2 agent requests permission for a command.
     pub command: Option<CommandPermissionSubject>,
     /// The options that the user can choose from.
     pub options: Vec<PermissionOption>,
-    /// The session's thread.
+    /// The thread of the session.
     pub thread: ThreadHandle,
 }
 
 impl PermissionRequest {
-    /// Creates a request that does not come from the agent. The root session and the subagent are read from the
-    /// thread: the caller must not hold its lock ([`ThreadHandle::read`]) or the lock of any thread above it.
+    /// Creates a request that does not come from an agent. The root session and the subagent are read from the thread,
+    /// so the caller must not hold the lock of this thread ([`ThreadHandle::read`]) or of any thread above it.
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -64,20 +64,22 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the kind of tool. The kind is a hint from the agent, not a guarantee.
+    /// Returns what kind of tool it is. This is a hint from the agent, not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
     }
 
-    /// Selects the allow option, once if possible. Returns `Cancelled` if the agent offers no such option.
+    /// Returns the outcome that selects an option to allow the call, preferably once. Returns `Cancelled` if there is
+    /// no such option.
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
         self.select_first([AllowOnce, AllowAlways])
     }
 
-    /// Selects the reject option, once if possible. Returns `Cancelled` if the agent offers no such option.
+    /// Returns the outcome that selects an option to reject the call, preferably once. Returns `Cancelled` if there is
+    /// no such option.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};

@@ -32,7 +32,7 @@ impl SessionAnnouncement<'_> {
 
 /// A response to a request that opens a session.
 pub(crate) trait OpenSessionResult {
-    /// Returns the session id, if the response is for a new session.
+    /// Returns the id of the session, if the response is to a request for a new one.
     fn new_session(&self) -> Option<&SessionId>;
     /// Returns what the agent reports of the session.
     fn announcement(&self) -> SessionAnnouncement<'_>;

@@ -7,8 +7,8 @@ use acp_wire::v1::SessionId;
 use super::session_opening::SessionAnnouncement;
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
-/// before the response that contains its id. The limit keeps an agent that invents sessions from filling memory.
+/// The maximum number of sessions in the table that the client has not opened. Agents may send updates of a session
+/// before the response with its id. The limit keeps an agent that invents sessions from filling the memory.
 pub(crate) const MAX_UNOPENED: usize = 64;
 
 /// The sessions of a connection. `S` is what the owner of the table keeps with each session.
@@ -34,17 +34,16 @@ pub(crate) struct SessionEntry<S> {
     pub(crate) kept: S,
 }
 
-/// The reason why a session that the client has not opened is in the table.
+/// Why the table has a session that the client has not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnopenedReason {
     /// The agent has sent an update for the session.
     Unclaimed,
-    /// The client may be opening the session. There are at most as many of these as pending requests that open
-    /// sessions.
+    /// The client may be opening the session. There are no more of these than pending requests that open a session.
     Provisional,
 }
 
-/// The state of a session before a replay.
+/// The state of a session before a replay, to be restored if the replay fails.
 #[derive(Debug)]
 pub(crate) struct ReplayBackup {
     unopened: Option<UnopenedReason>,

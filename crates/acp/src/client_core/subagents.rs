@@ -8,10 +8,11 @@ use acp_wire::v1::SessionId;
 use super::session_table::{MAX_UNOPENED, SessionEntry, SessionTable};
 use crate::thread::{Thread, ThreadHandle};
 
-/// The maximum number of subagents per connection. Together, their threads may store as much as one session's thread.
+/// The maximum number of subagents of a connection. All their threads together may be as large as the thread of one
+/// session.
 const SUBAGENTS: usize = MAX_UNOPENED;
 
-/// The maximum nesting depth of subagents.
+/// How deep subagents may be nested.
 const DEPTH: usize = 16;
 
 /// A subagent that was announced, to be added to the table.
@@ -54,7 +55,7 @@ impl<S> SessionTable<S> {
         })
     }
 
-    /// Returns a session's id, its parent's id and so on, up to the root session.
+    /// Returns the id of a session, of its parent, and so on up to the root session.
     fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
         let parent = |id: &SessionId| self.parents.get(id).cloned();
         std::iter::successors(Some(id.clone()), parent)
@@ -62,7 +63,7 @@ impl<S> SessionTable<S> {
             .collect()
     }
 
-    /// Returns the ids of a session's subagents, and of their subagents.
+    /// Returns the ids of a session's subagents, of their subagents, and so on.
     pub(crate) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
         let mut found = vec![id.clone()];
         let mut at = 0;
@@ -82,12 +83,13 @@ impl<S> SessionTable<S> {
         children.collect()
     }
 
-    /// Returns the root session, which the user has opened: this session, or the topmost parent of this subagent.
+    /// Returns the id of the root session, which the user has opened: that of this session, or of the topmost parent of
+    /// this subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).pop().unwrap_or_else(|| id.clone())
     }
 
-    /// Returns a subagent's name. `None` if the session is not a subagent.
+    /// Returns the name of a subagent, or `None` if the session is not a subagent.
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
         let parent = self.entries.get(self.parents.get(id)?)?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());

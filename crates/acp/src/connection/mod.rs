@@ -533,7 +533,7 @@ impl<H: Handler> ConnectionLife<H> {
         self.conn.0.pending.fail(&error, PendingFilter::All);
     }
 
-    /// Aborts the work in flight.
+    /// Cancelled to abort the work in flight.
     fn abort(&mut self, reason: CloseReason) {
         // Set this first, so that `drop` does not repeat the rest if something below panics.
         self.close_reason = Some(reason.clone());

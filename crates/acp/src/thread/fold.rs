@@ -138,8 +138,8 @@ impl Thread {
         }
     }
 
-    /// Starts a replay: clears the thread except for the session's settings and current activity. Returns the thread as
-    /// it was.
+    /// Starts a replay: clears the thread, except for the session's settings and the current activity. Returns the
+    /// thread as it was before.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
@@ -148,7 +148,7 @@ impl Thread {
         before
     }
 
-    /// Ends a failed replay: restores the items of `before`, but keeps settings and activity that have changed since.
+    /// Undoes a failed replay: restores the items of `before`, but keeps settings and activity that have changed since.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
         self.copy_current_state(&failed);
@@ -180,7 +180,8 @@ impl Thread {
         self.background = None;
     }
 
-    /// Marks unfinished tool calls as cancelled, as a client should when it cancels: Prompt turn, "Cancellation".
+    /// Marks unfinished tool calls as cancelled, as a client should when it cancels a turn. See the specification's
+    /// page "Prompt Turn", "Cancellation".
     pub fn cancel_turn(&mut self) {
         self.revision += 1;
         for item in &mut self.items {
@@ -229,13 +230,13 @@ impl Thread {
         self.enforce_limit();
     }
 
-    /// Marks a terminal as released.
+    /// Marks a terminal as released by the agent.
     pub fn release_terminal(&mut self, id: &TerminalId) {
         self.change_terminal(id, |terminal| terminal.is_released = true);
         self.enforce_limit();
     }
 
-    /// Applies `change` to a terminal, and adds the terminal if it is new.
+    /// Applies `change` to a terminal, after adding the terminal if it is new.
     pub(super) fn change_terminal(
         &mut self,
         id: &TerminalId,
@@ -249,8 +250,8 @@ impl Thread {
     }
 }
 
-/// Converts a command to version 1. A command of an unknown type has at least a name and a description, and becomes a
-/// plain command.
+/// Converts a command to version 1. A command of an unknown type becomes a plain command, because it has at least a
+/// name and a description.
 fn command_to_v1(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
     match command {
         v2::AvailableCommand::Command(command) => {

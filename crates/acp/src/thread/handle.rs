@@ -1,4 +1,4 @@
-//! A thread that is shared between the connection and front ends.
+//! Handles to a thread that the connection and front ends share.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use super::Thread;
 
-/// A shared [`Thread`]. The connection applies updates to it, and front ends read it and wait for changes. Cloning a
-/// handle is cheap; all clones refer to the same thread.
+/// A shared [`Thread`], which the connection updates, and which front ends read and wait for. Clones are cheap and
+/// refer to the same thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadHandle(Arc<SharedThread>);
 
@@ -17,11 +17,11 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The parent, if this is a subagent's thread.
+    /// The thread of the parent, if this is the thread of a subagent.
     parent: OnceLock<ThreadParent>,
 }
 
-/// The parent of a subagent's thread.
+/// The parent of a subagent's thread, with the ids of both sessions.
 #[derive(Debug)]
 struct ThreadParent {
     thread: Weak<SharedThread>,
@@ -31,11 +31,11 @@ struct ThreadParent {
     subagent_id: SessionId,
 }
 
-/// The origin of a subagent.
+/// Which session a subagent works for, and its name.
 pub(crate) struct SubagentOrigin {
     /// The id of the session that the user opened.
     pub(crate) root_session_id: SessionId,
-    /// The subagent's name.
+    /// The name of the subagent.
     pub(crate) name: String,
 }
 
@@ -56,13 +56,13 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the thread and reads it with `look`, which should be quick. `look` must not read or change the same thread
-    /// through a handle, because that would deadlock.
+    /// Locks the thread, passes it to `look`, and returns the result. `look` should be quick. It must not use a handle
+    /// to the same thread, because that would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Locks the thread, changes it with `change`, and notifies waiting readers.
+    /// Locks the thread, changes it with `change`, and wakes the readers that wait for a change.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -70,15 +70,15 @@ impl ThreadHandle {
         changed
     }
 
-    /// Marks a subagent as changed in this thread and in all threads above it. Never waits for a lock while holding the
-    /// lock of a lower thread.
+    /// Marks a subagent as changed, in this thread and in all threads above it. Never waits for a lock while holding
+    /// that of a thread below.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
         self.touch_parent();
     }
 
-    /// Notifies the parent, if this is a subagent's thread.
+    /// Tells the thread of the parent, if there is one, that this thread has changed.
     fn touch_parent(&self) {
         if let Some(parent) = self.0.parent.get()
             && let Some(above) = parent.thread.upgrade()
@@ -87,8 +87,8 @@ impl ThreadHandle {
         }
     }
 
-    /// Sets the parent to `above`, the thread of `session`, which has announced this thread's session as a subagent.
-    /// The parent is notified when this thread changes. A thread has at most one parent, and is never its own parent.
+    /// Sets the parent to `above`, the thread of `session`, which has announced the session of this thread as a
+    /// subagent. The parent is notified when this thread changes. Does nothing if the thread already has a parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
         // Fails if the thread already has a parent, which then stays the parent.
         let _ = self.0.parent.set(ThreadParent {
@@ -98,8 +98,8 @@ impl ThreadHandle {
         });
     }
 
-    /// Returns the root session and the name of the subagent, if this is a subagent's thread. Reads the parent's
-    /// thread, so the caller must not hold the lock of any thread.
+    /// Returns the root session and the name of the subagent, if this is the thread of one. Reads the threads above, so
+    /// the caller must not hold the lock of any thread.
     pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
         let parent = self.0.parent.get()?;
         let above = parent.thread.upgrade().map(Self);
@@ -122,8 +122,8 @@ impl ThreadHandle {
         })
     }
 
-    /// Waits until the thread's revision is greater than `seen`, and returns the revision. Any number of changes causes
-    /// one wake-up: a slow reader misses intermediate states, never content.
+    /// Waits until the revision of the thread is greater than `seen`, and returns it. Several changes may cause a
+    /// single wake-up: a slow reader misses intermediate states, but never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());

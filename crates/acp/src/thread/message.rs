@@ -1,4 +1,4 @@
-//! Applying messages and message chunks to a thread.
+//! How messages and their chunks change a thread.
 
 use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
@@ -11,17 +11,17 @@ use crate::update::MessageChunk;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadMessage {
-    /// The message's id, if the agent sent one.
+    /// The id of the message, if the agent sent one.
     pub id: Option<MessageId>,
-    /// The content. Text that was received in chunks is one block.
+    /// The content of the message. Text that was received in chunks is one block.
     pub content: Vec<ContentBlock>,
-    /// Whether the start of the message was dropped because the thread exceeded its limit:
+    /// Whether the start of the message was dropped because the thread exceeded its limit. See
     /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
 }
 
 impl ThreadMessage {
-    /// Returns the text of all text blocks.
+    /// Returns the text of all text blocks, concatenated.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -48,15 +48,15 @@ impl ThreadSpeaker {
     }
 }
 
-/// The user's message, shown before the agent echoes it. Version 2 agents echo messages, and so do some version 1
-/// agents.
+/// The user's message, which is shown before the agent echoes it. Version 2 agents echo messages, and so do some
+/// version 1 agents.
 #[derive(Debug, Clone)]
 pub(super) struct PromptEcho {
     /// The item number of the message.
     pub(super) item: usize,
     /// Whether the agent has started to echo the message.
     has_started: bool,
-    /// The message's id, once the agent has sent it.
+    /// The id of the message, once the agent has sent it.
     id: Option<MessageId>,
 }
 
@@ -73,7 +73,7 @@ impl ItemKind {
 }
 
 impl Thread {
-    /// Adds the user's message, which the client shows immediately.
+    /// Adds the user's message, to show it at once.
     pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
         let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
@@ -87,7 +87,7 @@ impl Thread {
         });
     }
 
-    /// Sets the id under which the agent has accepted the user's message.
+    /// Sets the id with which the agent has accepted the user's message.
     pub(super) fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
@@ -111,7 +111,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// Applies a chunk to the message with its id, wherever that message is, or to the last message.
+    /// Applies a chunk: to the message with its id, wherever that message is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
@@ -145,8 +145,8 @@ impl Thread {
         }));
     }
 
-    /// Applies a chunk to the user's message if the chunk echoes it, before anything else happens in the turn. Returns
-    /// `true` if it does.
+    /// Applies a chunk to the user's message if it is an echo of that message, and nothing else has happened in the
+    /// turn. Returns `true` if so.
     fn apply_echo(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
@@ -194,7 +194,7 @@ impl Thread {
         }
     }
 
-    /// Applies a whole message, which replaces the earlier content.
+    /// Applies a whole message, which replaces the content of the message with its id.
     pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
         let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
@@ -204,8 +204,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of the message with this id, and adds the message if it is new. The flag is `true` if
-    /// this is the first part of the agent's echo of the prompt.
+    /// Returns the item number of the message with this id, after adding the message if it is new. The flag is `true`
+    /// if this starts the agent's echo of the prompt.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
@@ -239,7 +239,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk to message content, joining text to text. Returns the added size in bytes.
+/// Appends a chunk to the content of a message, and joins text to text. Returns the added size in bytes.
 pub(super) fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

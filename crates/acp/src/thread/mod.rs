@@ -1,4 +1,4 @@
-//! The thread: what the user sees of a session, built from its updates.
+//! The thread: what the user sees of a session, built from the session's updates.
 //!
 //! Every front end renders a [`Thread`], and none has to process updates itself. Live updates, replays and both
 //! protocol versions use the same code. A thread's memory depends on what the user can see, not on the number of
@@ -40,23 +40,23 @@ pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 pub use turn::TurnResult;
 
-/// Plan entries, and the statuses of plan entries and tool calls, for both protocol versions.
+/// The plan entries and statuses of version 2, which threads use for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// A thread: everything that the user sees of a session.
+/// Everything that the user sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
-    /// The user's last message, until something else has been received.
+    /// The last message of the user, until something else is received.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
-    /// Whether the agent has modes without a config option for them, so that an option created here represents them.
+    /// Whether the agent has modes, but no config option for them, so that one created here stands for them.
     uses_set_mode: bool,
-    /// Whether the agent has models without a config option for them, so that an option created here represents them.
+    /// Whether the agent has models, but no config option for them, so that one created here stands for them.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
@@ -72,7 +72,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// The activity that an agent reports. Version 1 agents do not report it.
+/// What an agent reports that it is doing. Version 1 agents report nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -83,20 +83,20 @@ pub enum Activity {
     Running,
     /// The agent is waiting for the user.
     RequiresAction,
-    /// The activity is unknown; the agent may be busy.
+    /// It is not known what the agent is doing. It may be busy.
     Unknown,
 }
 
-/// An item in a thread. Its position never changes, but its content may. The earliest items are dropped when a thread
+/// An item of a thread. Its position never changes, but its content may. The earliest items are dropped when a thread
 /// becomes too large ([`Thread::truncation`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
-    /// The thread's revision when this item last changed.
+    /// The revision of the thread when this item last changed.
     pub revision: u64,
     /// The content of the item.
     pub kind: ItemKind,
-    /// The item's size in bytes.
+    /// The size of the item in bytes.
     weight: usize,
 }
 
@@ -110,9 +110,9 @@ pub enum ItemKind {
     Agent(ThreadMessage),
     /// A thought from the agent.
     Thought(ThreadMessage),
-    /// A tool call. Boxed, because it is much larger than the other variants.
+    /// A tool call. It is boxed, because it is much larger than the other variants.
     ToolCall(Box<ThreadToolCall>),
-    /// A notice, which is not part of the conversation.
+    /// Information for the user that is not part of the conversation.
     Notice(Notice),
     /// A compaction of the conversation.
     Compaction(ThreadCompaction),
@@ -131,14 +131,14 @@ impl Thread {
         Self::default()
     }
 
-    /// Returns the thread's revision, which starts at 0 and grows with every change.
+    /// Returns the revision of the thread, which starts at 0 and grows with every change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns the items in the order in which they started. Dropped items ([`truncation`](Self::truncation)) came
-    /// before the first one.
+    /// Returns the items, in the order in which they started. Items that were dropped
+    /// ([`truncation`](Self::truncation)) came before these.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
@@ -159,39 +159,39 @@ impl Thread {
         &self.plans
     }
 
-    /// Returns the terminal with this id. It remains when the agent releases it, unless it was dropped
+    /// Returns the terminal with this id. It stays after the agent has released it, unless it was dropped
     /// ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
     }
 
-    /// Returns the config options in the agent's order. Modes and models without config options are included as
-    /// options.
+    /// Returns the config options, in the order of the agent. They include options for modes and models that the agent
+    /// has no options for.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
     }
 
-    /// Returns the slash commands.
+    /// Returns the slash commands that the user can enter.
     #[must_use]
     pub fn commands(&self) -> &[AvailableCommand] {
         &self.commands
     }
 
-    /// Returns the session's title.
+    /// Returns the title of the session.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// Returns the time at which the session last changed, as reported by the agent (ISO 8601).
+    /// Returns the time of the last change of the session, as the agent reported it (ISO 8601).
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
     }
 
-    /// Returns the session's context usage in tokens, and its cost.
+    /// Returns how much of the context window is used, in tokens, and what the session has cost.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
@@ -203,7 +203,7 @@ impl Thread {
         self.is_turn_running() || self.activity != Activity::Idle
     }
 
-    /// Returns the activity that the agent reports.
+    /// Returns what the agent reports that it is doing.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity
@@ -215,7 +215,8 @@ impl Thread {
         self.background.as_deref()
     }
 
-    /// Returns the stop reason of the last turn. `None` before the first turn, during a turn, and after a failed one.
+    /// Returns the stop reason of the last turn. Returns `None` before the first turn, during a turn, and after a turn
+    /// that failed.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

@@ -26,7 +26,7 @@ pub type TurnResult = Result<StopReason, jsonrpc::Error>;
 pub(super) struct TurnProgress {
     is_accepted: bool,
     is_working: bool,
-    /// The turn's result, if the work ended before the response arrived.
+    /// The result of the turn, if it ended before the response to the prompt arrived.
     early_result: Option<TurnResult>,
 }
 
@@ -53,7 +53,7 @@ impl TurnProgress {
     }
 }
 
-/// Returns the turn result that an idle state reports.
+/// Returns the result of the turn that an idle state ends.
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(idle.error.clone().unwrap_or_else(|| {

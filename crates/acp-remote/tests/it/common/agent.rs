@@ -53,16 +53,16 @@ impl Agent for TestAgent {
         match words.first().copied().unwrap_or_default() {
             "stream" => {
                 for each in 0..number(1) {
-                    turn.message(numbered(each, number(2))).await?;
+                    turn.send_message(numbered(each, number(2))).await?;
                     self.sent.fetch_add(1, Ordering::Relaxed);
                 }
             }
             "ask" => {
                 for each in 0..number(1) {
-                    let call = turn.tool_call(format!("Delete file {each}")).await?;
+                    let call = turn.report_tool_call(format!("Delete file {each}")).await?;
                     let answer = turn.ask(&call).await?;
                     self.answered.fetch_add(1, Ordering::Relaxed);
-                    turn.message(format!("{each}: {answer:?};")).await?;
+                    turn.send_message(format!("{each}: {answer:?};")).await?;
                     call.complete().await?;
                 }
             }
@@ -72,12 +72,12 @@ impl Agent for TestAgent {
                 let reversed: String = content.chars().rev().collect();
                 turn.write_text_file(&format!("{path}.out"), &reversed)
                     .await?;
-                turn.message(format!("reversed {} characters", content.chars().count()))
+                turn.send_message(format!("reversed {} characters", content.chars().count()))
                     .await?;
             }
-            "large" => turn.message("y".repeat(number(1))).await?,
+            "large" => turn.send_message("y".repeat(number(1))).await?,
             "wait" => turn.cancelled().await,
-            _ => turn.message(format!("You said: {text}")).await?,
+            _ => turn.send_message(format!("You said: {text}")).await?,
         }
         Ok(StopReason::EndTurn)
     }
@@ -85,9 +85,9 @@ impl Agent for TestAgent {
 
 impl LoadSession<()> for TestAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
-        session.user_message("history").await?;
+        session.replay_user_message("history").await?;
         for each in 0..1000 {
-            session.message(numbered(each, 100)).await?;
+            session.send_message(numbered(each, 100)).await?;
         }
         Ok(OpenedSession::new())
     }

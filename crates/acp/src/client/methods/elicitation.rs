@@ -1,4 +1,4 @@
-//! `elicitation/create`: requesting input from the user, with a form or on a web page.
+//! `elicitation/create`, which requests input from the user with a form or on a web page.
 
 use acp_wire::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, ElicitationScope,
@@ -16,8 +16,8 @@ pub trait Elicitation<S>: Send + Sync {
     fn capabilities(&self) -> ElicitationCapabilities;
 
     /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state of
-    /// the session to which the request belongs, if this client has it. A subagent's requests belong to its root
-    /// session.
+    /// the session that the request belongs to, if this client has that session. Requests of a subagent belong to its
+    /// root session.
     ///
     /// # Errors
     /// The user cannot be asked. If the user declines, that is not an error: return

@@ -1,4 +1,5 @@
-//! The agent's requests, one file each: the trait that a client implements, and the handling of the request.
+//! The requests that an agent sends, one file each, with the trait that a client implements and the handling of the
+//! request.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
 //! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without a handler does
@@ -38,8 +39,8 @@ pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// Returns the request and the client's state for its session. Rejects the request if this client does not have
-    /// the session.
+    /// Returns the request with the client's state for its session. If this client does not have the session, responds
+    /// with an error and returns `None`.
     fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
         if sessions.accepts_requests(id)
@@ -51,7 +52,7 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         None
     }
 
-    /// Rejects the request, because the session does not exist.
+    /// Responds with an error that says that the session does not exist.
     fn reject_unknown_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.reject(Error::Rpc(error));

@@ -1,4 +1,5 @@
-//! `session/request_permission`: Tool calls, "Requesting Permission".
+//! `session/request_permission`, which requests the user's permission. See the specification's page "Tool Calls",
+//! "Requesting Permission".
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{self, RequestPermissionOutcome, RequestPermissionResponse};
