@@ -163,7 +163,7 @@ mod system {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
-    pub(super) fn close(_: &Path) -> Result<(), PrivateError> {
+    pub(super) fn restrict_access(_: &Path) -> Result<(), PrivateError> {
         Ok(())
     }
 }

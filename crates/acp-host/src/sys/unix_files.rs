@@ -49,7 +49,7 @@ pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
+pub(crate) fn link_unnamed(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -127,7 +127,7 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_extended(_file: &File, _old: &File) -> io::Result<()> {
+fn copy_extended_attributes(_file: &File, _old: &File) -> io::Result<()> {
     Ok(())
 }
 

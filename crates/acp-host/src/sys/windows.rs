@@ -60,7 +60,7 @@ impl ProcessGroup {
                 match ended {
                     Some(status) => {
                         exits.send_replace(Some(
-                            status.map_or_else(|_| ProcessExit::unknown(), exit_of),
+                            status.map_or_else(|_| ProcessExit::unknown(), to_process_exit),
                         ));
                         break;
                     }
@@ -101,7 +101,7 @@ impl ProcessGroup {
 
     /// Waits until the leader has exited, but at most for `patience`. Returns `true` if it has exited. The other
     /// processes of a killed job end with it.
-    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
+    pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
 
@@ -109,18 +109,18 @@ impl ProcessGroup {
     /// `true` if it has ended.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
-        self.wait_empty(patience).await
+        self.wait_all(patience).await
     }
 
     /// Kills the job and waits until it has ended.
     pub(crate) async fn finish(&self) {
         self.kill();
-        self.wait_empty(KILL_TIMEOUT).await;
+        self.wait_all(KILL_TIMEOUT).await;
     }
 }
 
 /// Converts the exit status of a process.
-pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
+pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),
         signal: None,
@@ -163,7 +163,7 @@ pub(crate) fn program(file: &Path, _name: &OsStr) -> Command {
 }
 
 /// Returns the file extensions of programs.
-pub(crate) fn program_endings() -> Vec<String> {
+pub(crate) fn program_extensions() -> Vec<String> {
     let endings = std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned());
     endings
         .split(';')
@@ -191,12 +191,12 @@ pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
     None
 }
 
-pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
+pub(crate) fn link_unnamed(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Does nothing, because permissions come from the directory, and read-only files are never replaced.
-pub(crate) fn keep_attributes(_file: &File, _old: &File, _metadata: &Metadata) -> io::Result<()> {
+pub(crate) fn copy_attributes(_file: &File, _old: &File, _metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::header::{MIN_WINDOW, ResumeTerms};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// The path of the endpoint (`/acp`). Only [`router`](super::router) uses it; the service itself serves any path.
+    /// The path of the endpoint (`/acp`). Only `router` uses it; the service itself serves any path.
     pub path: String,
     /// The token that clients must send. Without one, everyone who reaches the endpoint may use it.
     pub token: Option<Token>,

@@ -30,7 +30,7 @@ use crate::header;
 /// An endpoint that agents are served on. Clones are cheap and refer to the same endpoint.
 ///
 /// It is a service of tower and hyper: pass it to [`serve`](super::serve), mount it in a router of axum
-/// (`Router::route_service`, or [`router`](super::router)), or call it from any server of hyper. The server must not
+/// (`Router::route_service`, or `router`), or call it from any server of hyper. The server must not
 /// stand between it and upgrades.
 pub struct AgentEndpoint<H> {
     inner: Arc<Inner<H>>,
