@@ -154,7 +154,7 @@ impl Peers {
             ..Self::default()
         };
         build(&["-p", "bench", "--bins"])?;
-        build(&["-p", "acp-cli"])?;
+        build(&["-p", "acp-toolkit"])?;
         let binary = |name: &str| directory.join(name);
         let floor = binary("bench-floor");
         peers.agents.extend([

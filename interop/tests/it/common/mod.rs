@@ -453,7 +453,7 @@ pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
 /// Returns the path of the `acp` command.
 pub(crate) fn acp() -> &'static str {
     static ACP: OnceLock<String> = OnceLock::new();
-    ACP.get_or_init(|| program("acp", ["--package", "acp-cli", "--bin", "acp"]))
+    ACP.get_or_init(|| program("acp", ["--package", "acp-toolkit", "--bin", "acp"]))
 }
 
 /// Returns the path of an example of our library.
