@@ -42,7 +42,7 @@ impl EffectWorker {
     pub(crate) fn new(events: mpsc::Sender<ChatEvent>, environment: Arc<ChatEnvironment>) -> Self {
         Self {
             events,
-            environment: environment,
+            environment,
             watches: HashMap::new(),
             paste_dir: None,
         }

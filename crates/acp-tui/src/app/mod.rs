@@ -115,7 +115,7 @@ impl App {
         };
         let mut app = Self {
             setup,
-            environment: environment,
+            environment,
             agents,
             files,
             history,
