@@ -12,6 +12,7 @@ pub(crate) mod login;
 pub(crate) mod permissions;
 pub(crate) mod relays;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod shared;
 pub(crate) mod trace;
@@ -28,6 +29,7 @@ use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
 use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
 use self::run::RunArgs;
+use self::serve::ServeArgs;
 use self::sessions::SessionsArgs;
 use self::trace::TraceArgs;
 
@@ -86,6 +88,13 @@ pub(crate) enum CliCommand {
     ///
     /// Without a model, only slash commands such as /test, /read or /edit work; /help lists them.
     Agent(AgentArgs),
+
+    /// Serve agents over the network.
+    ///
+    /// Each connection gets a process of its own. Clients connect over WebSocket or streamable HTTP, with a token
+    /// that is created on first use; `acp connect` makes such an agent available to any editor. By default, only
+    /// this machine can connect, and only to sessions in the current directory.
+    Serve(ServeArgs),
 
     /// Log in to an agent.
     ///
@@ -174,6 +183,7 @@ Examples:
   acp agents                                         # agents that --agent knows
   acp check agent -- gemini --acp                    # does it conform to the specification?
   acp trace today.trace -- gemini --acp              # record its messages
+  acp serve                                          # make an agent available over the network
 
 Run `acp COMMAND --help` for the options and examples of one command.";
 

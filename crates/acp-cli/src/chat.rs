@@ -58,7 +58,11 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     // The chat asks on its own screen, so this does not depend on stderr as it does in `acp run`.
     let permissions =
         PermissionSources::for_directory(&cwd)?.permissions(args.allow, Policy::Ask)?;
-    let confinement = Confinement::from_args(&args.session_args.sandbox, args.allow, &cwd)?;
+    let confinement = Confinement::from_args(
+        &args.session_args.sandbox,
+        args.allow,
+        std::slice::from_ref(&cwd),
+    )?;
     let environment = agent.environment.environment();
     let spec = |agent: &AgentChoice| agent_spec(agent, &cwd, &permissions, confinement.as_ref());
     let mut first = spec(&agent)?;

@@ -2,7 +2,7 @@
 //! imply.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use acp_config::AgentChoice;
 use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
@@ -37,13 +37,14 @@ pub(crate) struct ConfinedCommand {
 }
 
 impl Confinement {
-    /// Returns the sandbox that the command line requests or implies, if any, with `cwd` as the working directory.
+    /// Returns the sandbox that the command line requests or implies, if any, for sessions in `roots`. The first is the
+    /// agent's working directory.
     /// `policy` is the value of `--allow`. A default policy implies no sandbox: agents that write their own state must
     /// start for users who do not know about sandboxes.
     pub(crate) fn from_args(
         args: &SandboxArgs,
         policy: Option<Policy>,
-        cwd: &Path,
+        roots: &[PathBuf],
     ) -> Result<Option<Self>, CommandExit> {
         let Some(rules) = args.rules(policy)? else {
             return Ok(None);
@@ -52,14 +53,14 @@ impl Confinement {
             (None, Some(Policy::None)) => ConfinementKind::Implied("none"),
             (None, _) => ConfinementKind::Implied("reads"),
             (Some(_), _) => {
-                let rules = rules.for_roots([cwd.to_owned()]);
+                let rules = rules.for_roots(roots.iter().cloned());
                 ConfinementKind::Explicit(Sandbox::from_rules(rules).map_err(|e| sandbox_exit(&e))?)
             }
         };
         Ok(Some(Self {
             args: args.clone(),
             rules,
-            cwd: cwd.to_owned(),
+            cwd: roots.first().cloned().unwrap_or_default(),
             kind,
         }))
     }

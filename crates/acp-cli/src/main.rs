@@ -22,6 +22,7 @@ mod models;
 mod permissions;
 mod run;
 mod screen;
+mod serve;
 mod sessions;
 mod signals;
 mod start;
@@ -32,11 +33,10 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::agent::AgentSubcommand;
+use crate::args::serve::LogFormat;
 use crate::args::{CliArgs, CliCommand};
 use crate::exit::CommandExit;
 
@@ -50,7 +50,11 @@ fn main() -> ExitCode {
         Err(e) => return CommandExit::failed(e.to_string()).report(),
     }
     let args = CliArgs::parse();
-    log_to_stderr(args.log);
+    let log_format = match &args.command {
+        Some(CliCommand::Serve(args)) => args.log_format,
+        _ => LogFormat::Text,
+    };
+    log_to_stderr(args.log, log_format);
     let Some(command) = args.command.or_else(default_command) else {
         eprint!("{}", CliArgs::command().render_help());
         return ExitCode::from(CommandExit::USAGE);
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         CliCommand::McpProxy(args) => block_on(mcp_proxy::mcp_proxy(args)),
         CliCommand::Permissions(args) => permissions::permissions(&args),
         CliCommand::Run(args) => block_on(run::run(args)),
+        CliCommand::Serve(args) => block_on(serve::serve(args)),
         CliCommand::Sessions(args) => block_on(sessions::sessions(args)),
         CliCommand::Trace(args) => block_on(trace::trace(args)),
     };
@@ -113,24 +118,14 @@ fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
 }
 
 /// Writes logs to stderr. Stdout is for the protocol or the command's output.
-fn log_to_stderr(level: args::LogLevel) {
+fn log_to_stderr(level: args::LogLevel, format: LogFormat) {
     let level = LevelFilter::from(level);
-    // The agent reports model errors itself. `genai` would repeat them at great length, including what a provider
-    // quotes of a key, so it logs only at debug level.
-    let others = if level >= LevelFilter::DEBUG {
-        level
-    } else {
-        LevelFilter::OFF
-    };
-    tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_max_level(level)
-        .finish()
-        .with(
-            Targets::new()
-                .with_default(level)
-                .with_target("genai", others),
-        )
-        .init();
+        .with_max_level(level);
+    match format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
 }

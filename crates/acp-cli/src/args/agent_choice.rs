@@ -66,7 +66,7 @@ pub(crate) struct EnvArgs {
     ///
     /// Command lines are visible to other users. To pass a secret, set the variable beforehand and give only its name.
     #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<EnvRequest>,
+    pub(crate) env: Vec<EnvRequest>,
 }
 
 impl EnvArgs {

@@ -49,7 +49,11 @@ impl RunSetup {
             Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
-        let sandbox = Confinement::from_args(&args.session_args.sandbox, args.allow, &cwd)?;
+        let sandbox = Confinement::from_args(
+            &args.session_args.sandbox,
+            args.allow,
+            std::slice::from_ref(&cwd),
+        )?;
         Ok(Self {
             args,
             text,

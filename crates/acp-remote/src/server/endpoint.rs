@@ -105,6 +105,15 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
         }
     }
 
+    /// Checks the host, the origin and the token of a request, as the endpoint itself does. Returns the response that
+    /// rejects the request, or `None` if it is allowed. For routes beside the endpoint that need the same protection.
+    pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
+        let refusal = check(&self.inner.config, request.uri(), request.headers()).err()?;
+        count(&self.inner.registry.counters.refused);
+        tracing::debug!(reason = %refusal.reason, "request refused");
+        Some(refusal.into())
+    }
+
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -116,10 +125,8 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
             registry,
             bodies,
         } = &*self.inner;
-        if let Err(refusal) = check(config, request.uri(), request.headers()) {
-            count(&registry.counters.refused);
-            tracing::debug!(reason = %refusal.reason, "request refused");
-            return refusal.into();
+        if let Some(rejection) = self.access_rejection(&request) {
+            return rejection;
         }
         let is_upgrade = is_upgrade(&request);
         let is_new = !request.headers().contains_key(header::CONNECTION_ID);

@@ -25,5 +25,6 @@ pub use handler::{ConnectionHandler, ConnectionInfo, TransportKind};
 pub use listener::{PeerAddress, ServeOptions, serve, serve_stream};
 #[cfg(feature = "axum")]
 pub use router::router;
+pub use rustls::ServerConfig as TlsConfig;
 pub use stats::ServerStats;
 pub use tls::{TlsError, TlsIdentity};

@@ -1,0 +1,139 @@
+//! Arguments of `acp serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ValueEnum, ValueHint};
+
+use super::agent_choice::EnvArgs;
+use super::candidates;
+use super::shared::SandboxArgs;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp serve [OPTIONS] [-- AGENT COMMAND...]",
+    after_long_help = EXAMPLES_AND_EXIT_CODES
+)]
+pub(crate) struct ServeArgs {
+    /// Agent to serve, by name.
+    ///
+    /// List agents with `acp agents`. The default is the bundled agent. Can be repeated: each agent then has the
+    /// path /acp/NAME.
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agents())]
+    pub(crate) agent: Vec<String>,
+
+    /// Command that starts the agent, instead of --agent.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent_command: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    /// Address to listen on.
+    ///
+    /// With port 0, the system chooses a free port. An address that other machines can reach requires TLS or
+    /// --insecure.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7180")]
+    pub(crate) listen: SocketAddr,
+
+    /// Directory that clients may open, with everything below it.
+    ///
+    /// Can be repeated. The default is the current directory.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: Vec<PathBuf>,
+
+    /// File with the token that clients must send.
+    ///
+    /// If it does not exist, it is created with a random token. Only you may be able to read it. The default is
+    /// serve.token in acp's state directory.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_token")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Let everyone who can reach the address use the agent.
+    ///
+    /// An agent can usually read your files and run commands. Every user and program of this machine can reach
+    /// a loopback address.
+    #[arg(long)]
+    pub(crate) no_token: bool,
+
+    /// File with the TLS certificate and its chain, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// File with the private key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Use a TLS certificate that is signed with its own key.
+    ///
+    /// It is created once and stored in acp's state directory. Clients trust it by its fingerprint, which is
+    /// printed and is part of the URL.
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(crate) tls_self_signed: bool,
+
+    /// Allow an address that other machines can reach without TLS, or without a token.
+    ///
+    /// Everyone on the network path can then read the token and all messages, and act as the client.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Host name that clients may use in the URL, in addition to names of this machine's loopback.
+    ///
+    /// Other names are rejected, so that a web page cannot reach the agent by changing what its own name
+    /// resolves to. An address given with --listen is allowed. Can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+
+    /// Origin of web pages that may connect, such as https://example.com.
+    ///
+    /// Pages of this machine's loopback are allowed. Can be repeated.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) origin: Vec<String>,
+
+    /// Maximum number of connections per agent.
+    ///
+    /// Each connection starts a process of the agent. Further clients are rejected with status 503.
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_connections: u32,
+
+    /// Seconds to wait for running turns when the server is shut down.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) drain_timeout: u64,
+
+    /// Format of the log on stderr.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+}
+
+/// The format of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for reading.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+const EXAMPLES_AND_EXIT_CODES: &str = "\
+Examples:
+  acp serve                                          # the bundled agent, on this machine
+  acp serve -- gemini --acp                          # any other agent
+  acp serve --agent claude --agent codex             # at /acp/claude and /acp/codex
+  acp serve --listen 192.0.2.7:7180 --tls-self-signed
+  acp serve --cwd /srv/project --sandbox --log info --log-format json
+
+Connect with:
+  acp run --url URL \"Why does the build fail?\"
+  acp connect URL                                    # in an editor, as the agent's command
+
+SIGTERM and Ctrl-C shut the server down: it accepts no new connections, waits for running
+turns, and then closes all connections. A second signal closes them immediately.
+
+Exit codes:
+    0  shut down by a signal
+    1  the server failed
+    2  invalid command line
+    3  the agent's program was not found";

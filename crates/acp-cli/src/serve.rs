@@ -1,0 +1,322 @@
+//! `acp serve`: serves agents over the network.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp_config::{AgentSelector, paths};
+use acp_host::AgentCommand;
+use acp_remote::Token;
+use acp_remote::server::{
+    AllowedHosts, AllowedOrigins, ServerConfig, ServerLimits, TlsConfig, TlsIdentity,
+};
+use acp_server::{
+    AgentServer, AllowedRoots, DrainOptions, SecretFileError, ServedAgent, self_signed_identity,
+    token_from_file,
+};
+use tokio::net::TcpListener;
+
+use crate::args::serve::{LogFormat, ServeArgs};
+use crate::args::shared::directory;
+use crate::confinement::Confinement;
+use crate::exit::CommandExit;
+use crate::signals::Signals;
+use crate::start::StartTarget;
+use crate::{config, terminal_user};
+
+/// The token's file, in the state directory.
+const TOKEN_FILE: &str = "serve.token";
+
+/// The file of the self-signed certificate and its key, in the state directory.
+const CERTIFICATE_FILE: &str = "serve-certificate.pem";
+
+pub(crate) async fn serve(args: ServeArgs) -> CommandExit {
+    match run_server(&args).await {
+        Ok(()) => CommandExit::SUCCESS,
+        Err(exit) => exit,
+    }
+}
+
+async fn run_server(args: &ServeArgs) -> Result<(), CommandExit> {
+    let mut signals = Signals::listen()
+        .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
+    check_exposure(args)?;
+    let agents = served_agents(args)?;
+    let access = ServerAccess::prepare(args)?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(|e| CommandExit::failed(format!("cannot listen on {}: {e}", args.listen)))?;
+    let address = listener
+        .local_addr()
+        .map_err(|e| CommandExit::failed(format!("cannot listen on {}: {e}", args.listen)))?;
+    let server = AgentServer::new(access.config(args, address), agents);
+    for path in server.paths() {
+        access.announce(args, address, &path);
+    }
+    let serving = server.serve(listener, access.tls.clone());
+    tokio::pin!(serving);
+    let failed = |e: std::io::Error| CommandExit::failed(format!("the server failed: {e}"));
+    tokio::select! {
+        served = &mut serving => return served.map_err(failed),
+        _ = signals.next() => {}
+    }
+    announce_shutdown(args, server.open_connections());
+    let patience = Duration::from_secs(args.drain_timeout);
+    let draining = async {
+        tokio::select! {
+            () = server.drain(DrainOptions::new(patience)) => {}
+            _ = signals.next() => server.drain(DrainOptions::new(Duration::ZERO)).await,
+        }
+    };
+    // Responses of this time, such as those of the health check, are still sent.
+    let (served, ()) = tokio::join!(&mut serving, draining);
+    served.map_err(failed)
+}
+
+/// Rejects an address that other machines can reach, if others could then read or use the connection.
+fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
+    if args.listen.ip().is_loopback() || args.insecure {
+        return Ok(());
+    }
+    let has_tls = args.tls_self_signed || args.tls_cert.is_some();
+    let missing = match (has_tls, args.no_token) {
+        (true, false) => return Ok(()),
+        (false, _) => {
+            "other machines can reach this address; use --tls-self-signed or --tls-cert, or --insecure to send the token and all messages in clear text"
+        }
+        (true, true) => {
+            "other machines can reach this address; remove --no-token, or use --insecure to let everyone use the agent"
+        }
+    };
+    Err(CommandExit::usage(format!(
+        "--listen {}: {missing}",
+        args.listen
+    )))
+}
+
+/// Returns the agents to serve, each with its command and the directories that clients may open.
+fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
+    let roots: Vec<PathBuf> = match args.cwd.as_slice() {
+        [] => vec![directory(Path::new("."))?],
+        roots => roots
+            .iter()
+            .map(|root| directory(root))
+            .collect::<Result<_, _>>()?,
+    };
+    let allowed =
+        AllowedRoots::new(&roots).map_err(|e| CommandExit::usage(format!("--cwd {e}")))?;
+    let cwd = roots.first().cloned().unwrap_or_default();
+    let confinement = Confinement::from_args(&args.sandbox, None, &roots)?;
+    let names: Vec<Option<String>> = match args.agent.as_slice() {
+        [] => vec![None],
+        names => names.iter().cloned().map(Some).collect(),
+    };
+    let mut agents = Vec::with_capacity(names.len());
+    for name in names {
+        if agents_have(&agents, name.as_deref()) {
+            continue;
+        }
+        let selector = AgentSelector {
+            name: name.clone(),
+            command: args.agent_command.clone(),
+            env: args.env.env.clone(),
+            protocol: None,
+        };
+        let ask: Option<&dyn Fn(&str) -> bool> = match terminal_user::can_ask() {
+            true => Some(&terminal_user::confirm),
+            false => None,
+        };
+        let choice = selector.choose(&config::read()?, &cwd, ask)?;
+        let target = StartTarget {
+            agent: &choice,
+            cwd: &cwd,
+        };
+        let command = match choice.is_bundled() {
+            // As an editor starts it. It applies the rules itself, and offers both protocol versions.
+            true => bundled_command(&choice.environment.environment(), &cwd)?,
+            false => target.command()?,
+        };
+        command.find().map_err(|e| {
+            CommandExit::agent_failed(format!(
+                "cannot start the agent: {e}{}",
+                choice.install_hint()
+            ))
+        })?;
+        let command = match &confinement {
+            None => command,
+            Some(confinement) => {
+                let confined = confinement.confine(&choice, command)?;
+                for note in confined.notes {
+                    eprintln!("acp: {note}");
+                }
+                confined.command
+            }
+        };
+        let name = name.or(choice.name).unwrap_or_else(|| "agent".to_owned());
+        agents.push((
+            name.clone(),
+            ServedAgent::new(name, command).roots(allowed.clone()),
+        ));
+    }
+    Ok(agents.into_iter().map(|(_, agent)| agent).collect())
+}
+
+fn agents_have(agents: &[(String, ServedAgent)], name: Option<&str>) -> bool {
+    agents.iter().any(|(other, _)| Some(other.as_str()) == name)
+}
+
+fn bundled_command(
+    environment: &acp_host::Environment,
+    cwd: &Path,
+) -> Result<AgentCommand, CommandExit> {
+    let this = std::env::current_exe().map_err(|e| {
+        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
+    })?;
+    let command = AgentCommand::new(this).args(["agent"]);
+    Ok(command.cwd(cwd).environment(environment.clone()))
+}
+
+/// What clients need to connect: the token, and the certificate.
+struct ServerAccess {
+    token: Option<Token>,
+    /// The token's file, and whether this server has just created it.
+    token_file: Option<(PathBuf, bool)>,
+    tls: Option<Arc<TlsConfig>>,
+    /// The fingerprint of a self-signed certificate.
+    pin: Option<String>,
+}
+
+impl ServerAccess {
+    fn prepare(args: &ServeArgs) -> Result<Self, CommandExit> {
+        let failed = |e: SecretFileError| CommandExit::usage(e.to_string());
+        let (token, token_file) = match args.no_token {
+            true => (None, None),
+            false => {
+                let file = match &args.token_file {
+                    Some(file) => file.clone(),
+                    None => state_file(TOKEN_FILE, "--token-file")?,
+                };
+                let (token, is_new) = token_from_file(&file).map_err(failed)?;
+                (Some(token), Some((file, is_new)))
+            }
+        };
+        let mut pin = None;
+        let identity = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let read = |flag: &str, file: &Path| {
+                    std::fs::read(file)
+                        .map_err(|e| CommandExit::usage(format!("{flag} {}: {e}", file.display())))
+                };
+                let certificate = read("--tls-cert", certificate)?;
+                let key = read("--tls-key", key)?;
+                let identity = TlsIdentity::from_pem(&certificate, &key);
+                Some(identity.map_err(|e| CommandExit::usage(format!("--tls-cert: {e}")))?)
+            }
+            _ if args.tls_self_signed => {
+                let mut names = vec!["localhost".to_owned(), args.listen.ip().to_string()];
+                names.extend(args.host.iter().cloned());
+                let file = state_file(CERTIFICATE_FILE, "--tls-cert")?;
+                let identity = self_signed_identity(&file, &names).map_err(failed)?;
+                pin = Some(identity.fingerprint_text());
+                Some(identity)
+            }
+            _ => None,
+        };
+        let tls = identity.map(TlsIdentity::server_config).transpose();
+        Ok(Self {
+            token,
+            token_file,
+            tls: tls.map_err(|e| CommandExit::usage(e.to_string()))?,
+            pin,
+        })
+    }
+
+    fn config(&self, args: &ServeArgs, address: SocketAddr) -> ServerConfig {
+        let mut hosts = args.host.clone();
+        let ip = address.ip();
+        if !ip.is_unspecified() {
+            hosts.push(match ip.is_ipv6() {
+                true => format!("[{ip}]"),
+                false => ip.to_string(),
+            });
+        }
+        let limits = ServerLimits::new()
+            .connections(usize::try_from(args.max_connections).unwrap_or(usize::MAX));
+        let mut config = ServerConfig::new()
+            .hosts(AllowedHosts::Named(hosts))
+            .limits(limits);
+        if !args.origin.is_empty() {
+            config = config.origins(AllowedOrigins::Named(args.origin.clone()));
+        }
+        config.token = self.token.clone();
+        config
+    }
+
+    /// Prints the URL of an agent. The token is part of it on a terminal, and once, when it has just been created.
+    /// Elsewhere, stderr usually goes to a log, where a token must not be.
+    fn announce(&self, args: &ServeArgs, address: SocketAddr, path: &str) {
+        let scheme = if self.tls.is_some() { "wss" } else { "ws" };
+        let port = address.port();
+        let authority = match (args.host.first(), address.ip().is_unspecified()) {
+            (Some(host), _) => format!("{host}:{port}"),
+            (None, true) => format!("localhost:{port}"),
+            (None, false) => address.to_string(),
+        };
+        let mut url = format!("{scheme}://{authority}{path}");
+        if args.log_format == LogFormat::Json {
+            tracing::info!(url, "listening");
+            return;
+        }
+        let is_shown = match &self.token_file {
+            Some((_, is_new)) => *is_new || std::io::stderr().is_terminal(),
+            None => false,
+        };
+        if let (Some(token), true) = (&self.token, is_shown) {
+            url = format!("{url}?token={}", token.expose());
+        }
+        if let Some(pin) = &self.pin {
+            url = format!("{url}#{pin}");
+        }
+        eprintln!("acp: serving {url}");
+        match &self.token_file {
+            Some((file, _)) if !is_shown => eprintln!(
+                "acp: clients need the token in {}",
+                paths::display_path(file)
+            ),
+            Some(_) => {}
+            None => eprintln!(
+                "acp: warning: no token: everyone who can reach this address can use the agent"
+            ),
+        }
+        if args.insecure && self.tls.is_none() && !address.ip().is_loopback() {
+            eprintln!(
+                "acp: warning: no TLS: the token and all messages can be read on the network"
+            );
+        }
+    }
+}
+
+/// Returns the path of a file in the state directory.
+fn state_file(name: &str, flag: &str) -> Result<PathBuf, CommandExit> {
+    match paths::state_dir() {
+        Some(state) => Ok(state.join(name)),
+        None => Err(CommandExit::usage(format!(
+            "cannot store {name}: there is no home directory; use {flag}"
+        ))),
+    }
+}
+
+fn announce_shutdown(args: &ServeArgs, connections: u64) {
+    if args.log_format == LogFormat::Json {
+        tracing::info!(connections, "shutting down");
+    } else if connections > 0 {
+        let noun = if connections == 1 {
+            "connection"
+        } else {
+            "connections"
+        };
+        eprintln!("acp: shutting down; waiting for {connections} {noun} (Ctrl-C: close now)");
+    }
+}

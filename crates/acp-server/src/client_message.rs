@@ -1,0 +1,213 @@
+//! Which messages of a client are passed on to the agent.
+//!
+//! An agent does what its client says, so the directories that a client may open must be checked here, on every
+//! message. The check is strict: what this program cannot read as one JSON-RPC message, the agent does not get either,
+//! because it might read something else in it.
+
+use std::borrow::Cow;
+
+use acp::jsonrpc;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::in_flight::RequestsInFlight;
+use crate::roots::AllowedRoots;
+
+/// The method that names a directory only as a filter.
+const LIST_SESSIONS: &str = "session/list";
+
+/// What to do with a line of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LineDecision {
+    /// Pass it on.
+    Forward,
+    /// Ignore it.
+    Drop,
+    /// Do not pass it on, and send this response, which ends with a line feed.
+    Reject(Vec<u8>),
+}
+
+/// A JSON-RPC message, as much of it as is checked. A repeated member is an error, so no parser can see another value
+/// than this one.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow, default)]
+    session_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    cwd: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    additional_directories: Option<&'a RawValue>,
+}
+
+/// Decides about a line of a client, without its line feed. Requests that are passed on are added to those in flight.
+pub(crate) fn decide(
+    line: &[u8],
+    roots: &AllowedRoots,
+    in_flight: &RequestsInFlight,
+) -> LineDecision {
+    if line.trim_ascii().is_empty() {
+        return LineDecision::Drop;
+    }
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else {
+        return LineDecision::Reject(parse_error());
+    };
+    let Some(method) = &message.method else {
+        // A response. It names no directory.
+        return LineDecision::Forward;
+    };
+    let params = match message.params.map(RawValue::get) {
+        Some(text) if text.starts_with('{') => serde_json::from_str::<Params<'_>>(text),
+        _ => Ok(Params::default()),
+    };
+    let checked = match &params {
+        Ok(params) if method != LIST_SESSIONS => check_directories(params, roots),
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("invalid params: {e}")),
+    };
+    if let Err(reason) = checked {
+        return match message.id {
+            Some(id) => LineDecision::Reject(invalid_params(id, reason)),
+            None => LineDecision::Drop,
+        };
+    }
+    let id = message.id.map(|id| serde_json::from_str(id.get()));
+    if let Some(Ok(id)) = id {
+        let session = params.ok().and_then(|params| params.session_id);
+        let session = session.and_then(|id| serde_json::from_str::<Cow<'_, str>>(id.get()).ok());
+        in_flight.add(id, method, session.as_deref());
+    }
+    LineDecision::Forward
+}
+
+/// Checks the directories that params name. A value of the wrong type is rejected by its name.
+fn check_directories(params: &Params<'_>, roots: &AllowedRoots) -> Result<(), String> {
+    let cwd = params.cwd.map(RawValue::get).unwrap_or("null");
+    let cwd: Option<Cow<'_, str>> =
+        serde_json::from_str(cwd).map_err(|e| format!("invalid `cwd`: {e}"))?;
+    let more = params
+        .additional_directories
+        .map(RawValue::get)
+        .unwrap_or("null");
+    let more: Option<Vec<Cow<'_, str>>> =
+        serde_json::from_str(more).map_err(|e| format!("invalid `additionalDirectories`: {e}"))?;
+    for directory in cwd.iter().chain(more.iter().flatten()) {
+        roots.check(directory).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+fn invalid_params(id: &RawValue, reason: String) -> Vec<u8> {
+    let error = serde_json::json!({
+        "code": jsonrpc::Error::INVALID_PARAMS,
+        "message": reason,
+    });
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}\n",
+        id.get()
+    )
+    .into_bytes()
+}
+
+fn parse_error() -> Vec<u8> {
+    let error = serde_json::json!({
+        "code": jsonrpc::Error::PARSE_ERROR,
+        "message": "parse error: expected one JSON-RPC message per line",
+    });
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{error}}}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide_line(line: &str, roots: &AllowedRoots) -> LineDecision {
+        decide(line.as_bytes(), roots, &RequestsInFlight::default())
+    }
+
+    #[test]
+    fn only_directories_below_the_roots_can_be_opened() {
+        let temp = tempfile::tempdir().unwrap();
+        let roots = AllowedRoots::new([temp.path()]).unwrap();
+        let inside = temp.path().to_string_lossy();
+        let request = |method: &str, params: &str| {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+            decide_line(&line, &roots)
+        };
+        let good = [
+            ("session/new", format!(r#"{{"cwd":"{inside}"}}"#)),
+            (
+                "session/prompt",
+                r#"{"sessionId":"s","prompt":[]}"#.to_owned(),
+            ),
+            ("session/list", r#"{"cwd":"/"}"#.to_owned()),
+            ("initialize", "[]".to_owned()),
+        ];
+        for (method, params) in good {
+            assert_eq!(request(method, &params), LineDecision::Forward, "{method}");
+        }
+        let bad = [
+            r#"{"cwd":"/"}"#.to_owned(),
+            r#"{"cwd":7}"#.to_owned(),
+            r#"{"cw\u0064":"/"}"#.to_owned(),
+            format!(r#"{{"cwd":"{inside}","cwd":"/"}}"#),
+            format!(r#"{{"cwd":"{inside}","additionalDirectories":["/"]}}"#),
+            format!(r#"{{"cwd":"{inside}","additionalDirectories":"/"}}"#),
+        ];
+        for params in bad {
+            for method in ["session/new", "session/load", "_other/open"] {
+                let LineDecision::Reject(response) = request(method, &params) else {
+                    panic!("{method} {params}");
+                };
+                let response: serde_json::Value = serde_json::from_slice(&response).unwrap();
+                assert_eq!(response["id"], 7);
+                assert_eq!(response["error"]["code"], -32602, "{params}");
+            }
+            let notification = format!(r#"{{"method":"session/new","params":{params}}}"#);
+            assert_eq!(decide_line(&notification, &roots), LineDecision::Drop);
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_message_is_not_passed_on() {
+        for line in [
+            "no json",
+            r#"[{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}]"#,
+            r#"{"id":1,"method":"a","method":"session/new"}"#,
+            r#"{"id":1,"method":"a"} {"id":2,"method":"b"}"#,
+            r#"{"method":7}"#,
+            r#"{"#,
+        ] {
+            let decision = decide_line(line, &AllowedRoots::any());
+            assert_eq!(decision, LineDecision::Reject(parse_error()), "{line}");
+        }
+        assert_eq!(decide_line(" \r", &AllowedRoots::any()), LineDecision::Drop);
+    }
+
+    #[test]
+    fn requests_are_tracked_until_their_response() {
+        let in_flight = RequestsInFlight::default();
+        let line = br#"{"id":"a\u0062","method":"session/prompt","params":{"sessionId":"s"}}"#;
+        assert_eq!(
+            decide(line, &AllowedRoots::any(), &in_flight),
+            LineDecision::Forward
+        );
+        assert!(!in_flight.is_empty());
+        let id = serde_json::from_str(r#""ab""#).unwrap();
+        let request = in_flight.remove(&id).unwrap();
+        assert_eq!(request.method, "session/prompt");
+        assert_eq!(request.session.as_deref(), Some("s"));
+        assert!(in_flight.is_empty());
+    }
+}

@@ -1,0 +1,239 @@
+//! The routes of a server: agents, health and metrics.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::Transport;
+use acp_remote::CloseStatus;
+use acp_remote::server::{
+    AgentEndpoint, ConnectionHandler, ConnectionInfo, ServeOptions, ServerConfig,
+};
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::future::join_all;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::metrics::{AgentCounters, AgentFigures, metrics_text};
+use crate::served_agent::{AgentRunner, ServedAgent};
+
+/// The header of requests that belong to an existing connection.
+const CONNECTION_ID: &str = "acp-connection-id";
+
+/// The content type of metrics in Prometheus's text format.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// How long clients may take to read what was sent to them when the server shuts down.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A server of agents.
+///
+/// | path | |
+/// |---|---|
+/// | `/acp/NAME` | an agent |
+/// | `/acp` | the agent, if there is only one |
+/// | `/health` | 200 `ok`, or 503 while the server shuts down; needs no token |
+/// | `/metrics` | counters, for Prometheus; needs the token, if there is one |
+#[derive(Clone)]
+pub struct AgentServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    agents: Vec<Endpoint>,
+    options: ServeOptions,
+    draining: CancellationToken,
+    /// The connections of all agents.
+    connections: TaskTracker,
+}
+
+/// An agent, and where it is served.
+struct Endpoint {
+    name: String,
+    counters: Arc<AgentCounters>,
+    endpoint: AgentEndpoint<AgentHandler>,
+}
+
+/// The handler of an agent's connections.
+struct AgentHandler(Arc<AgentRunner>);
+
+impl ConnectionHandler for AgentHandler {
+    async fn handle(&self, info: ConnectionInfo, transport: Transport) -> CloseStatus {
+        Arc::clone(&self.0).handle(info, transport).await
+    }
+}
+
+/// How a server shuts down.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DrainOptions {
+    /// How long requests that are in flight may take to finish.
+    pub timeout: Duration,
+}
+
+impl DrainOptions {
+    /// Creates options with a timeout.
+    #[must_use]
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout }
+    }
+}
+
+impl fmt::Debug for AgentServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.inner.agents.iter().map(|agent| &agent.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl AgentServer {
+    /// Creates a server. The configuration applies to each agent; its `path` is ignored.
+    pub fn new(config: ServerConfig, agents: impl IntoIterator<Item = ServedAgent>) -> Self {
+        let draining = CancellationToken::new();
+        let connections = TaskTracker::new();
+        let endpoint = |agent: ServedAgent| {
+            let name = agent.name.clone();
+            let counters = Arc::<AgentCounters>::default();
+            let runner = AgentRunner {
+                agent,
+                counters: Arc::clone(&counters),
+                max_message: config.limits.message,
+                draining: draining.clone(),
+                connections: connections.clone(),
+            };
+            Endpoint {
+                name,
+                counters,
+                endpoint: AgentEndpoint::new(config.clone(), AgentHandler(Arc::new(runner))),
+            }
+        };
+        let inner = Inner {
+            agents: agents.into_iter().map(endpoint).collect(),
+            options: ServeOptions::new(),
+            draining: draining.clone(),
+            connections: connections.clone(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns the paths of the agents, in order.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        match self.inner.agents.as_slice() {
+            [_] => vec!["/acp".to_owned()],
+            agents => agents
+                .iter()
+                .map(|agent| format!("/acp/{}", agent.name))
+                .collect(),
+        }
+    }
+
+    /// Returns the number of open connections.
+    #[must_use]
+    pub fn open_connections(&self) -> u64 {
+        let stats = self.inner.agents.iter().map(|agent| agent.endpoint.stats());
+        stats.map(|stats| stats.open_connections).sum()
+    }
+
+    /// Returns the routes, to mount them in another server.
+    pub fn router(&self) -> Router {
+        let mut router = Router::new();
+        for agent in &self.inner.agents {
+            let path = format!("/acp/{}", agent.name);
+            router = router.route_service(&path, agent.endpoint.clone());
+        }
+        if let [agent] = self.inner.agents.as_slice() {
+            router = router.route_service("/acp", agent.endpoint.clone());
+        }
+        let this = self.clone();
+        let agents = router.route_layer(middleware::from_fn(move |request, next| {
+            let this = this.clone();
+            async move { this.reject_new_connections(request, next).await }
+        }));
+        let (health, metrics) = (self.clone(), self.clone());
+        agents
+            .route("/health", get(async move || health.health()))
+            .route(
+                "/metrics",
+                get(async move |request: Request| metrics.metrics(&request)),
+            )
+            .fallback(async || {
+                (
+                    StatusCode::NOT_FOUND,
+                    "not found; agents are served at /acp\n",
+                )
+            })
+    }
+
+    /// Serves the agents on a listener, with TLS if it is configured. Returns when [`drain`](Self::drain) has
+    /// completed.
+    ///
+    /// # Errors
+    /// The listener fails.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        tls: Option<Arc<acp_remote::server::TlsConfig>>,
+    ) -> io::Result<()> {
+        let options = self.inner.options.clone().tls(tls);
+        acp_remote::server::serve(listener, self.router(), options).await
+    }
+
+    /// Shuts the server down: rejects new connections, closes each connection as soon as none of its requests is in
+    /// flight, and after the timeout all that are left. Agents are ended with their connections.
+    pub async fn drain(&self, options: DrainOptions) {
+        self.inner.draining.cancel();
+        self.inner.connections.close();
+        let _ = timeout(options.timeout, self.inner.connections.wait()).await;
+        let agents = self.inner.agents.iter();
+        join_all(agents.map(|agent| agent.endpoint.shut_down(CLOSE_TIMEOUT))).await;
+        self.inner.options.shutdown.cancel();
+    }
+
+    /// Rejects requests that would open a connection while the server shuts down.
+    async fn reject_new_connections(&self, request: Request, next: Next) -> Response {
+        if self.inner.draining.is_cancelled() && !request.headers().contains_key(CONNECTION_ID) {
+            let reason = "the server is shutting down\n";
+            return (StatusCode::SERVICE_UNAVAILABLE, reason).into_response();
+        }
+        next.run(request).await
+    }
+
+    fn health(&self) -> Response {
+        match self.inner.draining.is_cancelled() {
+            true => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n").into_response(),
+            false => "ok\n".into_response(),
+        }
+    }
+
+    fn metrics(&self, request: &Request) -> Response {
+        let agents = &self.inner.agents;
+        // The access is the same for all agents.
+        let rejection = agents
+            .first()
+            .and_then(|agent| agent.endpoint.access_rejection(request));
+        if let Some(rejection) = rejection {
+            return rejection.map(axum::body::Body::new);
+        }
+        let figures: Vec<AgentFigures<'_>> = agents
+            .iter()
+            .map(|agent| AgentFigures {
+                name: &agent.name,
+                counters: &agent.counters,
+                stats: agent.endpoint.stats(),
+            })
+            .collect();
+        ([(CONTENT_TYPE, METRICS_TYPE)], metrics_text(&figures)).into_response()
+    }
+}
