@@ -48,6 +48,7 @@ mod registry;
 mod run;
 #[cfg(unix)]
 mod sandbox;
+mod serve;
 #[cfg(unix)]
 mod session_names;
 #[cfg(unix)]
