@@ -16,6 +16,8 @@ use serde_json::Value;
 
 use crate::common::patient::TimedReader;
 use crate::common::{ACP, TestProject};
+#[cfg(target_os = "linux")]
+use crate::start::runs;
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -404,21 +406,17 @@ async fn an_agent_and_its_commands_end_with_their_connection() {
     let mut server = Server::start(&project, &["--log", "info"]);
     let (agent, session) = open(&server, project.path()).await;
     let turn = tokio::spawn(async move { session.prompt("/run echo $$ > pid; sleep 600").await });
-    let pid = soon(async {
-        loop {
-            let pid = std::fs::read_to_string(project.file("pid")).unwrap_or_default();
-            if pid.ends_with('\n') {
-                break pid.trim().to_owned();
-            }
+    soon(async {
+        while !std::fs::read_to_string(project.file("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
             tokio::task::yield_now().await;
         }
     })
     .await;
-    assert!(Path::new("/proc").join(&pid).exists());
+    assert!(runs(&project, "pid"));
     agent.close();
     server.wait_for("connection closed");
     assert!(soon(turn).await.unwrap().is_err());
-    assert!(!Path::new("/proc").join(&pid).exists());
+    assert!(!runs(&project, "pid"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

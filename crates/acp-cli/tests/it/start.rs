@@ -13,7 +13,7 @@ const OPENS: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"res
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 
 /// Whether the process whose id is in a file is there still.
-fn runs(project: &TestProject, file: &str) -> bool {
+pub(crate) fn runs(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read(file).trim().parse().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let zombie = stat
