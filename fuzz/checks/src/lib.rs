@@ -15,8 +15,12 @@
 mod connection;
 mod framer;
 mod messages;
+mod remote_client;
+mod remote_server;
 mod sides;
 
 pub use connection::connection;
 pub use framer::framer;
 pub use messages::{messages_v1, messages_v2};
+pub use remote_client::remote_client;
+pub use remote_server::remote_server;

@@ -54,4 +54,6 @@ fn what_the_fuzzers_know_holds() {
     replay("messages_v1", acp_fuzz_checks::messages_v1);
     replay("messages_v2", acp_fuzz_checks::messages_v2);
     replay("connection", acp_fuzz_checks::connection);
+    replay("remote_client", acp_fuzz_checks::remote_client);
+    replay("remote_server", acp_fuzz_checks::remote_server);
 }
