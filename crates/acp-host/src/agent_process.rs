@@ -19,7 +19,7 @@ use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
-/// The maximum size of the stored end of an agent's standard error, in bytes.
+/// How much of the end of an agent's standard error is kept, in bytes.
 const MAX_TAIL_BYTES: usize = 64 * 1024;
 
 /// The maximum number of lines that [`AgentProcess::output_tail`] returns.
@@ -43,7 +43,7 @@ pub struct AgentCommand {
     pub environment: Environment,
     /// Variables to add to the environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The working directory. `None` means that of this process.
+    /// The working directory. `None` means the working directory of this process.
     pub cwd: Option<PathBuf>,
     /// The sandbox for the agent and everything it starts, if any.
     pub sandbox: Option<Sandbox>,
@@ -207,13 +207,13 @@ pub enum SpawnError {
     /// The program was not found in any directory of `PATH`.
     #[error("command not found: `{program}`; check that it is installed and in PATH")]
     NotInPath {
-        /// The program's name.
+        /// The name that was looked up.
         program: String,
     },
     /// There is no file at the program's path.
     #[error("`{program}` does not exist")]
     NoSuchFile {
-        /// The program's path.
+        /// The path that was given for the program.
         program: String,
     },
     /// The program was not found, and its name looks like a program with arguments in one string.
@@ -225,29 +225,29 @@ pub enum SpawnError {
     /// The file exists but cannot be run.
     #[error("not executable: `{}`", file.display())]
     NotExecutable {
-        /// The path of the file.
+        /// The file that cannot be run.
         file: PathBuf,
     },
     /// The working directory does not exist.
     #[error("the agent's working directory does not exist: `{}`", cwd.display())]
     DirectoryNotFound {
-        /// The path of the directory.
+        /// The working directory that does not exist.
         cwd: PathBuf,
     },
     /// The system could not start the program.
     #[error("cannot start `{}`: {source}", file.display())]
     System {
-        /// The file of the program.
+        /// The program's executable file.
         file: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
 }
 
-/// A running agent.
+/// An agent that runs as a child process.
 ///
-/// The agent leads its own process group and has no controlling terminal. Dropping this kills the agent and everything
-/// it started, including processes that left its group (on Linux, where they can be found).
+/// The agent leads its own process group and has no controlling terminal. Dropping an `AgentProcess` kills the agent
+/// and everything it started, including processes that left its group (on Linux, where they can be found).
 /// [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
 pub struct AgentProcess {
@@ -338,7 +338,7 @@ impl AgentProcess {
             .take()
     }
 
-    /// Returns the process id.
+    /// Returns the agent's process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.running.id()
@@ -414,7 +414,7 @@ impl AgentProcess {
         )
     }
 
-    /// Returns how the agent exited, or `None` if it is still running.
+    /// Returns the agent's exit status, or `None` if it is still running.
     #[must_use]
     pub fn try_wait(&self) -> Option<ProcessExit> {
         self.running.try_wait()
@@ -435,7 +435,8 @@ impl AgentProcess {
         self.running.wait_all(patience).await
     }
 
-    /// Ends the agent and everything it started. Takes each of these steps only if the previous one was not enough:
+    /// Ends the agent and everything it started. Each of these steps is taken only if the step before it was not
+    /// enough:
     ///
     /// 1. Close the agent's standard input, and wait up to `grace`. A caller that took the input must close it itself.
     /// 2. Send SIGTERM to everything the agent started, and wait up to `grace` again.

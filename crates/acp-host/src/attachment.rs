@@ -24,10 +24,10 @@ pub struct Attachment {
     content: AttachmentContent,
 }
 
-/// The data that was read from an attachment.
+/// The data that was read for an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AttachmentContent {
-    /// The whole file.
+    /// The complete contents of the file.
     Bytes(Vec<u8>),
     /// Nothing, because the file is too large to send. The agent gets a link to the file.
     Link,
@@ -38,11 +38,11 @@ enum AttachmentContent {
 /// The kind of content that a file is sent as, based on its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
-    /// An image.
+    /// An image, other than SVG.
     Image,
-    /// Audio.
+    /// An audio file.
     Audio,
-    /// Another kind of file.
+    /// Any other file, including SVG images.
     Other,
 }
 
@@ -72,9 +72,9 @@ pub enum AttachmentError {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The path of the file.
+        /// The file or directory that cannot be read.
         path: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
     /// The path is a socket, a pipe or a device.
@@ -86,19 +86,19 @@ pub enum AttachmentError {
     /// The image or audio file is too large for a message.
     #[error("{}: file too large (limit: {} MiB)", path.display(), MAX_MEDIA_BYTES / 1024 / 1024)]
     TooLarge {
-        /// The path of the file.
+        /// The path of the image or audio file.
         path: PathBuf,
     },
     /// The agent does not support images (`promptCapabilities.image`).
     #[error("{}: this agent does not accept images", path.display())]
     NoImages {
-        /// The path of the file.
+        /// The path of the image.
         path: PathBuf,
     },
     /// The agent does not support audio (`promptCapabilities.audio`).
     #[error("{}: this agent does not accept audio", path.display())]
     NoAudio {
-        /// The path of the file.
+        /// The path of the audio file.
         path: PathBuf,
     },
 }
@@ -135,7 +135,7 @@ impl Attachment {
         let content = if found.len() > most {
             AttachmentContent::Link
         } else {
-            // The file may have grown since.
+            // The file may have grown since its size was read.
             let mut bytes = Vec::new();
             let opened = std::fs::File::open(&path).map_err(failed)?;
             let read = opened.take(most.saturating_add(1)).read_to_end(&mut bytes);
@@ -157,7 +157,7 @@ impl Attachment {
         })
     }
 
-    /// Returns the absolute path.
+    /// Returns the absolute path of the attached file or directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -194,7 +194,7 @@ impl Attachment {
     /// embedded content (`promptCapabilities.embeddedContext`), or otherwise a link.
     ///
     /// # Errors
-    /// It is an image or audio file, and the agent does not support those.
+    /// The attachment is an image or audio file, and the agent does not accept that kind.
     pub fn content(&self, takes: &PromptCapabilities) -> Result<ContentBlock, AttachmentError> {
         let AttachmentContent::Bytes(bytes) = &self.content else {
             return Ok(self.resource_link());

@@ -12,7 +12,8 @@ use crate::buffers::{
 };
 
 /// The maximum number of files whose text is remembered, as an agent last read or wrote it. Beyond that, the oldest are
-/// forgotten. If the user then changes such a buffer, the agent must read the file again before it can write.
+/// forgotten. If the user then changes the buffer of a forgotten file, the agent must read the file again before it can
+/// write it.
 const MAX_REMEMBERED_FILES: usize = 512;
 
 /// An editor's buffers, and the text that each session last saw of each buffer.

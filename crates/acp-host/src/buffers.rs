@@ -48,12 +48,12 @@ pub trait Buffers: Send + Sync + 'static {
     }
 }
 
-/// The result of a write.
+/// The result of writing an agent's text through an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferWrite {
     /// The file is not open, so it is written to disk.
     NotOpen,
-    /// The buffer now has this text, and nothing is written to disk: the user decides whether to save it. Until then,
+    /// The buffer now has this text, and nothing is written to disk. The user decides whether to save it. Until then,
     /// commands that the agent runs do not see the change.
     Buffer(Arc<str>),
     /// The buffer now has this text, which is also written to disk, along with unsaved changes of the user. If writing
@@ -65,17 +65,17 @@ pub enum BufferWrite {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferWriteError {
-    /// The buffer has changes that the agent has not seen. The agent is told to read the file again.
+    /// The buffer has changes that the agent has not seen. The error message asks the agent to read the file again.
     #[error(
         "the file was changed in the editor since it was read; nothing was written; read it again"
     )]
     Changed,
-    /// Any other reason, as a message for the agent.
+    /// Any other reason, written as a message for the agent.
     #[error("{0}")]
     Other(String),
 }
 
-/// A write by an agent.
+/// A change that an agent wants to make to an open buffer.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BufferChange {

@@ -13,7 +13,7 @@ use crate::literal;
 /// The size limit of a compiled pattern from the agent, in bytes.
 const MAX_PATTERN_SIZE: usize = 1024 * 1024;
 
-/// A field of a form.
+/// A field of an elicitation form, for the user to fill in.
 #[derive(Debug, Clone)]
 pub struct FormField {
     name: String,
@@ -22,7 +22,7 @@ pub struct FormField {
     choices: Vec<FieldChoice>,
 }
 
-/// One of a field's choices.
+/// A value that the user can choose for a field, with its title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChoice {
@@ -34,7 +34,7 @@ pub struct FieldChoice {
     pub description: Option<String>,
 }
 
-/// The kind of value that a field accepts.
+/// The kind of value that a form field accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
@@ -42,7 +42,7 @@ pub enum FormFieldKind {
     Text,
     /// Text that must not be shown (the format `password`).
     Secret,
-    /// A number.
+    /// A number, which may have a fraction.
     Number,
     /// A whole number.
     Integer,
@@ -54,12 +54,12 @@ pub enum FormFieldKind {
     MultipleChoice,
 }
 
-/// The user's input for a field.
+/// The user's answer to one field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldAnswer {
-    /// A value for the field.
+    /// A value to send to the agent.
     Value(Value),
-    /// No value: the field is omitted.
+    /// No value. The field is left out of the response.
     Omitted,
 }
 
@@ -67,11 +67,11 @@ pub enum FieldAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
-    /// A required field has no schema.
+    /// A required field has no schema. Contains the field's name.
     #[error("the form has no schema for the required field {0}")]
     MissingField(String),
-    /// A required field has an unknown type or no choices.
-    #[error("the field {0} has an unknown type")]
+    /// A required field has an unknown type or no choices. Contains the field's name.
+    #[error("the required field {0} has an unknown type or no choices")]
     UnknownType(String),
 }
 
@@ -104,7 +104,7 @@ impl FormField {
         Ok(fields)
     }
 
-    /// Creates a field. Returns `None` if its type is unknown.
+    /// Creates a field from its schema. Returns `None` if the field's type is unknown.
     fn new(name: &str, schema: &Schema, required: bool) -> Option<Self> {
         let choices = match schema {
             Schema::String(string) => string_choices(string),
@@ -144,7 +144,7 @@ impl FormField {
             Schema::Number(_) => FormFieldKind::Number,
             Schema::Integer(_) => FormFieldKind::Integer,
             Schema::Boolean(_) => FormFieldKind::Boolean,
-            // `new` accepts no other types.
+            // `new` accepts no other types of schema.
             _ => FormFieldKind::MultipleChoice,
         }
     }
@@ -210,7 +210,7 @@ impl FormField {
         }
     }
 
-    /// Returns the default value.
+    /// Returns the field's default value, if the form gives one.
     #[must_use]
     pub fn default(&self) -> Option<Value> {
         match &self.schema {
@@ -223,7 +223,7 @@ impl FormField {
         }
     }
 
-    /// Formats a value for the user.
+    /// Formats a value of the field for the user.
     #[must_use]
     pub fn format_value(&self, value: &Value) -> String {
         let title = |value: &String| {
@@ -239,7 +239,7 @@ impl FormField {
                 let titles: Vec<String> = values.iter().map(title).collect();
                 titles.join(", ")
             }
-            // No field has a value of another type.
+            // A field has no other types of values.
             _ => String::new(),
         };
         literal::escape_line(&text)

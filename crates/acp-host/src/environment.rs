@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// Variables that most programs need to work on a platform and for its user. None of them is secret. A trailing `*`
-/// matches any suffix.
+/// Variables that most programs need in order to work on a platform and for its user. None of them is secret. A
+/// trailing `*` matches any suffix.
 const PASSED_VARIABLES: [&str; 110] = [
     // User and directories.
     "HOME",
@@ -152,7 +152,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the names of variables.
+/// Returns the names of the variables, without their values.
 pub(crate) fn variable_names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> {
     variables.iter().map(|(name, _)| name.as_os_str()).collect()
 }
@@ -177,7 +177,7 @@ impl Environment {
     /// with the part before the `*`.
     ///
     /// # Errors
-    /// No variable can have such a name.
+    /// The name is not valid for an environment variable.
     pub fn pass_variable(mut self, name: impl Into<String>) -> Result<Self, InvalidVariableName> {
         let name = name.into();
         let stem = name.strip_suffix('*').unwrap_or(&name);
@@ -188,14 +188,14 @@ impl Environment {
         Ok(self)
     }
 
-    /// Sets a variable, whatever its value in this process.
+    /// Sets a variable, overriding the value it has in this process.
     #[must_use]
     pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.overrides.push((name.into(), value.into()));
         self
     }
 
-    /// Returns `true` if a program gets this variable, provided that the variable is set.
+    /// Returns `true` if the program gets the variable with this name, provided that the variable is set.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let is_set = self
@@ -205,10 +205,10 @@ impl Environment {
         is_set || self.is_passed_on(OsStr::new(name), process_secrets::variable(name).as_deref())
     }
 
-    /// Returns `true` if this variable of this process is passed on.
+    /// Returns `true` if the program gets this process's value of the variable.
     fn is_passed_on(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
         let Some(name) = name.to_str() else {
-            // A name that is not UTF-8 may be anything.
+            // A name that is not UTF-8 could mean anything.
             return self.passes_all;
         };
         let named = |pattern: &str| matches(pattern, name);
@@ -229,7 +229,7 @@ impl Environment {
             .then_some(value)
     }
 
-    /// Applies the environment to a command that has no variables of its own.
+    /// Applies the environment to a command on which no variables have been set.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         if self.passes_all {
             // The command inherits the rest.

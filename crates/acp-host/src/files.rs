@@ -26,7 +26,7 @@ const DEFAULT_MAX_READ: usize = 64 * 1024 * 1024;
 /// has not read yet, which the connection bounds (`acp::Limits::request_memory`).
 const MAX_CONCURRENT: usize = 4;
 
-/// Access to the text files under a session's roots, and to no others.
+/// Access to the text files under a session's roots, and to no other files.
 ///
 /// The roots are pinned when this is created: they stay the same directories even if they are renamed or replaced. From
 /// there, the operating system resolves each path and refuses to leave the root, whether through symlinks, through
@@ -90,7 +90,7 @@ impl Files {
         self.roots.paths()
     }
 
-    /// Returns the roots.
+    /// Returns the opened directories that file access is confined to.
     pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
@@ -239,7 +239,7 @@ impl Files {
             .await
     }
 
-    /// Returns the real path of the file, together with the session.
+    /// Returns the real path of a file, together with the session that accesses it.
     async fn session_file(
         &self,
         session: Option<&SessionId>,
@@ -330,7 +330,7 @@ fn node_error_code(kind: io::ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// Why a file could not be read or written.
+/// The reason why a file could not be read or written.
 #[derive(Debug)]
 enum FileError {
     Path(PathError),

@@ -47,7 +47,8 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// Handles the end of a turn: ends its grants and, if it was cancelled, the commands that were started in it.
+    /// Handles the end of a turn: ends the turn's grants and, if the turn was cancelled, the commands that were started
+    /// in it.
     ///
     /// Call this from [`ClientState::turn_ended`](acp::client::ClientState::turn_ended), within a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
@@ -58,7 +59,7 @@ impl HostSession {
 }
 
 impl HostSession {
-    /// Handles the end of the session: ends its commands, and starts no more. Call this from
+    /// Handles the end of the session: ends its commands, and refuses to start new ones. Call this from
     /// [`ClientState::closed`](acp::client::ClientState::closed). Dropping the session is not enough, because a call
     /// that waits for a command to exit holds the session until then.
     pub fn closed(&self) {
@@ -140,13 +141,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Returns `true` if files may be read.
+    /// Returns `true` if the agent may read files.
     #[must_use]
     pub fn can_read_files(&self) -> bool {
         self.gate.permissions().can_read()
     }
 
-    /// Returns `true` if files may be written and commands run, possibly after asking the user.
+    /// Returns `true` if the agent may write files and run commands, possibly after asking the user.
     #[must_use]
     pub fn can_change_files(&self) -> bool {
         self.gate.permissions().can_change()
@@ -170,7 +171,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         }
     }
 
-    /// Ends every running command.
+    /// Ends every running command of every session.
     pub async fn close(&self) {
         self.terminals.close_all().await;
     }
@@ -192,7 +193,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Converts a terminal request to the input of a tool call: the command, its environment variables, and its working
-    /// directory, unless that is the session's.
+    /// directory if it differs from the session's.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request
@@ -203,7 +204,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
             input["cwd"] = json!(cwd);
         }
         if !request.env.is_empty() {
-            // If several variables have the same name, the last one counts.
+            // If several variables have the same name, the last one takes effect.
             let variables = request.env.iter();
             let variables =
                 variables.map(|variable| (variable.name.clone(), json!(variable.value)));
@@ -213,7 +214,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 }
 
-/// Shows a terminal's event in the thread.
+/// Shows an event of a client terminal in the session's thread.
 fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// The maximum number of combining marks after a letter. More of them would cover the lines above and below.
 const MAX_MARKS: usize = 8;
 
-/// A piece of text, as it is displayed.
+/// A piece of text, in the form in which it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
     /// Text that is displayed unchanged.
@@ -40,8 +40,8 @@ pub fn escape_line(text: &str) -> String {
     join_pieces(escape_pieces(text))
 }
 
-/// Returns the lines of a text, escaped as in [`escape_line_pieces`], with each tab replaced by four spaces. There is
-/// always at least one line. A trailing line feed does not start another line.
+/// Returns the lines of a text, escaped as in [`escape_line_pieces`], with each tab replaced by four spaces. Returns at
+/// least one line. A trailing line feed does not start another line.
 #[must_use]
 pub fn escape_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -60,7 +60,7 @@ fn join_pieces(pieces: Vec<LiteralPiece<'_>>) -> String {
 fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
     let mut pieces: Vec<LiteralPiece<'_>> = Vec::new();
     let mut plain = 0;
-    // Whether a letter precedes, and how many marks it has so far.
+    // Whether the previous character is a letter or one of its marks, and how many marks the letter has so far.
     let (mut letter, mut marks) = (false, 0);
     for (at, c) in text.char_indices() {
         let rest = text.get(at..).unwrap_or_default();

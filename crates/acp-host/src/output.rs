@@ -63,7 +63,7 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Creates a buffer for `limit` bytes. Memory is allocated as text arrives.
+    /// Creates a buffer that stores at most `limit` bytes. Memory is allocated as text arrives.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,

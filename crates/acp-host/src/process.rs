@@ -14,7 +14,7 @@ use crate::sandbox::Sandbox;
 use crate::sys::{ChildPipes, OutputPipe, ProcessGroup};
 use crate::undo::UndoWatch;
 
-/// How a process exited.
+/// The exit status of a process: its exit code or the signal that ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessExit {
@@ -25,7 +25,7 @@ pub struct ProcessExit {
 }
 
 impl ProcessExit {
-    /// Returns the exit of a process whose exit status is unknown.
+    /// Returns the value for a process whose exit status is unknown.
     pub(crate) fn unknown() -> Self {
         Self {
             code: None,
@@ -60,7 +60,7 @@ impl From<&ProcessExit> for TerminalExitStatus {
     }
 }
 
-/// An event of a process. Events come in this order, except that text may also come after the exit, from processes that
+/// An event of a process. Events come in this order, except that text can also come after the exit, from processes that
 /// were left running.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent<'a> {
@@ -68,11 +68,11 @@ pub(crate) enum ProcessEvent<'a> {
     Started,
     /// The process printed this text, which is not empty.
     Text(&'a str),
-    /// Changes of the process were undone, and this is the report.
+    /// Changes made by the process were undone. Contains the report for the user.
     UndoReport(&'a str),
     /// The process has exited, and all of its output has been reported.
     Exited(&'a ProcessExit),
-    /// All processes of its group have ended. This is the last event.
+    /// All processes of the group have ended. This is the last event.
     GroupEnded,
 }
 
@@ -82,14 +82,14 @@ const BUFFER_SIZE: usize = 16 * 1024;
 /// The maximum size of a pipe for an unprivileged process, in bytes.
 const MAX_PIPE_SIZE: usize = 1024 * 1024;
 
-/// How long to wait for a killed process to exit.
+/// How long to wait for a killed process to exit before giving up.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running process. A task waits for it and reports its events. Dropping this kills the process and its group.
+/// A running process. A task waits for it and reports its events. Dropping it kills the process and its group.
 #[derive(Debug)]
 pub(crate) struct RunningProcess {
     group: Arc<ProcessGroup>,
-    /// Receives the exit. Closed when the group has ended.
+    /// Receives the exit status. Closed when the group has ended.
     exit_receiver: watch::Receiver<Option<ProcessExit>>,
     /// Tells the task to stop. Dropping the sender has the same effect.
     stop_sender: watch::Sender<bool>,
@@ -97,9 +97,9 @@ pub(crate) struct RunningProcess {
 }
 
 impl RunningProcess {
-    /// Starts `command`, in a sandbox if one is given. Its output is read from `output`. Events are passed to `report`,
-    /// which is called within a task and must not block. Changes that `watch` finds are undone when the process has
-    /// exited. `command` must hold all writing ends of the pipe.
+    /// Starts `command`, in a sandbox if one is given, and reads its output from `output`. Passes events to `report`,
+    /// which is called within a task and must not block. When the process has exited, undoes changes that `watch`
+    /// finds. `command` must hold all writing ends of the pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
@@ -143,7 +143,7 @@ impl RunningProcess {
         self.group.id()
     }
 
-    /// Returns how the process exited, or `None` if it is still running.
+    /// Returns the exit status of the process, or `None` if it is still running.
     pub(crate) fn try_wait(&self) -> Option<ProcessExit> {
         self.exit_receiver.borrow().clone()
     }
@@ -165,7 +165,7 @@ impl RunningProcess {
         self.group.terminate().await;
     }
 
-    /// Kills the group.
+    /// Kills the process group at once, and does not wait.
     pub(crate) fn kill(&self) {
         self.group.kill();
     }
@@ -197,7 +197,7 @@ impl RunningProcess {
 
 impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // Killed here and not only by the task, because the runtime may be shutting down.
+        // The group is killed here and not only by the task, because the runtime may be shutting down.
         self.group.kill();
     }
 }

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 
 use crate::sys;
 
-/// The variables that were removed from the environment.
+/// The variables that [`protect`] removed from the environment, with their values.
 static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
-/// Hides this process's secrets from processes that it starts. Call this first in `main`, before there is a second
-/// thread. If there is one, the environment is not changed.
+/// Hides this process's secrets from processes that it starts. Call this first in `main`, before a second thread is
+/// started. If there already is a second thread, the environment is not changed.
 ///
 /// - Only root may inspect the process: its environment, its memory or its files, under `/proc/PID` or by tracing it.
 ///   It also leaves no core dump.
@@ -28,7 +28,7 @@ pub fn protect() {
     let _ = REMOVED_VARIABLES.set(taken);
 }
 
-/// Returns an environment variable that this process was started with.
+/// Returns the value of an environment variable that this process was started with.
 #[must_use]
 pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
     let name = name.as_ref();
@@ -49,7 +49,7 @@ pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// Returns `true` if a variable's name looks like the name of a secret.
 fn is_secret_name(name: &OsStr) -> bool {
-    /// Words that occur in such names, separated by underscores.
+    /// Words that occur in the names of secrets, separated by underscores.
     const SECRET_WORDS: [&str; 12] = [
         "APIKEY",
         "AUTH",
@@ -67,7 +67,7 @@ fn is_secret_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    // An MCP proxy reads its own token from the environment.
+    // An MCP proxy reads its token from the environment.
     let is_own = name == "ACP_MCP_TOKEN";
     let is_socket = name.ends_with("_SOCK");
     let name = name.to_ascii_uppercase();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sys;
 
-/// Why a program cannot be run.
+/// The reason why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
     /// There is no program with that name.
@@ -58,7 +58,7 @@ enum PathKind {
     OtherFile,
 }
 
-/// Returns the first candidate that is a program according to `look`.
+/// Returns the first candidate that is a program. `look` returns what is at a path.
 fn first_usable(
     name: &Path,
     base: &Path,
@@ -113,8 +113,8 @@ pub(crate) fn is_shell_line(command: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Finds `name` among these files. Files with a `*` are not executable. `endings` lists file extensions, as on
-    /// Windows, or is empty.
+    /// Finds `name` among these files. Files whose names contain `*` are not executable. `endings` lists file
+    /// extensions, as on Windows, or is empty.
     fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, ProgramError> {
         let directories = match name.contains('/') {
             true => vec![PathBuf::new()],

@@ -45,7 +45,7 @@ const EDIT_KEYS: [&str; 9] = [
     "new_str",
 ];
 
-/// A part of a permission request.
+/// A part of a permission request that front ends show to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum QuestionPart<'r> {
@@ -63,7 +63,7 @@ pub enum QuestionPart<'r> {
     Field(&'r str, String),
 }
 
-/// Returns the title of the request, and that of the tool call if it differs. There is at least one.
+/// Returns the title of the request and, if it differs, the title of the tool call. Returns at least one title.
 #[must_use]
 pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     let call = &request.tool_call;

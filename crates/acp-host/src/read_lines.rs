@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The size of a chunk, in bytes.
+/// The size of a chunk that is read at once, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
 
 /// A range of lines in a file.
@@ -24,7 +24,7 @@ impl LineRange {
     }
 }
 
-/// Tells a worker thread that its result is no longer needed, when dropped.
+/// A flag that stops a worker thread when the result is no longer needed. It is set when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
@@ -40,16 +40,16 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Why lines could not be read.
+/// The reason why lines could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadLinesError {
-    /// The lines exceed the limit.
+    /// The lines exceed the size limit.
     TooLarge,
     Io(io::Error),
 }
 
-/// Reads the lines, including their line ends. They may take up to `max` bytes as a JSON string, in which a control
-/// character takes six.
+/// Reads a range of lines, including their line ends. The lines may take up to `max` bytes as a JSON string, in which a
+/// control character takes six bytes.
 pub(crate) fn read_lines(
     mut file: impl Read,
     lines: LineRange,
@@ -103,14 +103,14 @@ pub(crate) fn read_lines(
         }
         kept.extend_from_slice(piece);
     }
-    // It may wait long to be sent.
+    // The text may have to wait long before it is sent.
     kept.shrink_to_fit();
     Ok(kept)
 }
 
-/// Returns the size of these bytes in a JSON string.
+/// Returns how many bytes these bytes take in a JSON string.
 fn json_len(bytes: &[u8]) -> usize {
-    // So few that the sum of their extra bytes fits into a byte, whatever they are.
+    // There are so few bytes that the sum of their extra bytes always fits into one byte.
     const BLOCK_SIZE: usize = 48;
     let more = |byte: &u8| match *byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,

@@ -23,7 +23,7 @@ use crate::text_form::TextForm;
 pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
     let old = ReplacedFile::open(dir, name)?;
     let form = match &old {
-        // A file that can be written but not read has no known form.
+        // The form of a file that can be written but not read is unknown.
         Some(_) => open_file(dir, name)
             .ok()
             .and_then(|file| TextForm::read(file).ok())
@@ -63,7 +63,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
     Ok(())
 }
 
-/// A file that is being replaced.
+/// The old file, which is being replaced.
 struct ReplacedFile {
     file: File,
     metadata: Metadata,
@@ -118,7 +118,7 @@ impl<'a> TemporaryFile<'a> {
     ) -> io::Result<(T, Self)> {
         let mut tries = 0;
         loop {
-            // Not for secrecy: only so that two writers do not choose the same name.
+            // Not for secrecy, but so that two writers do not choose the same name.
             let random = RandomState::new().hash_one(std::process::id());
             let name = OsString::from(format!(".acp-{random:016x}.tmp"));
             match make(&name) {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(dir.entries().unwrap().count(), 2);
         drop(temporary);
         assert_eq!(dir.entries().unwrap().count(), 1);
-        // The last step fails: a file cannot replace a directory.
+        // The last step fails, because a file cannot replace a directory.
         std::fs::create_dir(directory.path().join("d")).unwrap();
         let (_file, temporary) = TemporaryFile::create(&dir, true).unwrap();
         temporary.rename(OsStr::new("d")).unwrap_err();
@@ -179,7 +179,7 @@ mod tests {
         );
     }
 
-    /// Both ways of creating a temporary file have the same result.
+    /// Checks that both ways of creating a temporary file have the same result.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_file_without_a_name_gets_one_or_leaves_nothing() {

@@ -41,9 +41,9 @@ pub struct Roots(Arc<[PinnedRoot]>);
 
 #[derive(Debug)]
 struct PinnedRoot {
-    /// The absolute path, as given.
+    /// The root's absolute path, as given.
     given_path: PathBuf,
-    /// The path without symlinks. Agents may use either form.
+    /// The root's path without symlinks. Agents may use either path.
     real_path: PathBuf,
     dir: Dir,
 }
@@ -55,20 +55,20 @@ pub struct RootedPath<'a> {
     path: PathBuf,
 }
 
-/// Why a path cannot be resolved or used.
+/// The reason why a path cannot be resolved or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
     /// The path is relative. The specification says: "All file paths in the protocol MUST be absolute."
     #[error("not an absolute path")]
     NotAbsolute,
-    /// The path is outside the roots.
+    /// The path is outside the session's roots.
     #[error("outside the session's directories")]
     Outside,
-    /// The path is not a regular file but, for example, a directory.
+    /// The path does not lead to a regular file. Contains a phrase for what it leads to, such as `a directory`.
     #[error("not a regular file ({0})")]
     NotAFile(&'static str),
-    /// The system reported an error or denied access.
+    /// The operating system reported an error or denied access.
     #[error("{0}")]
     Io(#[source] io::Error),
 }
@@ -85,13 +85,13 @@ impl From<io::Error> for PathError {
 }
 
 impl<'a> RootedPath<'a> {
-    /// Returns the root's path, as given.
+    /// Returns the path of the root, as it was given.
     #[must_use]
     pub fn root(&self) -> &'a Path {
         &self.root.given_path
     }
 
-    /// Returns the root's handle.
+    /// Returns the root's directory handle.
     #[must_use]
     pub fn dir(&self) -> &'a Dir {
         &self.root.dir
@@ -262,7 +262,7 @@ impl Roots {
                 if done.pop() {
                     continue;
                 }
-                // Above the root, whose real path has no symlinks, `..` removes one name.
+                // Above the root, whose real path has no symlinks, `..` simply removes one name.
                 let mut above = root.real_path.clone();
                 above.pop();
                 while ahead.front().is_some_and(|name| name == "..") {
@@ -310,7 +310,7 @@ fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<
             Component::Normal(name) => ahead.push_front(name.to_owned()),
             Component::ParentDir => ahead.push_front("..".into()),
             Component::CurDir => {}
-            // Relative to a drive, which is not one of the roots.
+            // The path is relative to a drive, which is not one of the roots.
             Component::RootDir | Component::Prefix(_) => return Err(PathError::Outside),
         }
     }
@@ -323,8 +323,8 @@ fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<
 /// The path is not a regular file, does not exist, is not under the directory, or the system denies access.
 pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     let path = path.as_ref();
-    // Checked before opening, because opening a device can have effects, and again after, because the path may lead to
-    // another file by then.
+    // Checked before opening, because opening a device can have effects. Checked again afterwards, because the path may
+    // lead to another file by then.
     let check = |metadata: &Metadata| {
         describe_file_type(metadata).map_or(Ok(()), |what| Err(PathError::NotAFile(what)))
     };

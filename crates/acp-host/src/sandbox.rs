@@ -40,7 +40,7 @@ pub struct Sandbox(Arc<SandboxInner>);
 struct SandboxInner {
     confined: ConfinementThread,
     temporary: TempDir,
-    /// Guards the files in the roots that other programs run or trust.
+    /// The guard that undoes changes to files in the roots that other programs run or trust.
     guard: Option<Arc<UndoGuard>>,
 }
 
@@ -111,7 +111,7 @@ impl SandboxRules {
     ///
     /// When a command or an agent has ended, its changes to files that other programs run
     /// ([`TRUSTED_PATHS`](crate::TRUSTED_PATHS); in `.git`, the hooks and settings) are undone, and its output reports
-    /// that. This includes all changes during that time, whoever made them. Changes to [`writable`](Self::writable)
+    /// that. All changes during that time are undone, no matter who made them. Changes to [`writable`](Self::writable)
     /// paths are not undone.
     #[must_use]
     pub fn for_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -123,14 +123,14 @@ impl SandboxRules {
     }
 }
 
-/// Why a sandbox could not be created. Nothing runs without the requested sandbox.
+/// The reason why a sandbox could not be created. Nothing runs without the requested sandbox.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
     /// The system does not support sandboxes.
     #[error("sandbox not available: {why}")]
     NotSupported {
-        /// Why the system does not support it.
+        /// The reason why the system does not support sandboxes.
         why: String,
     },
     /// A path to make writable cannot be opened.
@@ -138,13 +138,13 @@ pub enum SandboxError {
     Path {
         /// The path that cannot be opened.
         path: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
     /// The system supports sandboxes, but setting one up failed.
     #[error("cannot set up the sandbox: {source}")]
     System {
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
 }
@@ -195,7 +195,7 @@ impl Sandbox {
         }
     }
 
-    /// Starts to watch the files that other programs run, if there are any. Reads files.
+    /// Starts watching the files in the roots that other programs run or trust, if there are any. Reads files.
     pub(crate) fn watch(&self) -> Option<UndoWatch> {
         self.0.guard.as_ref().map(UndoGuard::watch)
     }
@@ -206,7 +206,8 @@ impl Sandbox {
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Runs a function on the confined thread, and waits for it. Processes that the function starts are confined too.
+    /// Runs a function on the sandbox's confined thread, and waits for it. Processes that the function starts are
+    /// confined too.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

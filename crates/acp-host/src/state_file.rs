@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 /// A small JSON file of state, which several processes can read and change.
 ///
-/// Only its owner can access the file, and also its directory, if this creates it. A change locks a second file beside
-/// it, reads the current contents, and replaces the file. So two processes never overwrite each other's changes, and
-/// readers see either the old or the new contents.
+/// Only its owner can access the file. The same holds for its directory if `StateFile` creates it. A change locks a
+/// second file beside it, reads the current contents, and replaces the file. So two processes never overwrite each
+/// other's changes, and readers see either the old or the new contents.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     file: PathBuf,
@@ -19,8 +19,8 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Creates a handle to a file of at most `limit` bytes. The file itself is not created until there is something to
-    /// store.
+    /// Creates a handle to a state file of at most `limit` bytes. The file itself is not created until there is
+    /// something to store.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, limit: u64) -> Self {
         Self {
@@ -29,13 +29,13 @@ impl StateFile {
         }
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the state file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Reads the contents. Returns `None` if the file does not exist.
+    /// Reads the state. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -55,7 +55,7 @@ impl StateFile {
         Ok(Some(value))
     }
 
-    /// Reads, changes and writes the file while holding a lock. If `change` fails, the file is not changed.
+    /// Reads, changes and writes the state while holding a lock. If `change` fails, the file is not changed.
     ///
     /// # Errors
     /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
@@ -83,7 +83,7 @@ impl StateFile {
         let lock = options
             .open(self.file.with_extension("lock"))
             .map_err(failed)?;
-        // Everyone holds it only briefly. It is released when this returns or the process exits.
+        // Each process holds the lock only briefly. It is released when this returns or the process exits.
         lock.lock().map_err(failed)?;
         let (value, result) = change(self.read()?)?;
         let text = serde_json::to_vec_pretty(&value).map_err(|e| failed(e.into()))?;
@@ -93,7 +93,7 @@ impl StateFile {
                 limit: self.limit,
             }));
         }
-        // In the same directory, readable by its owner only, and removed if this fails.
+        // The new file is in the same directory, readable by its owner only, and removed if this fails.
         let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
         new.write_all(&text).map_err(failed)?;
         new.as_file().sync_all().map_err(failed)?;
@@ -120,28 +120,28 @@ impl StateFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateFileError {
-    /// The system reports an error.
+    /// The operating system reported an error.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The path of the file.
+        /// The file that cannot be read or written.
         file: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
-    /// The contents are invalid.
+    /// The file's contents are invalid.
     #[error("{}: {what}; delete the file to reset it", file.display())]
     Invalid {
-        /// The path of the file.
+        /// The file with the invalid contents.
         file: PathBuf,
-        /// What is wrong.
+        /// A description of the problem.
         what: String,
     },
     /// The contents would exceed the size limit.
     #[error("{}: file full (limit: {limit} bytes)", file.display())]
     Full {
-        /// The path of the file.
+        /// The file that would become too large.
         file: PathBuf,
-        /// The limit, in bytes.
+        /// The size limit, in bytes.
         limit: u64,
     },
 }

@@ -76,13 +76,13 @@ impl Perform for CleanedText {
     }
 }
 
-/// Cleans a complete text as in [`TextCleaner::clean_piece`].
+/// Removes control sequences from a complete text, as [`TextCleaner::clean_piece`] does.
 #[must_use]
 pub fn clean_text(text: &str) -> String {
     TextCleaner::default().clean_piece(text)
 }
 
-/// Cleans a complete text and puts it on one line: line feeds and tabs become spaces.
+/// Removes control sequences from a complete text and puts it on one line. Line feeds and tabs become spaces.
 #[must_use]
 pub fn clean_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\t'], " ")

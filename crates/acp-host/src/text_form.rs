@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// The maximum number of bytes of a file that are examined. In a longer file, the line ends are written as given.
+/// The maximum number of bytes of a file that are examined to find its line ends. The line ends of a longer file are
+/// written as given.
 const MAX_EXAMINED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The size of a chunk, in bytes.
@@ -23,13 +24,13 @@ pub struct TextForm {
 }
 
 impl TextForm {
-    /// Returns the form of a text.
+    /// Returns the line ends and the byte order mark of a text.
     #[must_use]
     pub fn detect(text: &str) -> Self {
         Self::read(text.as_bytes()).unwrap_or_default()
     }
 
-    /// Returns the form of a file's text.
+    /// Returns the line ends and the byte order mark of a file's text.
     pub(crate) fn read(mut file: impl Read) -> io::Result<Self> {
         let mut form = Self::default();
         let mut buffer = vec![0; CHUNK_SIZE];
@@ -67,8 +68,8 @@ impl TextForm {
         Ok(form)
     }
 
-    /// Converts text to this form: to these line ends, and with the byte order mark if there is one. An empty text
-    /// stays empty.
+    /// Converts a text to this form: with these line ends, and with the byte order mark if the form has one. An empty
+    /// text stays empty.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let lines = self.apply_line_ends(text);
@@ -78,7 +79,7 @@ impl TextForm {
         lines
     }
 
-    /// Converts a part of a longer text to these line ends.
+    /// Converts a part of a longer text to the line ends of this form.
     #[must_use]
     pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.uses_crlf && !text.contains('\r') && text.contains('\n') {
@@ -104,7 +105,7 @@ mod tests {
             ("a\nb\n", "1\r\n", "1\r\n"),
             ("a", "1\n", "1\n"),
             ("", "1\n", "1\n"),
-            // The new text decides.
+            // The new text determines the line ends.
             ("a\r\n", "1\r\n2\n", "1\r\n2\n"),
             ("a\r\n", "1\r2\n", "1\r2\n"),
             ("a\r\n", "1", "1"),

@@ -209,11 +209,11 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
     })
 }
 
-/// Returns `true` if the absolute path is an ordinary file of the project: it is under one of the roots, and other
-/// programs neither run nor trust it. Checks the path as given and with symlinks resolved.
+/// Returns `true` if the absolute path leads to an ordinary file of the project: one that is under one of the roots,
+/// and that other programs neither run nor trust. Checks the path as given and with symlinks resolved.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
-    // No system has a file with such a name, and each of its directories would be examined.
+    // No system has a file with so long a path, and each of its directories would be examined.
     if path.as_os_str().len() > MAX_PATH_BYTES {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Undoes changes that sandboxed commands make to files that other programs run or trust.
+//! Undoes changes that sandboxed programs make to files that other programs run or trust.
 //!
 //! Landlock can only allow a directory together with everything in it. It cannot allow a project except for its
 //! `.git/hooks`. So such files are recorded before a command starts, and restored after it has ended. The changed
@@ -71,17 +71,17 @@ struct GuardState {
     changed_between: Vec<PathBuf>,
 }
 
-/// The recorded files in a root.
+/// The recorded files of a root at one moment.
 #[derive(Debug, Default)]
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
     /// Whether some entries were not examined.
     is_incomplete: bool,
-    /// When recording started, in seconds since 1970.
+    /// The time when recording started, in seconds since 1970.
     started_at: i64,
 }
 
-/// A recorded file or directory.
+/// A file or directory that was recorded in a snapshot.
 #[derive(Debug)]
 struct SnapshotEntry {
     kind: SnapshotKind,
@@ -95,14 +95,14 @@ enum SnapshotKind {
     /// A file, with its contents unless they are too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// Another type of file, such as a socket, which no program runs.
+    /// Any other file type, such as a socket, which no program runs.
     Other,
 }
 
-/// Metadata of a file that changes with every write.
+/// Metadata of a file, at least one value of which changes with every write.
 type FileStamp = (u64, u64, i64, i64);
 
-/// A watch for changes, which ends when it is dropped.
+/// A watch for changes to trusted files. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
@@ -189,7 +189,7 @@ impl UndoWatch {
     /// writes files.
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
-        // The lock is held throughout: only one watch undoes changes at a time.
+        // The lock is held throughout, so that only one watch undoes changes at a time.
         let mut state = guard.state();
         let mut report = UndoReport {
             changed_between: std::mem::take(&mut state.changed_between),
@@ -220,7 +220,8 @@ impl UndoWatch {
 
 impl Drop for UndoWatch {
     fn drop(&mut self) {
-        // Nothing waits for the watched program to end, for example because this program exits. So undo now.
+        // Nothing waits for the watched program to end, for example because this program is exiting. So undo the
+        // changes now.
         if !self.has_ended.load(Ordering::Relaxed)
             && let Some(undone) = self.undo()
         {
@@ -265,7 +266,7 @@ impl GuardedRoot {
     }
 
     /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped,
-    /// unless `opened` is given: then they are made readable, and their old modes are added to it.
+    /// unless `opened` is given. In that case, they are made readable, and their old modes are added to `opened`.
     fn walk(
         &self,
         mut opened: Option<&mut Vec<(PathBuf, u32)>>,
@@ -314,7 +315,7 @@ impl GuardedRoot {
                     EntryAction::Descend(inside) if meta.is_dir() => {
                         todo.push_front((path, inside))
                     }
-                    // A file that says where the repository is, or a link to it.
+                    // This is a file that says where the repository is, or a link to it.
                     EntryAction::Descend(DirectoryRole::Git) => {
                         found.insert(path, meta);
                     }
@@ -462,7 +463,7 @@ impl GuardedRoot {
                 undone.push(path.clone());
             }
         }
-        // First move new entries out of the way, from the top down: a new directory takes its content with it.
+        // First, move new entries out of the way, from the top down. A new directory takes its contents with it.
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
                 // What exceeded the limits of the first scan may have existed before.
@@ -503,7 +504,7 @@ impl GuardedRoot {
         }
         let opened = opened.into_iter().rev();
         for (path, had) in opened.filter(|(path, _)| !before.entries.contains_key(path)) {
-            // It may have been moved away since.
+            // The file may have been moved away since.
             let _ = self.set_mode(&path, had);
         }
         report
@@ -542,7 +543,7 @@ impl GuardedRoot {
                 self.set_mode(path, entry.mode)
             }
             SnapshotKind::File(Some(content)) => {
-                // Never write to a file that was created in the meantime: it may be a link.
+                // Never write to a file that was created in the meantime, because it may be a link.
                 let mut file = self
                     .dir
                     .open_with(path, OpenOptions::new().write(true).create_new(true))?;

@@ -1,8 +1,8 @@
-//! Reading of a file that is larger than any memory. Alone in a program, because the memory of the whole
-//! process is looked at.
+//! Reads a file that is larger than any memory. This is a test program of its own, because it measures the memory of
+//! the whole process.
 
 #![cfg(unix)]
-// Clippy takes only what is in a test function for a test.
+// Clippy recognizes test code only inside test functions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "it/common/mod.rs"]
@@ -16,19 +16,19 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use common::{block_on, soon};
 
-/// A file of two lines, and a third that is as long as a file can be: a hole, which takes no room.
+/// Creates a file of two lines and a third that is as long as a file can be. The third is a hole, which takes no space.
 fn huge(directory: &Path) -> PathBuf {
     let path = directory.join("huge");
     fs::write(&path, "one\ntwo\n").unwrap();
     let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-    // Hours of reading, where the file system has files of that size.
+    // Where the file system supports files of that size, reading this one would take hours.
     file.set_len(8 << 40)
         .or_else(|_| file.set_len(8 << 30))
         .unwrap();
     path
 }
 
-/// The most memory that this process has had, in bytes.
+/// Returns the peak memory of this process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -54,7 +54,7 @@ async fn of_a_huge_file_only_what_is_asked_for_is_read() {
         let read = soon(files.read_text(&path, Some(line), Some(1))).await;
         assert_eq!(read.unwrap(), expected);
     }
-    // The whole of it, and the line that is too long.
+    // Read all of it, and the line that is too long.
     for (line, limit) in [(None, None), (Some(2), Some(2)), (Some(3), Some(1))] {
         let error = soon(files.read_text(&path, line, limit)).await.unwrap_err();
         assert_eq!(error.code, Error::INVALID_PARAMS);
@@ -63,12 +63,12 @@ async fn of_a_huge_file_only_what_is_asked_for_is_read() {
     #[cfg(target_os = "linux")]
     {
         let grown = peak() - before;
-        println!("{grown} bytes more at most");
+        println!("the peak grew by {grown} bytes");
         assert!(grown < 16 * most, "{grown} bytes");
     }
 }
 
-/// As many as are read at the same time are given up; then there is room for another.
+/// Starts as many reads as are allowed at the same time and drops them. Another read then succeeds.
 #[test]
 fn reading_ends_when_nobody_waits_for_it_any_more() {
     block_on(reading_is_given_up());
@@ -80,7 +80,7 @@ async fn reading_is_given_up() {
     let files = Files::new([temporary.path().to_owned()]).unwrap();
     for _ in 0..4 {
         let mut reading = Box::pin(files.read_text(&path, Some(1_000_000), Some(1)));
-        // It begins, and there is nothing yet.
+        // The read starts, and there is no result yet.
         let begun = std::future::poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx).is_pending()));
         assert!(begun.await);
     }

@@ -28,14 +28,15 @@ const HARMLESS_VARIABLES: [&str; 12] = [
     "TZ",
 ];
 
-/// An action of an agent, about which [`Permissions::decide`](super::Permissions::decide) decides.
+/// Something that an agent wants to do, such as run a command or change a file.
+/// [`Permissions::decide`](super::Permissions::decide) decides whether it is allowed.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// The kind, as the agent reports it or as the method implies it.
+    /// The kind of tool call, as reported by the agent or as implied by the method.
     pub(crate) kind: ToolKind,
     /// The files that the action accesses.
     pub(crate) paths: Vec<ActionPath>,
-    /// The commands that the action runs.
+    /// The command lines that the action runs.
     pub(crate) commands: Vec<CommandLine>,
     /// Whether the tool's input contains a command in a form that cannot be parsed.
     pub(crate) has_unreadable_command: bool,
@@ -128,7 +129,8 @@ impl Action {
             .into_iter()
             .map(|path| resolve_action_path(path, roots));
         let mut targets: Vec<ActionPath> = targets.collect();
-        // The same file may be given in several ways, for example relative to the first root.
+        // The same file may be given in several ways, for example with an absolute path and with one relative to the
+        // first root.
         targets.sort_unstable_by(|a, b| a.given_path.cmp(&b.given_path));
         targets.dedup();
         action.paths = targets;
@@ -229,7 +231,7 @@ impl Action {
         !self.commands.is_empty() || self.has_unreadable_command || self.has_terminal
     }
 
-    /// Returns the kinds of the action: the reported one, and those that its content shows.
+    /// Returns the kinds of the action: the reported kind, and the kinds that its content shows.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
         let executes = self.runs_commands().then_some(&ToolKind::Execute);
         let edits = self.is_change.then_some(&ToolKind::Edit);

@@ -12,9 +12,9 @@ pub enum AlwaysEffect {
     /// The answer is remembered for the project until the user revokes it. It covers tool calls of this kind with
     /// exactly one of these commands or files.
     Remembered {
-        /// The kind of the tool calls.
+        /// The kind of tool call that the answer covers.
         kind: ToolKind,
-        /// The commands or files. There is at least one.
+        /// The commands or files that the answer covers. There is at least one.
         subjects: Vec<RememberedSubject>,
     },
     /// Nothing is remembered here. The agent may remember the answer for as long as it likes.

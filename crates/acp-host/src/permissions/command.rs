@@ -32,20 +32,20 @@ pub(crate) struct CommandLine {
     line: String,
     /// How the line is split into words.
     origin: WordOrigin,
-    /// The working directory, if one is given.
+    /// The working directory, if the request gives one.
     pub(crate) cwd: Option<PathBuf>,
     /// Environment variables that could change which command runs, such as `PATH`.
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// How a line is split into words.
+/// The program that splits a line into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordOrigin {
-    /// By a shell, which also expands the words.
+    /// A shell, which also expands the words.
     Shell,
-    /// By the agent, without a shell. The words are quoted in the line.
+    /// The agent, without a shell. The words are quoted in the line.
     Words,
-    /// By a shell or not at all: the line may also be the path of a program, depending on which files exist.
+    /// A shell or nothing. The line may also be the path of a program, depending on which files exist.
     Ambiguous,
 }
 
@@ -105,13 +105,13 @@ impl CommandLine {
         }
     }
 
-    /// Returns `true` if the user sees no difference between the two: the line, the directory and the variables are the
-    /// same. Words are quoted in the line, so it does not matter how it is split.
+    /// Returns `true` if the user sees no difference between two commands: their lines, directories and variables are
+    /// the same. Words are quoted in the line, so it does not matter how it is split.
     pub(crate) fn looks_same_as(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
-    /// Returns the line.
+    /// Returns the command as a line for a shell.
     pub(crate) fn line(&self) -> &str {
         &self.line
     }
@@ -189,7 +189,7 @@ mod tests {
         let line = |line| CommandLine::from_line(line).line;
         assert_eq!(line("bash -lc 'cargo test'"), "cargo test");
         assert_eq!(line(r#"sh -c "a; b""#), "a; b");
-        // These are more than that line, or not a known shell.
+        // These words are more than one line for a shell, or the shell is not known.
         for other in [
             "./bash -c x",
             "/tmp/sh -c x",

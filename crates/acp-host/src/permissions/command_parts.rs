@@ -23,7 +23,7 @@ pub(super) struct CommandPart {
     text: Arc<str>,
     /// The text with blanks inside words replaced, so that only words are separated by blanks.
     words: Arc<str>,
-    /// The offset in both strings at which the command starts.
+    /// The byte offset at which the command starts, in both `text` and `words`.
     start: usize,
 }
 
@@ -57,7 +57,7 @@ struct CommandParts {
 }
 
 impl CommandParts {
-    /// Adds to the total size. Returns `None` if that exceeds a limit.
+    /// Adds to the total size of the parts. Returns `None` if that exceeds a limit.
     fn add_size(&mut self, size: usize) -> Option<()> {
         self.size += size;
         (self.size <= MAX_TOTAL_BYTES && self.parts.len() <= MAX_PARTS).then_some(())

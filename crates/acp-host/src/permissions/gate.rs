@@ -27,18 +27,18 @@ pub(crate) struct PermissionGate<P> {
 pub(crate) struct GateQuestion {
     action: Action,
     description: String,
-    /// The rule that requires asking each time, if any.
+    /// The rule that requires asking each time, if there is one.
     rule: Option<DecisionSource>,
 }
 
 impl GateQuestion {
-    /// Returns `true` if a rule requires asking.
+    /// Returns `true` if a rule requires asking the user each time.
     pub(crate) fn is_required_by_rule(&self) -> bool {
         self.rule.is_some()
     }
 
-    /// Uses up a grant of the session that covers the action. Returns `true` if there is one. `change` is the change to
-    /// a file, if any.
+    /// Uses up a grant of the session that covers the action. Returns `true` if there was one. `change` is the change
+    /// to a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -68,7 +68,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         &self.permissions
     }
 
-    /// Handles a permission request.
+    /// Handles a permission request from the agent.
     ///
     /// # Errors
     /// The request is malformed: an answer to it would be ambiguous.
@@ -210,7 +210,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Asks the user, if there is one.
+    /// Asks the user for permission. Does nothing if there is no user to ask.
     async fn ask(
         &self,
         request: &PermissionRequest,
@@ -234,7 +234,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Remembers the choice if it is an "always" option.
+    /// Remembers the user's choice if it is an "always" option.
     fn remember_choice(&self, question: &GateQuestion, option: &PermissionOption) {
         match option.kind {
             PermissionOptionKind::AllowAlways => self.remember(question, true),
@@ -298,7 +298,7 @@ fn describe_request(request: &PermissionRequest) -> String {
     title.map_or_else(|| call.id.to_string(), Clone::clone)
 }
 
-/// Returns the option that was chosen.
+/// Returns the request's option that the outcome selects, if any.
 fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,

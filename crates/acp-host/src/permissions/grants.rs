@@ -34,7 +34,7 @@ const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_t
 pub(crate) struct FileEdit<'a> {
     /// The current text. `None` if the file does not exist or cannot be read.
     pub(crate) old: Option<&'a str>,
-    /// The new text.
+    /// The text that would replace it.
     pub(crate) new: &'a str,
 }
 
@@ -53,7 +53,7 @@ impl Grants {
     }
 }
 
-/// The grants of a session.
+/// The grants of a session, as they are stored behind the lock of [`Grants`].
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
     /// The number of turns that have ended.
@@ -79,19 +79,19 @@ struct Grant {
 /// The turn in which a question was asked. A grant applies only in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
-    /// The number of turns that had ended when the question was asked.
+    /// The number of the session's turns that had ended when the question was asked.
     ended_turns: u64,
     is_in_turn: bool,
 }
 
-/// A change to a file that a grant covers.
+/// A change to one file that a grant covers.
 #[derive(Debug)]
 struct GrantedEdit {
     file: PathBuf,
     shown_edit: ShownChange,
 }
 
-/// A change, as it was shown to the user.
+/// A change to a file, as it was shown to the user.
 #[derive(Debug)]
 enum ShownChange {
     /// The complete new text.
@@ -301,8 +301,8 @@ fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> O
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// Returns how many of the diffs, from the first one, turn the old text into the new one. Returns `None` if no number
-/// of them does.
+/// Returns how many of the diffs, from the first one, turn the old text into the new one. Returns `None` if they never
+/// do.
 ///
 /// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
 /// everywhere.
@@ -314,7 +314,7 @@ fn count_matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Op
         let mut next: Vec<String> = Vec::new();
         for text in &results {
             let of_part = match diff.old.as_deref().map(normalize_text) {
-                // A new file: fits only where there is no text yet.
+                // A diff of a new file fits only where there is no text yet.
                 None => vec![(text.is_empty()).then(|| after.clone())],
                 Some(old) if old.is_empty() => vec![(text.is_empty()).then(|| after.clone())],
                 Some(old) if !text.contains(&old) => Vec::new(),
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(count(&both, Some("a b"), "a y"), None);
         let new = [(None, "text")];
         assert_eq!(count(&new, None, "text"), Some(1));
-        // Shown as a new file, but existing text would be lost.
+        // The diff shows a new file, but existing text would be lost.
         assert_eq!(count(&new, Some("old"), "text"), None);
         assert_eq!(count(&[], None, "text"), None);
     }

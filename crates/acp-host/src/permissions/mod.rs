@@ -89,7 +89,7 @@ impl Permissions {
         self
     }
 
-    /// Returns the policy.
+    /// Returns the policy for actions that no rule or answer matches.
     #[must_use]
     pub fn policy(&self) -> Policy {
         self.policy
@@ -242,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// Returns the decision about an action that no rule matches.
+    /// Returns the default decision of a permissions file, for an action that no rule matches.
     fn from_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -326,7 +326,7 @@ impl PermissionRule {
             ways.any(|way| self.paths.iter().any(|path| path.matches_to_deny(way)))
         };
         let command = |command: &CommandLine| match command.parts() {
-            // A command that cannot be examined is assumed to match.
+            // A command that is too long to examine is assumed to match.
             None => true,
             Some(parts) => parts.iter().any(|part| {
                 self.commands
@@ -348,28 +348,28 @@ impl PermissionRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
-    /// The policy.
+    /// The policy, because nothing else matched.
     Policy(Policy),
-    /// A rule.
+    /// A rule in a permissions file.
     Rule {
-        /// The file that the rule is in.
+        /// The permissions file that contains the rule.
         file: PathBuf,
-        /// The rule's number in the file, starting at 1.
+        /// The rule's number in the file, counted from 1.
         number: usize,
-        /// The text of the rule, for the user.
+        /// The rule's text, to be shown to the user.
         rule: String,
     },
-    /// The default of a permissions file.
+    /// The default in a permissions file.
     Default {
         /// The permissions file.
         file: PathBuf,
     },
-    /// A remembered answer.
+    /// An answer that the user gave earlier and that was remembered.
     Remembered {
-        /// The answer's number.
+        /// The answer's number in the project.
         number: u64,
     },
-    /// Remembered answers that cannot be read, and the reason.
+    /// Remembered answers cannot be read. Contains the reason.
     UnreadableAnswers(String),
 }
 
@@ -414,16 +414,16 @@ pub enum PermissionNote {
     },
     /// A request was rejected because it is malformed, so that an answer would be ambiguous.
     Malformed {
-        /// A description of the action for the user. It may quote the agent.
+        /// A description of the request for the user. It may quote the agent.
         what: String,
-        /// What is wrong with the request.
+        /// The reason why the request is malformed.
         why: String,
     },
     /// An answer was remembered for the project.
     Remembered(RememberedAnswer),
     /// An answer could not be remembered.
     NotRemembered {
-        /// Why it could not be remembered.
+        /// The reason why the answer could not be remembered.
         why: String,
     },
 }

@@ -12,7 +12,7 @@ use super::shell::MARK;
 /// The directory of permission files in a project. An allow rule matches it only if its pattern names it.
 pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
 
-/// A pattern for paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
+/// A pattern for file paths. `*` and `?` match anything except `/`, and `**` matches any number of directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
@@ -127,7 +127,7 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
         let glob = GlobBuilder::new(pattern)
             .literal_separator(true)
             .backslash_escape(cfg!(not(windows)))
-            // As in the usual file systems of these operating systems.
+            // The usual file systems of these operating systems also ignore case.
             .case_insensitive(cfg!(any(windows, target_os = "macos")))
             .build();
         set.add(glob.map_err(|e| e.kind().to_string())?);
@@ -313,7 +313,7 @@ mod tests {
         assert!(allows("echo *", "echo x"));
         assert!(allows("echo *", "echo"));
         assert!(allows("/bin/echo *", "/bin/echo"));
-        // Whether this is a line or a path depends on the files.
+        // Whether this is a shell line or a path depends on which files exist.
         assert!(!allows("/bin/echo *", "/bin/echo x"));
         assert!(allows("/bin/echo x", "/bin/echo x"));
     }

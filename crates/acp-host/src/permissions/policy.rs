@@ -28,7 +28,7 @@ pub enum Policy {
     None,
 }
 
-/// A policy's decision about a permission request.
+/// A policy's response to a permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PolicyDecision {
     /// The policy responds with this outcome.
@@ -38,10 +38,10 @@ pub enum PolicyDecision {
 }
 
 impl Policy {
-    /// All policies.
+    /// All policies, from [`Ask`](Self::Ask) to [`None`](Self::None).
     pub const ALL: [Self; 4] = [Self::Ask, Self::Reads, Self::All, Self::None];
 
-    /// Returns the name: `ask`, `reads`, `all` or `none`.
+    /// Returns the policy's name as used in options: `ask`, `reads`, `all` or `none`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl FromStr for Policy {
 #[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
-/// Asks the user for permission, in a front end's own way.
+/// A front end's way of asking the user for permission.
 pub trait Prompter {
     /// Shows the request and waits for the user's choice: one of its options, or `None` if the user makes no choice.
     /// Dropping the future withdraws the question.
@@ -146,7 +146,8 @@ pub trait Prompter {
         self.ask(request)
     }
 
-    /// Returns `true` if there is a user to ask. If not, everything that needs the user's permission is rejected.
+    /// Returns `true` if there is a user to ask. If there is none, everything that needs the user's permission is
+    /// rejected.
     fn can_ask(&self) -> bool {
         true
     }

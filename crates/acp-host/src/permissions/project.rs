@@ -17,7 +17,7 @@ const PERMISSIONS_FILE: &str = "permissions.toml";
 /// The entry that marks the root of a repository: a directory, or a file in a work tree.
 const REPOSITORY_ENTRY: &str = ".git";
 
-/// The directories of a project.
+/// The directories of a project, from the session's directory up to the root of the repository.
 #[derive(Debug, Clone)]
 pub struct Project {
     /// The directories from the session's directory up to the root of the repository, without symlinks.
@@ -87,9 +87,9 @@ impl Project {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProjectFile {
-    /// The directory that contains `.acp`, without symlinks.
+    /// The directory that contains the `.acp` directory, without symlinks in its path.
     pub directory: PathBuf,
-    /// The file's path.
+    /// The path of the file, for error messages.
     pub path: PathBuf,
     /// The open file. It remains the same file even if the path is renamed or replaced.
     pub file: std::fs::File,
@@ -120,7 +120,7 @@ fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, Rule
     let opened = match dir.open_with(&below, &options) {
         Ok(opened) => opened,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            // A dangling symlink was still meant to lead to a file.
+            // Even a dangling symlink was meant to lead to a file.
             let is_link = |path: &Path| dir.symlink_metadata(path).is_ok_and(|m| m.is_symlink());
             return match is_link(Path::new(PERMISSION_DIRECTORY)) || is_link(&below) {
                 true => Err(failed(e)),

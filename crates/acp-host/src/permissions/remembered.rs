@@ -30,7 +30,7 @@ pub struct RememberedAnswers {
     project: PathBuf,
 }
 
-/// An "always" answer of the user.
+/// An "always" answer that the user gave to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedAnswer {
@@ -38,9 +38,9 @@ pub struct RememberedAnswer {
     pub number: u64,
     /// Whether the answer allows the tool call.
     pub allowed: bool,
-    /// The kind of the tool call.
+    /// The kind of tool call that the answer covers, as in the protocol.
     pub kind: String,
-    /// The command or file that the answer is about.
+    /// The command or file that the answer covers.
     #[serde(flatten)]
     pub subject: RememberedSubject,
     /// The command's working directory, without symlinks, if it is not the project's root. Only "allow" answers have
@@ -65,7 +65,7 @@ pub enum RememberedSubject {
 #[derive(Serialize, Deserialize)]
 struct RememberedContents {
     project: PathBuf,
-    /// The number of the next answer.
+    /// The number for the next answer.
     next: u64,
     answers: Vec<RememberedAnswer>,
 }
@@ -85,7 +85,7 @@ impl RememberedAnswers {
         }
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the file that stores the answers.
     #[must_use]
     pub fn file(&self) -> &Path {
         self.file.file()
@@ -155,7 +155,7 @@ impl RememberedAnswers {
             let mut remembered = Vec::new();
             for subject in subjects {
                 let kind = action.kind.as_str().to_owned();
-                // The latest answer counts.
+                // Only the latest answer about a subject is kept.
                 contents.answers.retain(|old| {
                     let is_replaced = !allowed || !old.allowed || old.cwd == cwd;
                     old.kind != kind || old.subject != subject || !is_replaced
@@ -312,7 +312,7 @@ pub(super) fn can_be_remembered(action: &Action) -> bool {
 }
 
 impl RememberedAnswer {
-    /// Returns the tool kind, as in the protocol.
+    /// Returns the kind of tool call that the answer covers, as in the protocol.
     #[must_use]
     pub fn tool_kind(&self) -> ToolKind {
         ToolKind::from(self.kind.as_str())
@@ -347,23 +347,23 @@ pub enum RememberedAnswersError {
     /// The file cannot be read or written.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The path of the file.
+        /// The file that cannot be read or written.
         file: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
     /// The file's contents are invalid.
     #[error("{}: {what}; delete the file to forget all answers", file.display())]
     Invalid {
-        /// The path of the file.
+        /// The file with the invalid contents.
         file: PathBuf,
-        /// What is wrong.
+        /// A description of the problem.
         what: String,
     },
     /// The file is full, so no further answers can be stored.
     #[error("{}: too many remembered answers; revoke some with `acp permissions revoke`", file.display())]
     Full {
-        /// The path of the file.
+        /// The full file.
         file: PathBuf,
     },
 }

@@ -15,7 +15,7 @@ use super::patterns::{CommandPattern, PathPattern};
 /// The maximum size of a permissions file, in bytes.
 pub(super) const MAX_FILE_SIZE: u64 = 64 * 1024;
 
-/// The effect of a rule. Stricter effects are greater.
+/// The effect of a permission rule. Stricter effects are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleEffect {
@@ -28,7 +28,7 @@ pub enum RuleEffect {
 }
 
 impl RuleEffect {
-    /// Returns the name: `allow`, `ask` or `deny`.
+    /// Returns the effect's name as used in a permissions file: `allow`, `ask` or `deny`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl PermissionRules {
         Self::read_from(opened, file, base).map(Some)
     }
 
-    /// Reads rules from an open file. `file` is its path, for error messages.
+    /// Reads rules from an open file. `file` is the path to use in error messages.
     pub(super) fn read_from(
         opened: impl io::Read,
         file: &Path,
@@ -137,7 +137,7 @@ impl PermissionRules {
         })
     }
 
-    /// Returns the path of the file that contains the rules.
+    /// Returns the path of the permissions file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
@@ -162,7 +162,7 @@ fn line_number(text: &str, at: usize) -> usize {
 }
 
 impl PermissionRule {
-    /// Converts a rule from its TOML form. An error is the offset in the file and a description.
+    /// Converts a rule from its TOML form. An error has the offset in the file and a description.
     fn from_toml(
         number: usize,
         rule: Spanned<TomlRule>,
@@ -203,7 +203,7 @@ impl PermissionRule {
         self.number
     }
 
-    /// Returns the rule's effect.
+    /// Returns the rule's effect on actions that match it.
     #[must_use]
     pub fn effect(&self) -> RuleEffect {
         self.effect
@@ -322,19 +322,19 @@ pub enum RulesError {
     /// The file contains an invalid rule.
     #[error("{}{}: {what}", file.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Invalid {
-        /// The path of the file.
+        /// The file with the invalid rule.
         file: PathBuf,
         /// The line number, starting at 1, if it is known.
         line: Option<usize>,
-        /// What is wrong with the rule.
+        /// A description of what is wrong with the rule.
         what: String,
     },
     /// The file cannot be read.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The path of the file.
+        /// The file that cannot be read.
         file: PathBuf,
-        /// The system's error.
+        /// The error from the operating system.
         source: io::Error,
     },
     /// The path is not a regular file.
@@ -346,13 +346,13 @@ pub enum RulesError {
     /// The file is too large.
     #[error("{}: larger than {MAX_FILE_SIZE} bytes", file.display())]
     TooLarge {
-        /// The path of the file.
+        /// The file that is too large.
         file: PathBuf,
     },
     /// The file is outside the project, because a symlink in its path leads there.
     #[error("{}: symlink leads outside the project", file.display())]
     Outside {
-        /// The path of the file.
+        /// The path as given, inside the project.
         file: PathBuf,
     },
 }

@@ -46,7 +46,7 @@ fn read_for_unix(line: &str) -> Option<ShellLine> {
     Some(reader.finish())
 }
 
-/// The state of the parser.
+/// The state of the parser for POSIX shells and fish.
 struct ShellReader<'a> {
     chars: Peekable<Chars<'a>>,
     marked: String,
@@ -59,9 +59,9 @@ struct ShellReader<'a> {
     is_unclear: bool,
     /// Whether the next word may be a command's name, or a variable assignment before it.
     is_at_command: bool,
-    /// Whether the word is a variable assignment.
+    /// Whether the current word is a variable assignment.
     is_assignment: bool,
-    /// Whether the word is the target of a redirection.
+    /// Whether the current word is the target of a redirection.
     is_target: bool,
 }
 
@@ -162,9 +162,9 @@ impl<'a> ShellReader<'a> {
                 self.push_special(c);
                 self.end_word_at_operator(c);
             }
-            // A comment.
+            // This starts a comment.
             '#' if starts_word => self.push_unclear(c),
-            // Globs, history (`!`, `^`), and the path of a command (`=ls`).
+            // Globs, history expansion (`!`, `^`), and the path of a command (`=ls`).
             '*' | '?' | '[' | '!' => self.push_expansion(c),
             '=' | '^' if starts_word => self.push_expansion(c),
             '=' if self.is_at_command && !self.is_target => {
@@ -174,7 +174,7 @@ impl<'a> ShellReader<'a> {
             '~' if starts_word || matches!(self.previous, Some('=' | ':')) => {
                 self.push_expansion(c)
             }
-            // Some systems treat these as blanks.
+            // Some systems treat these characters as blanks.
             c if c.is_whitespace() => self.push_expansion(c),
             c => self.push_literal(c),
         }
@@ -411,7 +411,7 @@ mod tests {
             (">a b=1 c d=2", "¡>a b¡=1 c d=2"),
             ("a; b=1 c", "a¡; b¡=1 c"),
             ("a $b 'c'", "a ¡$b 'c'"),
-            // What follows these may be read differently.
+            // Shells may read what follows these characters differently.
             ("a # 'b", "a ¡#¡ ¡'¡b"),
             ("a $'b", "a ¡$¡'¡b"),
             ("a\n'b", "a¡\n¡'¡b"),

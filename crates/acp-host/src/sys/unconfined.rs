@@ -10,7 +10,7 @@ use crate::sandbox::SandboxError;
 pub(crate) enum ConfinementThread {}
 
 impl ConfinementThread {
-    /// Always returns an error.
+    /// Always returns an error, because this system has no sandboxes.
     pub(crate) fn new(
         _writable: Vec<PathBuf>,
         _tcp: Option<Vec<u16>>,

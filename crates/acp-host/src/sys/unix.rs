@@ -25,7 +25,7 @@ pub(crate) use confined::ConfinementThread;
 pub(crate) use group::{ChildPipes, ProcessGroup, to_process_exit};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
-/// The reading end of a pipe to which a child writes its output.
+/// The reading end of a pipe to which a child process writes its output.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
 
@@ -34,14 +34,14 @@ impl OutputPipe {
         pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map(Self)
     }
 
-    /// Waits for output. Returns 0 at its end. No output is lost if the future is dropped.
+    /// Waits for output. Returns 0 when the output has ended. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
     /// Reads output that is already in the pipe, without waiting.
     pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        // Asks the system directly: the runtime may not have noticed what has just arrived.
+        // Asks the system directly, because the runtime may not have noticed what has just arrived.
         loop {
             match rustix::io::read(&self.0, &mut *buffer) {
                 Ok(read) => return Some(read),

@@ -31,7 +31,7 @@ pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
 #[cfg(target_os = "linux")]
 pub(crate) fn link_unnamed(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    // Works without the privilege to link a descriptor itself.
+    // This works without the privilege that linking a descriptor itself requires.
     let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
     let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
     Ok(rustix::fs::linkat(
@@ -90,12 +90,12 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
     use rustix::io::Errno;
 
     const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
-    /// The kernel's limit on the size of the names and of each value, in bytes.
+    /// The kernel's limit on the size of the attribute names together, and of each attribute's value, in bytes.
     const MAX_ATTRIBUTE_SIZE: usize = 64 * 1024;
 
     let mut names = vec![0; MAX_ATTRIBUTE_SIZE];
     let Ok(length) = flistxattr(old, &mut *names) else {
-        // The file system does not support them.
+        // The file system does not support extended attributes.
         return Ok(());
     };
     names.truncate(length);
@@ -104,7 +104,7 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
     };
-    // The directory's default list could give others access.
+    // The directory's default access control list could give others access.
     if !names().any(|name| name == ACL_ATTRIBUTE) {
         match fremovexattr(file, ACL_ATTRIBUTE) {
             Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
@@ -118,7 +118,7 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
         };
         let value = value.get(..length).unwrap_or_default();
         match fsetxattr(file, name, value, XattrFlags::empty()) {
-            // Without the list, the mode would have another meaning.
+            // Without the access control list, the mode would have another meaning.
             Err(e) if name == ACL_ATTRIBUTE => return Err(e.into()),
             _ => {}
         }

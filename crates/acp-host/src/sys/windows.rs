@@ -30,7 +30,7 @@ pub(crate) struct ProcessGroup {
     exit: watch::Receiver<Option<ProcessExit>>,
 }
 
-/// The pipes of a child.
+/// The standard input and output of a child process.
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
@@ -45,12 +45,12 @@ impl ProcessGroup {
         let id = child.id().unwrap_or_default();
         let (kill, mut kills) = mpsc::channel(1);
         let (exits, exit) = watch::channel(None);
-        // One task owns the child, because both killing and waiting need it. When the task ends, so does the job, and
-        // with it all of its processes.
+        // One task owns the child, because both killing and waiting need it. When the task ends, the job ends with all
+        // of its processes.
         tokio::spawn(async move {
             loop {
                 let ended = tokio::select! {
-                    // The inner child: the job's own wait is for all of its processes.
+                    // This waits for the inner child, because the job's own wait covers all of its processes.
                     status = child.inner_mut().wait() => Some(status),
                     asked = kills.recv() => match asked {
                         Some(()) => None,
@@ -93,7 +93,7 @@ impl ProcessGroup {
         self.kill();
     }
 
-    /// Kills the job.
+    /// Kills the job at once, and does not wait.
     pub(crate) fn kill(&self) {
         // If the queue is full, it already contains a kill.
         let _ = self.kill.try_send(());
@@ -119,7 +119,7 @@ impl ProcessGroup {
     }
 }
 
-/// Converts the exit status of a process.
+/// Converts the exit status of a process from the standard library's form.
 pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),
@@ -127,7 +127,7 @@ pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     }
 }
 
-/// The reading end of a pipe that a child writes to.
+/// The reading end of a pipe to which a child process writes its output.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(tokio::fs::File);
 
@@ -137,7 +137,7 @@ impl OutputPipe {
         Ok(Self(tokio::fs::File::from_std(file)))
     }
 
-    /// Waits for output. Returns 0 at its end. No output is lost if the future is dropped.
+    /// Waits for output. Returns 0 when the output has ended. No output is lost if the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
@@ -152,7 +152,7 @@ impl OutputPipe {
 /// Returns a command that runs `line` in the system's shell.
 pub(crate) fn shell(line: &str) -> Command {
     let mut command = Command::new("cmd");
-    // cmd does its own unquoting: with /S it takes off exactly the outer quotes.
+    // `cmd` does its own unquoting. With `/S`, it removes exactly the outer quotes.
     command.raw_arg("/D /S /C").raw_arg(format!("\"{line}\""));
     command
 }
@@ -162,7 +162,7 @@ pub(crate) fn program(file: &Path, _name: &OsStr) -> Command {
     Command::new(file)
 }
 
-/// Returns the file extensions of programs.
+/// Returns the file extensions that programs have on Windows.
 pub(crate) fn program_extensions() -> Vec<String> {
     let endings = std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned());
     endings
@@ -186,7 +186,7 @@ pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 /// Does nothing, because new files inherit the permissions of their directory.
 pub(crate) fn set_private(_options: &mut OpenOptions) {}
 
-/// Returns `None`, because this system has no files without a name.
+/// Returns `None`, because Windows has no files without a name.
 pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
     None
 }

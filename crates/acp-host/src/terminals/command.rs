@@ -25,7 +25,7 @@ pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) ->
     }
 }
 
-/// Converts the request to a command that can be started.
+/// Converts a terminal request to a command that can be started.
 pub(super) fn build_command(
     request: &CreateTerminalRequest,
     cwd: &Path,
@@ -86,7 +86,7 @@ pub(super) fn build_command(
         }
     };
     environment.apply_to(&mut command);
-    // Some programs trust PWD rather than the system.
+    // Some programs trust `PWD` rather than the system's answer.
     command.current_dir(cwd).env("PWD", cwd);
     command.envs(
         request
@@ -97,7 +97,7 @@ pub(super) fn build_command(
     Ok(command)
 }
 
-/// Returns the command as a user would type it.
+/// Returns the request's command line as a user would type it.
 pub(crate) fn display_command(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {

@@ -23,7 +23,7 @@ pub use session::SessionTerminals;
 /// The default limit on the stored output of a terminal, in bytes.
 const DEFAULT_OUTPUT_LIMIT: usize = 1024 * 1024;
 
-/// The maximum limit on the stored output of a terminal, in bytes. A request cannot exceed it.
+/// The largest limit that a request can set on the stored output of a terminal, in bytes.
 const MAX_OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The maximum number of terminals in a session.
@@ -32,14 +32,14 @@ const MAX_TERMINALS_PER_SESSION: usize = 64;
 /// The maximum number of terminals in all sessions of a connection.
 const MAX_TERMINALS: usize = 256;
 
-/// The maximum limit on the stored output of all terminals of a connection together, in bytes.
+/// The largest total of the output limits of all terminals of a connection, in bytes.
 const MAX_TOTAL_OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// An event in a terminal, to be shown to the user.
+/// An event in a client terminal, to be shown to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TerminalEvent {
-    /// The terminal's id.
+    /// The id of the terminal.
     pub terminal_id: TerminalId,
     /// The kind of event, with its data.
     pub kind: TerminalEventKind,
@@ -54,7 +54,7 @@ pub enum TerminalEventKind {
     Started {
         /// The command with its arguments, as a user would type it.
         command: String,
-        /// The working directory.
+        /// The working directory of the command.
         cwd: PathBuf,
     },
     /// The command's output, in whole characters, with U+FFFD for invalid UTF-8. This includes all output, even if
@@ -79,7 +79,7 @@ pub struct HostTerminals {
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 
-/// The options for running commands, and their limits.
+/// The options and limits for running commands.
 #[derive(Clone)]
 struct TerminalOptions {
     default_output: usize,
@@ -113,11 +113,11 @@ struct TerminalCounters {
     created_count: AtomicU64,
 }
 
-/// The resources that all terminals use together.
+/// The resources that all terminals of a connection use together.
 #[derive(Debug, Default)]
 struct TerminalUsage {
     terminal_count: watch::Sender<usize>,
-    /// The amount of output that they may store, in bytes.
+    /// The number of bytes of output that all terminals may store.
     output_bytes: AtomicUsize,
 }
 
@@ -161,7 +161,7 @@ impl HostTerminals {
         self
     }
 
-    /// Sets the maximum limit on stored output that a request can set, in bytes. The default is 8 MiB.
+    /// Sets the largest limit on stored output that a request can set, in bytes. The default is 8 MiB.
     #[must_use]
     pub fn max_output_limit(mut self, bytes: usize) -> Self {
         self.setup.max_output = bytes;
@@ -191,7 +191,7 @@ impl HostTerminals {
         self
     }
 
-    /// Runs all commands in a sandbox.
+    /// Runs the commands of all terminals in a sandbox.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.setup.sandbox = Some(sandbox);
@@ -248,7 +248,7 @@ impl HostTerminals {
         for end in ends {
             end.await;
         }
-        // Also those of sessions that were closed before.
+        // This includes terminals of sessions that were closed before.
         let mut terminals = self.shared.usage.terminal_count.subscribe();
         let _ = terminals.wait_for(|count| *count == 0).await;
     }

@@ -27,8 +27,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 type TerminalEventHandler = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 
-/// The terminals of one session. The session ids of requests are not checked. Dropping this releases the terminals,
-/// which kills their commands.
+/// The terminals of one session. The session ids of requests are not checked. Dropping a `SessionTerminals` releases
+/// the terminals, which kills their commands.
 pub struct SessionTerminals {
     cwd: PathBuf,
     setup: TerminalOptions,
@@ -37,7 +37,7 @@ pub struct SessionTerminals {
     open_terminals: Arc<OpenTerminals>,
 }
 
-/// The terminals that have not been released.
+/// The terminals of a session that have not been released.
 #[derive(Default)]
 pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 
@@ -47,12 +47,12 @@ struct SessionTerminalsState {
     is_closed: bool,
     /// The number of terminals that the connection had created when the session's last turn ended.
     ended_turn_mark: u64,
-    /// The same number for the session's last turn that was cancelled.
+    /// The number of terminals that the connection had created when the session's last cancelled turn ended.
     cancelled_turn_mark: u64,
 }
 
 struct HostTerminal {
-    /// The number of terminals that had been created, including this one.
+    /// The number of terminals that the connection had created when this one was created, including this one.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
@@ -112,8 +112,8 @@ impl SessionTerminals {
         lock(&self.open_terminals.0)
     }
 
-    /// Releases all terminals and allows no new ones. When the returned future completes, their processes have ended.
-    /// They end even if the future is dropped.
+    /// Releases all terminals of the session and allows no new ones. When the returned future completes, their
+    /// processes have ended. They end even if the future is dropped.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.open_terminals.close()
     }
@@ -150,7 +150,7 @@ impl SessionTerminals {
         &self,
         request: &CreateTerminalRequest,
     ) -> Result<CreateTerminalResponse, Error> {
-        // Counted under the lock, so that the end of a turn knows which commands started in it.
+        // The terminal is counted under the lock, so that the end of a turn knows which commands started in the turn.
         let number = {
             let state = self.lock_for_new_terminal(&request.session_id)?;
             let before = self.shared.created_count.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl SessionTerminals {
         };
         let kept = output.clone();
         let report = move |event: ProcessEvent<'_>| {
-            // Reserved until the processes have ended and nothing is stored any more.
+            // The reservation is held until the processes have ended and no output is stored any more.
             let _ = &room;
             tell(match event {
                 ProcessEvent::Started => started.clone(),
@@ -217,8 +217,8 @@ impl SessionTerminals {
             output,
         });
 
-        // The session or its turn may have ended since, or other terminals may have been created. Then this one is
-        // dropped, which kills it.
+        // The session or its turn may have ended since, or other terminals may have been created. The new terminal is
+        // then dropped, which kills its command.
         let mut state = self.lock_for_new_terminal(&request.session_id)?;
         if number <= state.cancelled_turn_mark {
             return Err(Error::request_cancelled());
@@ -261,7 +261,7 @@ impl SessionTerminals {
         request: &TerminalOutputRequest,
     ) -> Result<TerminalOutputResponse, Error> {
         let terminal = self.terminal(&request.terminal_id)?;
-        // In this order: if the command has exited, the output is complete.
+        // In this order, so that the output is complete if the command has exited.
         let exit = terminal.running.try_wait();
         let output = lock(&terminal.output);
         let mut response = TerminalOutputResponse::new(output.text(), output.is_truncated());
@@ -278,8 +278,8 @@ impl SessionTerminals {
         &self,
         request: &WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse, Error> {
-        // While waiting, only the exit is held and not the terminal, so that a release takes effect. The caller holds
-        // the session: it is closed by `close`, not by being dropped.
+        // While waiting, this holds only the exit status and not the terminal, so that a release takes effect. The
+        // caller holds the session, which is closed by `close` and not by being dropped.
         let exited = self.terminal(&request.terminal_id)?.running.wait();
         let exit = exited
             .await
@@ -322,7 +322,7 @@ impl HostTerminal {
     /// Kills the command and everything it started.
     async fn kill(&self) {
         self.running.kill();
-        // Does not wait forever for a process that hangs in the kernel.
+        // This does not wait forever for a process that hangs in the kernel.
         let _ = tokio::time::timeout(KILL_TIMEOUT, self.running.wait()).await;
         self.running.kill_and_wait(KILL_TIMEOUT).await;
     }

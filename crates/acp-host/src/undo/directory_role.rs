@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::trusted_files::is_executed_by_programs;
 
-/// The role of a directory during a scan.
+/// The role of a directory in a scan, which determines how its entries are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryRole {
     /// A directory in which some entries may be trusted.
@@ -22,7 +22,7 @@ pub(super) enum DirectoryRole {
     GitInfo,
 }
 
-/// The action for a directory entry during a scan.
+/// What a scan does with a directory entry.
 pub(super) enum EntryAction {
     /// Record the entry, because it is protected.
     Record,
@@ -33,8 +33,8 @@ pub(super) enum EntryAction {
 }
 
 impl DirectoryRole {
-    /// Returns what to do with the entry `name` in a directory with this role. `parent` is the name of the directory
-    /// itself, and `bare` tells whether git treats it as a repository.
+    /// Returns what a scan does with the entry `name` in a directory with this role. `parent` is the name of the
+    /// directory itself, and `bare` tells whether git treats it as a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,

@@ -1,4 +1,4 @@
-//! Reports of undone changes.
+//! The report of an undo, for the user.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use crate::terminal_text;
 /// The maximum number of paths listed in each part of a report.
 const MAX_LISTED_PATHS: usize = 10;
 
-/// A report of changes that were undone, and of those that were not.
+/// The result of an undo: the changes that were undone, and the changes that were not.
 #[derive(Debug, Default)]
 pub(super) struct UndoReport {
     /// Paths whose changes were undone.
     pub(super) undone_paths: Vec<PathBuf>,
     /// Changed paths that could not be restored, with the reasons.
     pub(super) failures: Vec<(PathBuf, String)>,
-    /// The directory in which the changed versions are stored.
+    /// The directory in which the changed versions of the files are stored.
     pub(super) undone_directory: Option<PathBuf>,
     /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
@@ -84,7 +84,7 @@ impl UndoReport {
         }
         if self.is_incomplete {
             text.push_str(
-                "acp did not check every file that other programs run or trust: there are too many files\n",
+                "acp did not check every file that other programs run or trust because there are too many\n",
             );
         }
         (!text.is_empty()).then(|| format!("\n{text}"))

@@ -107,7 +107,7 @@ fn flat_name(path: &Path) -> PathBuf {
     flat.into()
 }
 
-/// Copies a file or directory, but at most `left` bytes.
+/// Copies a file or directory. Fails if it has more than `left` bytes, from which the copied bytes are subtracted.
 fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {
@@ -139,7 +139,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a symlink. Its target may be anything, because nothing follows it here.
+/// Creates a symlink at `path`. Its target may be anything, because nothing follows it here.
 #[cfg(unix)]
 pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)

@@ -87,7 +87,7 @@ async fn an_agent_that_ignores_everything_is_killed_with_its_grandchildren() {
 
 #[tokio::test]
 async fn what_a_wrapper_leaves_behind_ends_too() {
-    // The wrapper ends at once; what it started holds the pipes.
+    // The wrapper exits at once, but the processes it started hold the pipes.
     let script = "sleep 1000 & echo $!; (trap '' TERM; sleep 1000 & echo $!; wait) & read line";
     let agent = AgentProcess::spawn(&sh(script)).unwrap();
     let (stdin, stdout) = agent.take_stdio().unwrap();
@@ -107,7 +107,7 @@ async fn dropping_ends_the_group() {
     let mut lines = BufReader::new(stdout).lines();
     let pids = pids(&mut lines, 2).await;
     drop(agent);
-    // All have ended once nobody holds the pipe.
+    // All of them have ended once nothing holds the pipe.
     assert_eq!(soon(lines.next_line()).await.unwrap(), None);
     soon(async {
         while pids.iter().any(|pid| runs(*pid)) {
@@ -119,14 +119,14 @@ async fn dropping_ends_the_group() {
 
 #[tokio::test]
 async fn a_crash_at_the_start_leaves_its_reason() {
-    // A process that is left behind holds the pipe: the reason must not wait for it.
+    // A process that is left behind holds the pipe. Reporting the exit must not wait for it.
     let script =
         "i=0; while [ $i -lt 300 ]; do echo line $i >&2; i=$((i+1)); done; sleep 1000 & exit 42";
     let agent = AgentProcess::spawn(&sh(script)).unwrap();
     assert_eq!(soon(agent.wait()).await.code, Some(42));
     let expected: Vec<_> = (100..300).map(|i| format!("line {i}")).collect();
     assert_eq!(agent.output_tail(), expected.join("\n"));
-    // A person sees the end of it.
+    // The user sees the end of the output.
     let words = agent.stderr_excerpt();
     let words: Vec<&str> = words.lines().collect();
     assert_eq!(words[..2], ["", "last output:"]);

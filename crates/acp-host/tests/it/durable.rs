@@ -1,7 +1,7 @@
-//! What is left of a file when writing it fails or is ended: the old content or the new, whole.
+//! Checks that a file has either the old or the new contents, complete, when a write fails or is killed.
 //!
-//! What happens when the system loses what it said was on disk cannot be tried here: that takes a disk
-//! that fails on demand.
+//! A system that loses data it reported as stored cannot be tested here, because that requires a disk that fails on
+//! demand.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -21,15 +21,15 @@ fn as_an_ordinary_user_too() {
     ordinary_user::runs_the_tests_of(module_path!(), &[]);
 }
 
-/// The directory in which a test that runs as a process of its own works.
+/// The environment variable with the directory of a test that runs in its own process.
 const DIRECTORY: &str = "ACP_TEST_DIRECTORY";
 
-/// Where this process is to work if it was started for one of the tests that are processes.
+/// Returns the directory to work in, if this process was started for a test that runs in its own process.
 fn directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY).map(PathBuf::from)
 }
 
-/// This test program with one of these tests, behind `before`, which is given the program as its last
+/// Returns a command that runs one test of this program. `before` is a command that gets this program as its last
 /// arguments.
 fn start(before: &[&str], test: &str, directory: &Path) -> Command {
     let this = std::env::current_exe().unwrap();
@@ -51,13 +51,13 @@ fn start(before: &[&str], test: &str, directory: &Path) -> Command {
     command
 }
 
-/// Writes as a client does for its agent.
+/// Writes a file as a client does for its agent.
 fn write(path: &Path, text: impl Into<String>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    // The root is what is there already.
+    // The root is the existing part of the path.
     let root = path.ancestors().skip(1).find(|above| above.is_dir());
     let files = Files::new([root.unwrap().to_owned()]).unwrap();
     runtime.block_on(soon(files.write_text(path, text)))
@@ -69,10 +69,10 @@ fn failed(written: Result<(), Error>, errno: &str) {
     assert_eq!(error.data.as_ref().unwrap()["errno"], errno, "{error}");
 }
 
-/// How large the files are that are being written when the writer is killed.
+/// The size in bytes of the files that are being written when the writer is killed.
 const SIZE: usize = 2 * 1024 * 1024;
 
-/// How often it is killed.
+/// How often the writer is killed.
 const KILLS: u32 = 50;
 
 #[test]
@@ -85,7 +85,7 @@ fn writes_until_it_is_killed() {
     }
 }
 
-/// A child that is gone when this is.
+/// A child process that is killed when this is dropped.
 struct WriterProcess(Child);
 
 impl Drop for WriterProcess {
@@ -115,7 +115,8 @@ fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
         written();
         let begun = Instant::now();
         let last = written();
-        // At any moment of the next two or so. This is no waiting: the moment is what is tried.
+        // Kills at any moment of about the next two writes. The sleep waits for nothing: it chooses the moment that is
+        // tested.
         let most = u64::try_from(begun.elapsed().as_micros()).unwrap() * 2;
         let moment = RandomState::new().hash_one(0) % most.max(1);
         std::thread::sleep(Duration::from_micros(moment));
@@ -145,7 +146,7 @@ fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
 
 const OLD: &str = "old content\n";
 
-/// The files of a process that may write no large ones have no room, wherever they are.
+/// Checks that a process with a limit on file sizes gets the error for a full disk.
 #[test]
 #[ignore = "a process of a test below"]
 fn has_no_room_for_a_large_file() {
@@ -166,8 +167,8 @@ fn has_no_room_for_a_large_file() {
 fn a_file_that_is_too_large_leaves_the_old_one() {
     let temporary = tempfile::tempdir().unwrap();
     fs::write(temporary.path().join("file"), OLD).unwrap();
-    // The signal that comes with it would end the process; a limit of 64 blocks, whatever the shell takes
-    // for one.
+    // The signal that is sent at the limit would end the process. The limit is 64 blocks, whatever size the shell
+    // assumes for a block.
     let limited = [
         "sh",
         "-c",
@@ -200,7 +201,7 @@ fn tried(ended: &Output) {
     );
 }
 
-/// How large the disk is that gets full, in bytes.
+/// The size of the disk that becomes full, in bytes.
 const DISK: usize = 256 * 1024;
 
 #[test]
@@ -211,7 +212,7 @@ fn fills_the_disk() {
     let file = directory.join("file");
     let old = "o".repeat(DISK / 2);
     fs::write(&file, &old).unwrap();
-    // It would fit if the old one were gone, which it must not be.
+    // The new file would fit if the old one were removed, but it must not be removed.
     failed(write(&file, "n".repeat(DISK * 3 / 4)), "ENOSPC");
     failed(write(&directory.join("new"), "n".repeat(DISK)), "ENOSPC");
     failed(
@@ -219,14 +220,14 @@ fn fills_the_disk() {
         "ENOSPC",
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), old);
-    // The directory stays.
+    // The directory remains.
     assert_eq!(names(&directory), ["file", "made"]);
     assert_eq!(names(&directory.join("made")), [""; 0]);
     write(&file, "n".repeat(DISK / 4)).unwrap();
     println!("tried");
 }
 
-/// On a disk of its own, in a process that alone sees it.
+/// Mounts a disk that only this process sees, and fills it.
 #[test]
 fn a_full_disk_leaves_the_old_content() {
     let temporary = tempfile::tempdir().unwrap();
@@ -241,7 +242,7 @@ fn a_full_disk_leaves_the_old_content() {
     let ended = match command.output() {
         Ok(ended) if String::from_utf8_lossy(&ended.stdout).contains("mounted") => ended,
         other => {
-            println!("skipped: no disk can be mounted here: {other:?}");
+            println!("skipped: cannot mount a disk here: {other:?}");
             return;
         }
     };
@@ -257,7 +258,7 @@ fn what_may_not_be_written_stays() {
     let file = directory.join("file");
     fs::write(&file, OLD).unwrap();
     if ordinary_user::is_root() {
-        println!("skipped: root may write everywhere; an ordinary user's turn comes, too");
+        println!("skipped: root can write everywhere; this test also runs as an ordinary user");
         return;
     }
     let mode = |path: &Path, mode| {
@@ -267,12 +268,12 @@ fn what_may_not_be_written_stays() {
     failed(write(&file, "new"), "EACCES");
     failed(write(&directory.join("new"), "new"), "EACCES");
     mode(&directory, 0o755);
-    // The directory's rights would be enough to put another in its place.
+    // The permissions of the directory would be enough to replace the file.
     mode(&file, 0o444);
     failed(write(&file, "new"), "EACCES");
     assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
     assert_eq!(names(&directory), ["file"]);
-    // What may be written but not read is written.
+    // A file that can be written but not read is still written.
     mode(&file, 0o200);
     write(&file, "new\n").unwrap();
     mode(&file, 0o600);
@@ -288,14 +289,14 @@ fn line_ends_and_a_byte_order_mark_stay() {
         ("\u{FEFF}a\r\n", "1\n", "\u{FEFF}1\r\n"),
         ("a\r\nb\n", "1\n2\n", "1\n2\n"),
         ("a\nb\n", "1\r\n2\r\n", "1\r\n2\r\n"),
-        // What was read and changed is written as it is.
+        // Text that was read and changed is written as it is.
         ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\r\nnew\r\nb\r\n"),
     ] {
         fs::write(&file, old).unwrap();
         write(&file, new).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), expected, "{old:?}");
     }
-    // Across pieces, and not if the last line is another.
+    // Line ends are recognized across chunks, but not if the last line differs.
     let long = "x".repeat(100_000);
     fs::write(&file, format!("{long}\r\n{long}\r\n")).unwrap();
     write(&file, "1\n").unwrap();
@@ -334,7 +335,7 @@ mod attributes {
 
     const ACCESS: &str = "system.posix_acl_access";
 
-    /// A list that lets the user 12345 read, and the group no more than that.
+    /// Returns an access control list that lets user 12345 read, and gives the group no more than that.
     fn list() -> Vec<u8> {
         let nobody = u32::MAX;
         let entries: [(u16, u16, u32); 5] = [
@@ -360,12 +361,12 @@ mod attributes {
         Some(value)
     }
 
-    /// Whether the file system has such attributes.
+    /// Sets an extended attribute. Returns `false` if the file system does not support it.
     fn set(path: &Path, name: &str, value: &[u8]) -> bool {
         match setxattr(path, name, value, XattrFlags::empty()) {
             Ok(()) => true,
             Err(Errno::NOTSUP) => {
-                println!("skipped: this file system has no {name}");
+                println!("skipped: this file system does not support {name}");
                 false
             }
             Err(e) => panic!("{name}: {e}"),
@@ -386,7 +387,7 @@ mod attributes {
         assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
-    /// A directory may give its new files a list. A file that has none was not made for those in it.
+    /// A directory can give new files a default list. A file without a list was not meant for the users in that list.
     #[test]
     fn a_file_without_a_list_gets_none() {
         let temporary = tempfile::tempdir().unwrap();
@@ -399,7 +400,7 @@ mod attributes {
         write(&file, "new").unwrap();
         assert_eq!(get(&file, ACCESS), None);
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o640);
-        // A new file is the directory's.
+        // A new file gets the default list of the directory.
         let new = temporary.path().join("new");
         write(&new, "new").unwrap();
         assert!(get(&new, ACCESS).is_some());

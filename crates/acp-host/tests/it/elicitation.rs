@@ -1,4 +1,4 @@
-//! Fields of forms: what they say, and what their answers mean.
+//! The fields of forms: how they are described, and how answers are parsed.
 
 use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
 use acp_host::elicitation::{FieldAnswer, FormField, FormFieldKind};

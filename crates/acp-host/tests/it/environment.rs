@@ -1,4 +1,4 @@
-//! The environment that agents and commands get.
+//! The environment variables that agents and commands get.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,16 +7,16 @@ use acp_host::{AgentCommand, AgentProcess, Environment, HostTerminals};
 use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminalExitRequest};
 use tokio::io::AsyncReadExt;
 
-/// What decides that this process is started as the one with an environment of its own.
+/// The environment variable that marks this process as one started by a test with an environment of its own.
 const ROLE: &str = "ACP_TEST_ROLE";
 
-/// Starts this test program again with this environment alone, in which `test` has a `role`; one's own
-/// environment cannot be changed where others read it.
+/// Starts this test program again with only these environment variables, and gives `test` a role. A process cannot
+/// change its own environment while other threads read it.
 fn again(test: &str, variables: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("environment::{test}");
     command.args([&test, "--exact", "--nocapture"]).env_clear();
-    // What instrumented builds of a test need.
+    // Instrumented builds of a test need these variables.
     for name in [
         "PATH",
         "HOME",
@@ -47,7 +47,7 @@ fn parsed(env: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The environment of an agent.
+/// Returns the environment of an agent that this command starts.
 async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
     let agent = AgentProcess::spawn(&command).unwrap();
     let (_, mut stdout) = agent.take_stdio().unwrap();
@@ -56,7 +56,7 @@ async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
     parsed(&text)
 }
 
-/// The environment of a command that an agent runs.
+/// Returns the environment of a command that an agent runs.
 async fn of_command(terminals: HostTerminals) -> BTreeMap<String, String> {
     let terminals = terminals.session("/", |_| ());
     let created = terminals
@@ -122,7 +122,7 @@ async fn what_is_secret_is_not_passed_on() {
         );
     }
 
-    // What is asked for is passed on, and nothing else with it.
+    // Only the requested variable is passed on.
     let asked = || {
         let asked = Environment::new()
             .pass_variable("AWS_*")

@@ -1,4 +1,4 @@
-//! Attempts to get out of a session's roots through `fs/*`. Each is refused, and nothing outside changes.
+//! Attempts to leave a session's roots through `fs/*`. Each of them is rejected, and nothing outside changes.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -33,7 +33,7 @@ fn is_refused(error: &Error, why: RefusalReason, path: &Path) {
         return;
     }
     assert_eq!(error.code, Error::INVALID_PARAMS, "{path:?}: {error}");
-    // What a peer sends is not sent back at any length.
+    // An error does not quote all of a long path from a peer.
     assert!(error.to_string().len() < 4096, "{path:?}");
 }
 
@@ -55,7 +55,7 @@ async fn every_attempt_is_refused_and_nothing_changes() {
         let error = written.expect_err(&format!("{path:?} was written"));
         is_refused(&error, why, path);
         count += 3;
-        // And as they come over the wire, if they can.
+        // Also send the paths over the wire, if JSON can represent them.
         if let Some(path) = path.to_str() {
             let request = ReadTextFileRequest::new("s", path);
             soon(files.read(&request)).await.unwrap_err();
@@ -99,9 +99,8 @@ async fn devices_are_not_opened() {
     }
 }
 
-/// With `/` as the root everything is inside. What is in `/proc` for the processes' own files is no way to
-/// anything that has no name there: such a link is the text that it shows, and not what the kernel makes
-/// of it.
+/// Uses `/` as the root, so that every path is inside. Links in `/proc` to files of processes must not lead to a file
+/// that has no name there. Such a link is resolved by the text it shows, not by the kernel's special handling.
 #[tokio::test]
 async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
     let scene = EscapeScene::new();
@@ -120,15 +119,15 @@ async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
     let pipe = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
     for path in [descriptor, pipe] {
         soon(files.read_text(&path, None, None)).await.unwrap_err();
-        // May make a file of the name that the link shows.
+        // This can create a file with the name that the link shows.
         let _ = soon(files.write_text(&path, WRITTEN)).await;
     }
     assert_eq!(std::io::read_to_string(&open).unwrap(), SECRET);
     scene.is_untouched(&"links of the kernel's");
 }
 
-/// A hard link is the file itself: one that is inside is inside. Writing gives the name a new file, and
-/// the one that is outside, too, keeps its content.
+/// Writes through a hard link to a file outside. A hard link inside the root counts as inside. Writing replaces the
+/// name with a new file, and the file outside keeps its contents.
 #[tokio::test]
 async fn writing_a_hard_link_leaves_the_file_outside_as_it_is() {
     let scene = EscapeScene::new();
@@ -180,7 +179,7 @@ async fn names_that_are_hard_but_inside_are_names() {
     scene.is_untouched(&"hard names");
 }
 
-/// Does something so often that it has met both states of what is swapped meanwhile.
+/// Repeats an attempt until it has met both states of what is swapped in the meantime.
 async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
     let begun = Instant::now();
     let (mut done, mut refused, mut turn) = (0, 0, 0);
@@ -199,7 +198,7 @@ async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize
     println!("{what}: {turn} times; {done} done inside, {refused} refused");
 }
 
-/// A directory above, and then the file itself, is a symlink to the outside every other moment.
+/// Swaps first a parent directory and then the file itself with a symlink to the outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_during_the_call_gains_nothing() {
     let scene = EscapeScene::new();
@@ -241,7 +240,7 @@ async fn swapping_during_the_call_gains_nothing() {
     until_both("reading a swapped file", |_| read(race.join("file"))).await;
     drop(swapper);
     let swapper = NameSwapper::new(race.join("file"), race.join("link"));
-    // What is there is replaced, whatever it is by then: a link as a name, never what it leads to.
+    // Whatever is there is replaced. A link is replaced by its name, and its target is never touched.
     for _ in 0..100 {
         write(race.join("file")).await;
     }
@@ -249,7 +248,7 @@ async fn swapping_during_the_call_gains_nothing() {
     scene.is_untouched(&"a file was swapped");
 }
 
-/// What is a file at one moment is a fifo at the next: nobody waits for its other end.
+/// Swaps a regular file with a FIFO. Nothing waits for the other end of the FIFO.
 #[test]
 fn a_file_that_becomes_a_fifo_is_not_waited_for() {
     block_on(a_file_becomes_a_fifo());
@@ -264,11 +263,11 @@ async fn a_file_becomes_a_fifo() {
         soon(files.read_text(&file, None, None)).await.is_ok()
     })
     .await;
-    // It becomes one between looking and opening, sooner or later.
+    // At some point it becomes a FIFO between the check and the opening.
     for _ in 0..3000 {
         let _ = soon(files.read_text(&file, None, None)).await;
     }
-    // Whatever it is at the last moment is replaced, so that soon there is no fifo any more.
+    // A write replaces whatever is there at the last moment, so after a while there is no FIFO any more.
     for _ in 0..100 {
         let _ = soon(files.write_text(&file, "inside")).await;
     }
@@ -283,7 +282,7 @@ impl Prompter for EscapePrompter {
     }
 }
 
-/// The roots are what they were when the host was made, all of them.
+/// Renames the roots after the host was created. All roots stay the same directories.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     let scene = EscapeScene::new();
@@ -295,7 +294,7 @@ async fn roots_are_pinned_when_the_session_starts() {
     )
     .unwrap();
     let host = OneSession::new(host, &ThreadHandle::new());
-    // Both names come to mean the outside.
+    // Both names now lead outside.
     let aside = scene.root.join("sub-aside");
     fs::rename(&more, &aside).unwrap();
     symlink(&scene.outside, &more).unwrap();

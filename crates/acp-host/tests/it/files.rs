@@ -11,7 +11,7 @@ use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{ReadTextFileRequest, WriteTextFileRequest};
 
-/// A root, something beside it, and the files of the root.
+/// A root, a file outside it, and access to the files in the root.
 struct FilesFixture {
     _directory: tempfile::TempDir,
     root: PathBuf,
@@ -54,7 +54,7 @@ impl FilesFixture {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    /// The names in a directory of the root, sorted.
+    /// Returns the sorted names in a directory of the root.
     fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(directory)).unwrap();
         let mut names: Vec<_> = entries
@@ -64,7 +64,8 @@ impl FilesFixture {
         names
     }
 
-    /// Neither reading nor writing gets there, both say why, and what is outside stays as it is.
+    /// Checks that a path is rejected for reading and writing with an error that says why, and that nothing outside
+    /// changes.
     async fn is_outside(&self, path: impl AsRef<Path>) {
         let path = path.as_ref();
         let before = fs::read_dir(&self.outside).unwrap().count();
@@ -117,7 +118,7 @@ async fn lines_are_counted_from_one_and_kept_exactly() {
             .unwrap();
         assert_eq!(read, expected, "line {line:?} limit {limit:?}");
     }
-    // A line end at the end begins no other line.
+    // A trailing line end does not start another line.
     place.write("b.txt", "x\n").await.unwrap();
     assert_eq!(
         place
@@ -270,7 +271,7 @@ async fn writing_replaces_the_file_and_keeps_its_mode() {
     assert_eq!(place.on_disk("script"), "new");
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!(metadata.mode() & 0o7777, 0o751);
-    // Whoever had it open still has the old content, whole.
+    // A reader that had the file open still has the complete old contents.
     assert_eq!(std::io::read_to_string(&old).unwrap(), "old");
     assert_ne!(metadata.ino(), old.metadata().unwrap().ino());
     assert_eq!(place.names(""), ["script"]);
@@ -322,7 +323,7 @@ async fn a_failed_write_leaves_the_old_content_and_nothing_else() {
     let place = place();
     fs::create_dir(place.root.join("d")).unwrap();
     fs::write(place.root.join("d/f"), "old").unwrap();
-    // Root may write everywhere; an overlong name is a failure that everyone can have.
+    // Root can write everywhere, but a name that is too long fails for every user.
     let error = place
         .write(format!("d/{}", "n".repeat(300)), "x")
         .await
@@ -386,7 +387,7 @@ async fn nothing_outside_the_roots_is_reached() {
     ] {
         place.is_outside(path).await;
     }
-    // A link, and from where it leads back up: the system's `..`, not that of the text.
+    // A link, and a `..` after it: the system resolves it, not the text.
     fs::create_dir(outside.join("inner")).unwrap();
     symlink(outside.join("inner"), place.root.join("inner")).unwrap();
     place.is_outside("inner/../secret").await;
@@ -444,7 +445,7 @@ async fn a_root_is_known_by_both_of_its_names_and_stays_the_same_directory() {
             "x"
         );
     }
-    // Someone puts another directory in its place.
+    // Another directory takes its place.
     fs::remove_file(&link).unwrap();
     symlink("/etc", &link).unwrap();
     assert_eq!(
@@ -490,7 +491,7 @@ async fn several_roots() {
     Files::new([place.root.join("file")]).unwrap_err();
 }
 
-/// A symlink is swapped in and out while files are read and written: nothing outside is reached.
+/// A symlink is swapped in and out while files are read and written. Nothing outside is reached.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_symlinks_during_the_call_gains_nothing() {
     let place = place();

@@ -1,4 +1,4 @@
-//! Permissions as a host gives them, and what is asked for that the agent did not ask for.
+//! Permissions as a host grants them, and actions that an agent takes without asking first.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
-/// Gives an answer prepared in advance, and keeps what it was asked.
+/// A prompter that gives prepared answers and records the questions.
 #[derive(Clone, Default)]
 struct PreparedPrompter {
     answer: Option<&'static str>,
@@ -144,13 +144,13 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
             .is_err()
     );
     assert!(!root.path().join("x").exists());
-    // Reading is lent freely.
+    // Reading needs no permission.
     let read = ReadTextFileRequest::new("s", root.path().join("file").to_str().unwrap());
     assert_eq!(host.read(read).await.unwrap().content, "old");
     assert_eq!(person.asked(), 2);
 }
 
-/// A request to edit the file, with what is to become of it.
+/// Returns a request to edit the file, with a diff of the change.
 fn edit(root: &Path, thread: &ThreadHandle, old: Option<&str>, new: &str) -> PermissionRequest {
     let mut diff = Diff::new(root.join("file").to_str().unwrap(), new);
     diff.old_text = old.map(str::to_owned);
@@ -168,7 +168,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
         let written = host.write(write(root.path(), content)).await;
         (written.is_ok(), person.asked())
     };
-    // "yes" is not among the host's own options, so that each question of its own is a no.
+    // "yes" is not one of the host's own options, so each question of the host is rejected.
     let yes = RequestPermissionOutcome::selected("yes");
     let request = edit(root.path(), &thread, None, "1");
     assert_eq!(host.request_permission(&request).await.unwrap(), yes);
@@ -176,7 +176,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
     assert_eq!(write("1").await, (true, 2));
     assert_eq!(write("1").await, (false, 3), "once");
 
-    // Only the file is known: what becomes of it was not seen.
+    // Only the file is known. The user has not seen the change.
     let mut request = self::request(Some(ToolKind::Edit), &thread);
     let file = root.path().join("file");
     request.tool_call.locations = vec![ToolCallLocation::new(file.to_str().unwrap())];
@@ -188,7 +188,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
     host.turn_ended(Some(&StopReason::EndTurn));
     assert_eq!(write("4").await, (false, 7), "the turn has ended");
 
-    // Between two turns, and used in the next one.
+    // Allowed between two turns, and used in the next one.
     host.request_permission(&request).await.unwrap();
     thread.change(|thread| thread.begin_turn(&[]));
     assert_eq!(write("4").await, (false, 9), "another turn");
@@ -220,7 +220,7 @@ async fn always_is_for_the_session() {
         host.turn_ended(Some(&StopReason::EndTurn));
     }
     assert_eq!(person.asked(), 1);
-    // Always writing is not always running, and always running this is not always running that.
+    // Always allowing a write does not allow commands, and always allowing one command does not allow another.
     for (command, asked) in [("true", 2), ("true", 2), ("false", 3)] {
         host.create(CreateTerminalRequest::new("s", command))
             .await
@@ -286,10 +286,10 @@ async fn what_a_terminal_prints_is_in_the_thread() {
     });
 }
 
-/// The session that the user opened, the session that acts, and the subagent's name.
+/// The session that the user opened, the session that acts, and the name of the subagent.
 type Origin = (SessionId, SessionId, Option<String>);
 
-/// Rejects, and keeps for which session and which subagent it was asked.
+/// A prompter that rejects everything and records the session and the subagent of each question.
 #[derive(Clone, Default)]
 struct OriginPrompter(Arc<Mutex<Vec<Origin>>>);
 
@@ -304,7 +304,7 @@ impl Prompter for OriginPrompter {
     }
 }
 
-/// A client that lends what its host does.
+/// A client that offers everything its host does.
 struct HostClient(Host<OriginPrompter>);
 
 impl ClientState<HostClient> for HostSession {

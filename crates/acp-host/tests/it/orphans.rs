@@ -1,6 +1,6 @@
-//! What a client leaves behind, however it ends: nothing.
+//! Checks that a client leaves no processes behind, however it exits.
 //!
-//! The client is this test program itself, started once more.
+//! The client is another process of this test program.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -16,17 +16,17 @@ use acp_wire::v1::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the client is to do.
+/// The environment variable with the role of the client.
 const PART: &str = "ACP_TEST_PART";
 
-/// Starts a child, a grandchild, a daemon that is in a session of its own, one of the daemon's, and one whose
-/// parents have all ended; then waits. Prints the ids of the daemons.
+/// A shell line that starts a child, a grandchild, a daemon in a session of its own, a daemon of that daemon, and one
+/// whose parents have all exited. It prints the ids of the daemons, and then waits.
 const FAMILY: &str = "sleep 1000 & (sleep 1000 & sleep 1000) &
     setsid sh -c 'echo $$; setsid sh -c \"echo \\$\\$; exec sleep 1000\" & exec sleep 1000' &
     (setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)' &)
     wait";
 
-/// How many ids that prints.
+/// The number of ids that [`FAMILY`] prints.
 const DAEMONS: usize = 3;
 
 fn sh(script: &str) -> CreateTerminalRequest {
@@ -51,7 +51,7 @@ async fn printed(terminals: &SessionTerminals, id: &TerminalId) -> String {
     terminals.output(&request).await.unwrap().output
 }
 
-/// Waits until the daemons of a family run, and gives their ids.
+/// Waits until the daemons of a family are running, and returns their ids.
 async fn daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
     let known = async {
         loop {
@@ -67,12 +67,12 @@ async fn daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
     daemons
 }
 
-/// The client, when this program is started as one; no test otherwise.
+/// Runs as the client if this program was started as one. Otherwise, it tests nothing.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "part of the other tests"]
+#[ignore = "skipped: runs as part of the other tests"]
 async fn the_client() {
     match std::env::var(PART).as_deref() {
-        // Has an agent and terminals, and goes on starting and ending some until it is killed.
+        // Has an agent and terminals, and keeps starting and ending more until it is killed.
         Ok("works") => {
             println!("begins");
             let agent = AgentProcess::spawn(&AgentCommand::new("sh").args(["-c", FAMILY])).unwrap();
@@ -86,7 +86,7 @@ async fn the_client() {
                 assert_eq!(agent.try_wait(), None);
             }
         }
-        // Ends by itself, with things left to do.
+        // Exits by itself while things are still running.
         Ok("ends") => {
             let terminals = terminals();
             let id = create(&terminals, FAMILY).await;
@@ -96,7 +96,7 @@ async fn the_client() {
             std::io::stdin().read_line(&mut line).unwrap();
             std::process::exit(0);
         }
-        // Shows how signals are set in what it starts.
+        // Prints the signal handling of the processes it starts.
         Ok("signals") => {
             let terminals = terminals();
             let look = CreateTerminalRequest::new("s", "grep")
@@ -110,7 +110,7 @@ async fn the_client() {
     }
 }
 
-/// A client that was started. All of its processes can be known by what their environment has.
+/// A client that was started. All of its processes are recognized by a variable in their environment.
 struct OrphanedClient {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -129,7 +129,7 @@ impl OrphanedClient {
     }
 
     fn start_as(mut command: Command, part: &str, token: &str) -> Self {
-        // Even the keeper gets the path, and little else.
+        // Even the keeper gets `PATH` and few other variables.
         let path = std::env::var("PATH").unwrap();
         let mut child = command
             .env(PART, part)
@@ -153,7 +153,7 @@ impl OrphanedClient {
         }
     }
 
-    /// The keeper that it has.
+    /// Returns the process id of the client's keeper.
     fn keeper(&self) -> Pid {
         let keepers: Vec<u32> = carriers(&self.token)
             .into_iter()
@@ -164,7 +164,7 @@ impl OrphanedClient {
     }
 }
 
-/// All processes that have `token` in their environment. Those that have ended have none.
+/// Returns all processes that have `token` in their environment. A zombie has no environment.
 fn carriers(token: &str) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
@@ -180,7 +180,7 @@ fn described(id: u32) -> String {
     format!("{id} {}", String::from_utf8_lossy(&line).replace('\0', " "))
 }
 
-/// Waits until nobody carries the token.
+/// Waits until no process has the token.
 fn nobody_is_left(token: &str, when: &str) {
     let start = Instant::now();
     loop {
@@ -199,12 +199,12 @@ fn nobody_is_left(token: &str, when: &str) {
 
 #[test]
 fn nothing_outlives_a_client_that_is_killed_at_any_moment() {
-    // The same for all of them: what is overlooked once, while it executes a program, is seen later.
+    // Use the same deadline for all of them. A process that is overlooked while it executes a program is seen later.
     let token = format!("token-{:x}", random());
     for round in 0..20 {
         let mut client = OrphanedClient::start("works", &token);
         client.wait_for("begins");
-        // From right at the first spawn to when everything runs.
+        // From the very first spawn to the time when everything is running.
         let moment = match round {
             0 => Duration::ZERO,
             1..10 => Duration::from_micros(random() % 20_000),
@@ -224,7 +224,7 @@ fn nothing_outlives_a_client_that_ends_and_its_output_ends_with_it() {
     let mut client = OrphanedClient::start("ends", &token);
     client.wait_for("runs");
     let keeper = client.keeper();
-    // So that it can be seen that the output does not wait for it.
+    // Shows that the exit does not wait for the output.
     kill_process(keeper, Signal::STOP).unwrap();
     drop(client.child.stdin.take());
     assert!(client.child.wait().unwrap().success());
@@ -249,7 +249,7 @@ fn a_keeper_that_is_gone_or_hangs_holds_nothing_up_and_is_replaced() {
         }
         let keeper = client.keeper();
         kill_process(keeper, signal).unwrap();
-        // A keeper that hangs is only noticed when its pipe is full.
+        // A keeper that hangs is noticed only when its pipe is full.
         if signal == Signal::KILL {
             let gone = Instant::now();
             while runs(keeper.as_raw_pid().unsigned_abs())
@@ -286,7 +286,7 @@ fn signals_that_were_ignored_are_as_programs_expect_them() {
     let mut shown = String::new();
     client.stdout.read_to_string(&mut shown).unwrap();
     assert!(client.child.wait().unwrap().success());
-    // Two signals are the C library's own, and cannot be set.
+    // Two signals belong to the C library and cannot be set.
     let own: u64 = 1 << 31 | 1 << 32;
     for name in ["SigBlk:", "SigIgn:"] {
         let set = shown.lines().find_map(|line| line.strip_prefix(name));
@@ -304,7 +304,7 @@ async fn release_kill_close_and_drop_end_daemons_too() {
     let others = daemons(&terminals, &other).await;
     release(&terminals, &id).await;
     assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
-    // And nobody else's.
+    // No other process has them.
     assert!(others.iter().all(|id| runs(*id)), "{others:?}");
 
     let request = KillTerminalRequest::new("s", &other);
@@ -328,8 +328,8 @@ async fn release_kill_close_and_drop_end_daemons_too() {
     .await;
 }
 
-/// A daemon that goes on from process to process is hard to see: each is gone by the time it is looked at,
-/// and the next one was not there yet when processes were listed.
+/// A daemon that moves from process to process is hard to find: each process is gone when it is inspected, and the next
+/// one did not exist yet when processes were listed.
 #[tokio::test]
 async fn release_ends_a_daemon_that_is_still_becoming_one() {
     const HOPS: &str =
@@ -360,7 +360,7 @@ fn the_end_of_the_runtime_ends_daemons_too() {
         let ids = daemons(&terminals, &id).await;
         (terminals, ids)
     });
-    // Its tasks are dropped where they are.
+    // Its tasks are dropped wherever they are.
     drop(runtime);
     drop(terminals);
     let start = Instant::now();
@@ -372,7 +372,7 @@ fn the_end_of_the_runtime_ends_daemons_too() {
 
 #[tokio::test]
 async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
-    // The agent ends when its input does, and leaves two daemons: one listens, one does not.
+    // The agent exits when its input ends, and leaves two daemons: one handles the signal, and one ignores it.
     let script =
         "setsid sh -c 'trap \"echo asked >&2; exit\" TERM; echo $$; while :; do sleep 0.05; done' &
         setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' &
@@ -393,7 +393,7 @@ async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 
-/// The descriptors that a process started from here may have because this one was given them to pass on.
+/// Returns the descriptors that child processes inherit because this process inherited them too.
 fn passed_on() -> BTreeSet<u32> {
     const CLOSE_ON_EXEC: u32 = 0o2_000_000;
     let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
@@ -410,11 +410,11 @@ fn passed_on() -> BTreeSet<u32> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn children_have_no_descriptors_but_their_own() {
-    // What the shell reads the directory with is closed by then.
+    // The shell has closed the directory it was reading by then.
     const SCRIPT: &str = "for fd in /proc/$$/fd/*; do test -e $fd && echo ${fd##*/}; done; true";
     let passed_on = passed_on();
     let terminals = std::sync::Arc::new(terminals());
-    // Many at once, so that some are started while others have pipes half made.
+    // Start many at once, so that some start while the pipes of others are only half created.
     let looks = (0..20).map(|_| {
         let terminals = terminals.clone();
         tokio::spawn(async move {

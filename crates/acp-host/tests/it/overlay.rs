@@ -1,4 +1,4 @@
-//! An editor's unsaved buffers over the files, as an agent sees them.
+//! An editor's unsaved buffers, as an agent sees them in place of the files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,7 +21,7 @@ struct OverlayFixture {
     scene: EscapeScene,
     overlay: MemoryBuffers,
     files: Files,
-    /// It is on disk with the text `inside`, and open.
+    /// A file that has the text `inside` on disk and is open in the editor.
     file: PathBuf,
 }
 
@@ -74,7 +74,7 @@ async fn an_agent_reads_what_the_person_sees() {
         let read = soon(files.read_text(&editor.file, line, limit)).await;
         assert_eq!(read.unwrap(), expected);
     }
-    // As large as anything that is read at once, and no larger.
+    // As large as the limit for one read, and no larger.
     let small = files.clone().max_read(7);
     let error = soon(small.read_text(&editor.file, None, None))
         .await
@@ -86,7 +86,7 @@ async fn an_agent_reads_what_the_person_sees() {
             .unwrap(),
         "two\r\n"
     );
-    // Closed without saving.
+    // The file is closed without saving.
     editor.overlay.close(&editor.file);
     assert_eq!(editor.read("s").await, "inside");
 }
@@ -119,11 +119,11 @@ async fn what_an_agent_writes_is_in_the_buffer_and_the_person_saves_it() {
         ("written", "inside")
     );
     assert!(editor.overlay.is_unsaved(&editor.file));
-    // What it wrote itself it knows.
+    // The agent knows the text that it wrote itself.
     editor.write("s", "again").await.unwrap();
     assert_eq!(editor.read("s").await, "again");
     assert_eq!(editor.on_disk(), "inside");
-    // What is not open is written on disk.
+    // A file that is not open is written to disk.
     let other = editor.scene.root.join("sub/file");
     soon(editor.files.write_text(&other, "written"))
         .await
@@ -143,7 +143,7 @@ async fn an_editor_that_saves_has_it_in_both_places() {
     );
     assert!(!editor.overlay.is_unsaved(&editor.file));
 
-    // It cannot be saved: the agent is told, and the person has it as unsaved.
+    // The file cannot be saved. The agent gets an error, and the user has an unsaved buffer.
     fs::remove_file(&editor.file).unwrap();
     fs::create_dir(&editor.file).unwrap();
     let error = editor.write("s", "lost?").await.unwrap_err();
@@ -162,19 +162,19 @@ async fn what_the_person_has_typed_since_is_not_overwritten() {
         assert_eq!(error.code, Error::INTERNAL_ERROR);
         assert!(error.message.contains("read it again"), "{error}");
         assert_eq!((&*editor.shown(), &*editor.on_disk()), ("typed", "inside"));
-        // Also when the person has saved it meanwhile.
+        // Also if the user has saved the buffer in the meantime.
         fs::write(&editor.file, "typed").unwrap();
         editor.overlay.mark_saved(&editor.file);
         editor.write("s", "written").await.unwrap_err();
         assert_eq!(editor.shown(), "typed");
-        // It reads again, and a part is enough.
+        // The agent reads the file again. Reading a part is enough.
         let request = ReadTextFileRequest::new("s", editor.file.to_str().unwrap());
         soon(editor.files.read(&request.line(1_u32).limit(1_u32)))
             .await
             .unwrap();
         editor.write("s", "written").await.unwrap();
         assert_eq!(editor.shown(), "written");
-        // What was typed and taken back is no change.
+        // Text that was typed and removed again is not a change.
         editor.overlay.edit(&editor.file, "typed");
         editor.overlay.edit(&editor.file, "written");
         editor.write("s", "in the end").await.unwrap();
@@ -185,13 +185,13 @@ async fn what_the_person_has_typed_since_is_not_overwritten() {
 async fn unsaved_changes_that_no_agent_has_seen_are_not_overwritten() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "typed");
-    // Another session's having seen it does not help.
+    // It does not help that another session has read it.
     assert_eq!(editor.read("other").await, "typed");
     editor.write("s", "written").await.unwrap_err();
     assert_eq!(editor.shown(), "typed");
     editor.write("other", "written").await.unwrap();
     assert_eq!(editor.shown(), "written");
-    // Closed and opened again it is another text.
+    // A file that was closed and opened again has another text.
     editor.overlay.close(&editor.file);
     assert_eq!(editor.read("other").await, "inside");
     editor.overlay.open(&editor.file, "inside");
@@ -223,13 +223,13 @@ async fn two_names_are_one_buffer() {
         assert_eq!(editor.shown(), name);
     }
     assert_eq!(editor.on_disk(), "inside");
-    // Opened by the other name.
+    // The file is opened by its other name.
     editor.overlay.close(&editor.file);
     editor.overlay.open(&root.join("link"), "by the link");
     assert_eq!(editor.read("s").await, "by the link");
 }
 
-/// Buffers for everything that was asked for, to see what is.
+/// A set of buffers that records every path it is asked for.
 #[derive(Clone, Default)]
 struct RecordingBuffers(Arc<Mutex<Vec<PathBuf>>>);
 
@@ -253,7 +253,7 @@ async fn a_buffer_outside_the_roots_is_not_reached() {
         .unwrap()
         .with_buffers(greedy.clone());
     for attempt in scene.attempts() {
-        // A fifo, and a name that is free, can be open as well as anything.
+        // A FIFO, or a name that does not exist yet, can also be open.
         let read = soon(files.read_text(&attempt.path, None, None)).await;
         let written = soon(files.write_text(&attempt.path, "changed")).await;
         let asked = std::mem::take(&mut *greedy.0.lock().unwrap());
@@ -273,7 +273,7 @@ async fn a_buffer_outside_the_roots_is_not_reached() {
     scene.is_untouched(&"buffers");
 }
 
-/// An editor that asks the person, or knows better.
+/// An editor that rejects every write.
 struct RefusingBuffers;
 
 impl Buffers for RefusingBuffers {
@@ -319,7 +319,7 @@ async fn line_ends_and_the_mark_stay_in_buffers_too() {
     editor.read("s").await;
     editor.write("s", "1\n2\n").await.unwrap();
     assert_eq!(editor.shown(), "\u{FEFF}1\r\n2\r\n");
-    // It knows that, although it is not exactly what it wrote.
+    // The agent knows the text, although it is not exactly what it wrote.
     editor.write("s", "3\n").await.unwrap();
     assert_eq!(editor.shown(), "\u{FEFF}3\r\n");
 }

@@ -1,4 +1,4 @@
-//! Policies and what they answer.
+//! Policies and the answers they give.
 
 use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};
@@ -8,7 +8,7 @@ fn option(id: &str, kind: &str) -> PermissionOption {
     PermissionOption::new(id, id, kind)
 }
 
-/// The usual four, the ones that bind most first, under names that say the opposite.
+/// Returns the four usual options, strongest first, with names that say the opposite of their kinds.
 fn options() -> Vec<PermissionOption> {
     vec![
         option("reject forever", "allow_always"),
@@ -103,7 +103,7 @@ fn options_of_unknown_kinds_are_never_chosen() {
     let cancelled = PolicyDecision::Answer(RequestPermissionOutcome::cancelled());
     assert_eq!(Policy::None.decide(None, &unknown), cancelled);
     assert_eq!(Policy::None.decide(None, &[]), cancelled);
-    // Nobody is let in by an option that only says no.
+    // An option that only rejects never allows anything.
     assert_eq!(
         Policy::All.decide(None, &[option("a", "reject_once")]),
         PolicyDecision::AskUser

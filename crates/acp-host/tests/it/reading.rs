@@ -1,4 +1,4 @@
-//! Reading files with long lines, files that grow, and those that the kernel makes up.
+//! Reads files with long lines, files that grow, and files that the kernel generates.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::soon;
 use acp_host::Files;
 
-/// Files in a directory, of which so much is read at once.
+/// Returns access to the files in a directory, with `most` as the limit of one read.
 fn files(directory: &Path, most: usize) -> Files {
     Files::new([directory.to_owned()]).unwrap().max_read(most)
 }
@@ -32,12 +32,12 @@ async fn a_line_is_read_whole_or_not_at_all() {
     let files = files(&directory, 200_000);
     let read = async |line, limit| soon(files.read_text(&path, Some(line), Some(limit))).await;
     assert_eq!(read(1, 1).await.unwrap(), "short\n");
-    // With its end it is one byte too long.
+    // With its line end, the line is one byte too long.
     read(2, 1).await.unwrap_err();
     assert_eq!(read(3, 1).await.unwrap(), "short again");
 }
 
-/// Appends lines until it is told to stop.
+/// Appends lines to a file until it is stopped.
 struct LineAppender {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -49,7 +49,7 @@ impl LineAppender {
         let stop = done.clone();
         let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
         let thread = std::thread::spawn(move || {
-            // Not for ever, should nobody stop it.
+            // Ends at some point even if nothing stops it.
             for line in 0..2_000_000 {
                 if stop.load(Ordering::Relaxed) {
                     break;
@@ -84,7 +84,7 @@ async fn a_file_may_grow_while_it_is_read() {
         let first = soon(files.read_text(&path, Some(1), Some(1))).await;
         assert_eq!(first.unwrap(), "the first\n");
     }
-    // Longer than may be read sooner or later, however fast it grows.
+    // At some point the file is longer than the limit, however fast it grows.
     let small = files.clone().max_read(100_000);
     loop {
         match soon(small.read_text(&path, None, None)).await {
@@ -98,11 +98,14 @@ async fn a_file_may_grow_while_it_is_read() {
     drop(appender);
     let all = fs::read_to_string(&path).unwrap();
     for read in reads {
-        assert!(all.starts_with(&read), "what was read was never there");
+        assert!(
+            all.starts_with(&read),
+            "the text that was read was never in the file"
+        );
     }
 }
 
-/// Files that the kernel makes up have no length, and are read to their end all the same.
+/// Files that the kernel generates have no length, but are still read to their end.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn files_of_the_kernel_s_are_read_to_their_end() {
@@ -111,7 +114,7 @@ async fn files_of_the_kernel_s_are_read_to_their_end() {
     assert!(status.unwrap().contains("\nPid:"));
     let part = soon(files.read_text(Path::new("/proc/self/status"), Some(1), Some(1))).await;
     assert!(part.unwrap().starts_with("Name:"));
-    // One of which reading fails.
+    // Reading one of these fails.
     let error = soon(files.read_text(Path::new("/proc/self/mem"), None, None)).await;
     assert_eq!(
         error.unwrap_err().code,

@@ -1,4 +1,4 @@
-//! What is remembered of a person's answers.
+//! The user's remembered answers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
-/// Says this to every question, and counts them.
+/// A prompter that gives this answer to every question and counts the questions.
 struct CountingPrompter(&'static str, Arc<Mutex<usize>>);
 
 impl Prompter for CountingPrompter {
@@ -52,7 +52,7 @@ impl RememberedFixture {
         RememberedAnswers::new(self.dir.path().join("state/permissions"), &self.root())
     }
 
-    /// A new host each time, as of a new run.
+    /// Creates a host, as in a new run.
     fn host(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered_answers(self.remembered());
         self.host_with(permissions, says)
@@ -128,7 +128,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
         ]
     );
 
-    // In another run nobody is asked, and it holds without anyone to ask, too.
+    // In another run, the answer applies without asking, even if there is no user to ask.
     let host = bench.host(Policy::Reads, "no");
     assert!(host.can_change_files());
     assert!(ask(&host, command("make test")).await);
@@ -137,7 +137,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
     host.write(write).await.unwrap();
     assert!(!ask(&bench.host(Policy::All, "once"), command("rm x")).await);
-    // Another command, kind, file or environment was never spoken of.
+    // The answer does not cover another command, kind, file or environment.
     assert!(!ask(&host, command("make test2")).await);
     assert!(!ask(&host, command("make test; x")).await);
     assert!(!ask(&host, locations(ToolKind::Delete)).await);
@@ -147,7 +147,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     assert!(host.create(create).await.is_err());
     assert_eq!(bench.asked(), 0);
 
-    // The last word counts, and nothing lifts `none`.
+    // The latest answer counts, and no answer overrides the policy `none`.
     assert_eq!(
         bench.remembered().revoke(2).unwrap().unwrap().subject,
         RememberedSubject::Command("rm x".into())
@@ -190,7 +190,7 @@ async fn a_rule_is_stricter_than_what_is_remembered() {
         assert_eq!(ask(&host, command("git push")).await, decision == "allow");
         assert_eq!(bench.asked(), asked, "{decision}");
     }
-    // What is asked each time is not remembered, and that is said.
+    // An action that is asked about each time is not remembered, and the user is told.
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
     let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
     let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
@@ -204,7 +204,7 @@ async fn a_rule_is_stricter_than_what_is_remembered() {
     );
 }
 
-/// Says no, and keeps in mind what yes for always would have come to.
+/// A prompter that rejects everything and records the effects that an "always" answer would have had.
 struct RejectingPrompter(Arc<Mutex<Vec<AlwaysEffect>>>);
 
 impl Prompter for RejectingPrompter {
@@ -307,7 +307,7 @@ async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
     }
 }
 
-/// What decides that this process is one of several that remember.
+/// The environment variable that marks this process as one of several that remember answers.
 const ROLE: &str = "ACP_TEST_REMEMBERS";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rules: how they are read, what they match, and whose word counts.
+//! Rules: how they are read, what they match, and which of them decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
-/// A repository with a few files, and a person who says the same to everything.
+/// A repository with a few files, and a user who gives the same answer to everything.
 struct RulesFixture {
     dir: tempfile::TempDir,
     permissions: Option<Permissions>,
@@ -42,7 +42,7 @@ impl Prompter for RulesPrompter {
     }
 }
 
-/// What became of something.
+/// The outcome of an action.
 #[derive(Debug, PartialEq)]
 enum RuleOutcome {
     Allowed,
@@ -52,7 +52,7 @@ enum RuleOutcome {
 use RuleOutcome::{Allowed, Asked, Rejected};
 
 impl RulesFixture {
-    /// Under a policy, with a user's rules and a project's.
+    /// Creates a fixture with a policy, the user's rules and the project's rules.
     fn new(policy: Policy, user: &str, project: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project");
@@ -118,7 +118,7 @@ impl RulesFixture {
         }
     }
 
-    /// The agent asks for permission.
+    /// Has the agent ask for permission.
     async fn asks(&self, call: ToolCallUpdate) -> RuleOutcome {
         let options = vec![
             PermissionOption::new("always", "Always", PermissionOptionKind::AllowAlways),
@@ -144,7 +144,7 @@ impl RulesFixture {
         self.asks(call.content(vec![diff.into()])).await
     }
 
-    /// The agent writes without asking.
+    /// Has the agent write a file without asking.
     async fn writes(&self, path: impl AsRef<Path>) -> RuleOutcome {
         let path = self.root().join(path);
         let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
@@ -204,7 +204,7 @@ async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
         );
         assert_eq!(bench.command("make").await, other, "{policy}");
     }
-    // Nothing lifts `none`.
+    // No answer overrides the policy `none`.
     let bench = RulesFixture::user(Policy::None, rules);
     assert_eq!(bench.command("git status").await, Rejected);
     assert!(!bench.host().can_read_files() && !bench.host().can_change_files());
@@ -288,7 +288,7 @@ async fn to_allow_every_path_must_match_and_to_deny_one() {
     assert_eq!(bench.asks(both("src/a.rs", "src/new/b.rs")).await, Allowed);
     assert_eq!(bench.asks(both("src/a.rs", "notes")).await, Asked);
     assert_eq!(bench.asks(both("src/a.rs", ".env")).await, Rejected);
-    // The kind is part of the rule, and a call that names no path matches none.
+    // The kind is part of the rule, and a rule with a path does not match a call without one.
     let call = |kind| ToolCallUpdate::new("c").kind(kind);
     assert_eq!(bench.asks(call(ToolKind::Edit)).await, Asked);
     assert_eq!(
@@ -331,7 +331,7 @@ async fn a_path_is_where_it_leads() {
         assert_eq!(bench.edit(denied).await, Rejected, "{denied}");
     }
     assert_eq!(bench.reads("src/to-notes").await, Rejected);
-    // A pattern does not follow where the project leads it.
+    // A pattern does not follow a symlink of the project.
     symlink(bench.dir.path(), bench.root().join("lib")).unwrap();
     let bench_root = bench.root();
     let rules = PermissionRules::parse(
@@ -384,7 +384,7 @@ async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
     ] {
         assert_eq!(bench.asks(input(raw.clone())).await, then, "{raw}");
     }
-    // What it is called does not count, and neither does what kind the agent says it is.
+    // Neither the name of the tool call nor the kind that the agent reports matters.
     assert_eq!(
         bench
             .asks(ToolCallUpdate::new("c").title("cargo test"))
@@ -457,7 +457,7 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
         "{}",
         bench.notes()
     );
-    // The same words with another PATH, or elsewhere, are not the same command.
+    // The same words with another `PATH`, or in another directory, are not the same command.
     let request = || CreateTerminalRequest::new("s", "true");
     let env = |name| vec![EnvVariable::new(name, "x")];
     assert_eq!(bench.creates(request().env(env("PATH"))).await, Rejected);
@@ -506,7 +506,7 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
         RequestPermissionOutcome::selected("yes")
     );
     assert_eq!(asked(), 1);
-    // The agent has asked for this; for the other it has not, and "yes" is none of the host's own answers.
+    // The agent has asked for this one. It has not asked for the other, and "yes" is not one of the host's own options.
     assert!(run("a").await);
     assert_eq!(asked(), 0);
     assert!(!run("b").await);
@@ -629,7 +629,7 @@ fn a_project_s_rules_are_found_from_below_and_all_hold() {
         std::fs::write(at.join(".acp/permissions.toml"), text).unwrap();
     };
     let rule = "[[rule]]\ndecision = \"deny\"\npath = \"x\"";
-    // Beyond the repository nothing counts.
+    // Rules outside the repository have no effect.
     put(dir.path(), "nonsense");
     put(&root, rule);
     put(&below, rule);
@@ -649,7 +649,7 @@ fn a_project_s_rules_are_found_from_below_and_all_hold() {
         project.read_rules(),
         Err(RulesError::TooLarge { .. })
     ));
-    // Without a repository it is the directory itself.
+    // Without a repository, the project is the directory itself.
     std::fs::remove_dir(root.join(".git")).unwrap();
     assert_eq!(
         Project::find(&below).unwrap().read_rules().unwrap().len(),
@@ -708,7 +708,7 @@ fn a_project_s_rules_are_never_from_outside_and_never_passed_over() {
         rules()
     );
     std::fs::remove_file(&acp).unwrap();
-    // Within the project a symlink leads on.
+    // Inside the project, symlinks are followed.
     std::fs::create_dir(root.join("config")).unwrap();
     std::fs::write(root.join("config/permissions.toml"), "default = \"ask\"").unwrap();
     symlink("config", &acp).unwrap();

@@ -1,4 +1,4 @@
-//! What a command in a sandbox can do, and what it cannot.
+//! Tests what a command in a sandbox can do, and what it cannot.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use acp_wire::v1::{
     WaitForTerminalExitRequest,
 };
 
-/// A sandbox; `None`, and the reason printed, where the system has none.
+/// Creates a sandbox. Prints the reason and returns `None` if the system does not support sandboxes.
 fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
     match Sandbox::new(writable.iter().map(|path| path.to_path_buf())) {
         Ok(sandbox) => Some(sandbox),
@@ -24,7 +24,7 @@ fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
     }
 }
 
-/// Two directories: one is the root, one is outside. Terminals that are confined to the first.
+/// Two directories, the root and one outside, and terminals that are confined to the root.
 struct SandboxFixture {
     terminals: SessionTerminals,
     root: PathBuf,
@@ -54,7 +54,7 @@ impl SandboxFixture {
         })
     }
 
-    /// Runs a line of shell, in which `$OUT` is the directory outside. Gives its exit code and output.
+    /// Runs a shell line in which `$OUT` is the directory outside. Returns its exit code and output.
     async fn sh(&self, line: &str) -> (Option<u32>, String) {
         let line = format!("OUT='{}'; {line}", self.outside.display());
         let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
@@ -74,7 +74,7 @@ impl SandboxFixture {
         output
     }
 
-    /// The line fails, and what is outside is as it was.
+    /// Checks that the line fails and that nothing outside changes.
     async fn is_refused(&self, line: &str) {
         let (code, output) = self.sh(line).await;
         assert_ne!(code, Some(0), "{line}: {output}");
@@ -143,7 +143,7 @@ async fn outside_nothing_is_written() {
         "ln -s x $OUT/new",
         "rm $OUT/file",
         "truncate -s 0 $OUT/file",
-        // By way of the root.
+        // Through the root.
         "ln -s $OUT/file soft && echo x > soft",
         "ln -s $OUT there && echo x > there/new",
         "echo x > ../outside/new",
@@ -152,7 +152,7 @@ async fn outside_nothing_is_written() {
         "echo x > mine; ln mine $OUT/new",
         "ln $OUT/file hard && echo x > hard",
         "rmdir $OUT 2>&1; mv $OUT renamed",
-        // By way of others.
+        // Through other processes.
         "sh -c 'sh -c \"echo x > $0/new\"' $OUT",
         "setsid -w sh -c 'echo x > $0/new' $OUT",
         "(echo x > $OUT/new) & wait $!",
@@ -184,13 +184,13 @@ async fn the_temporary_directory_is_its_own_and_goes() {
     let temporary = PathBuf::from(printed.trim_end());
     assert_eq!(temporary, place.sandbox.temporary_directory());
     assert!(temporary.join("x").exists() && temporary.join("y").exists());
-    // Nobody else's.
+    // The temporary directory of no other sandbox.
     let (code, _) = place
         .sh("echo x > $TMPDIR/../acp-sandbox-test-of-others")
         .await;
     assert_ne!(code, Some(0));
     drop(place);
-    // What ran in it has been ended; the last of it goes when that was seen.
+    // The processes in the sandbox have ended. The directory is removed when the last of them is reaped.
     let start = Instant::now();
     while temporary.exists() {
         assert!(start.elapsed() < PATIENCE);
@@ -251,7 +251,7 @@ async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
     let exit = WaitForTerminalExitRequest::new("s", &id);
     let exit = soon(place.terminals.wait_for_exit(&exit)).await.unwrap();
     assert_eq!(exit.signal.as_deref(), Some("SIGKILL"));
-    // This very test, which goes on. Kernels before 6.12 do not know how.
+    // The process of this test, which continues. Kernels before 6.12 do not support this.
     let (code, output) = place.sh(&format!("kill -0 {}", std::process::id())).await;
     if code == Some(0) {
         println!("skipped: this kernel does not confine signals");

@@ -13,7 +13,7 @@ use acp_wire::v1::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Terminals with the session `s`, and what happens in them.
+/// The terminals of the session `s`, and their events.
 struct TerminalsFixture {
     all: HostTerminals,
     terminals: Arc<SessionTerminals>,
@@ -46,7 +46,7 @@ fn sh(script: &str) -> CreateTerminalRequest {
 }
 
 impl TerminalsFixture {
-    /// Another session.
+    /// Returns the terminals of another session.
     fn other(&self) -> SessionTerminals {
         self.all.session(&self.cwd, |_| ())
     }
@@ -92,7 +92,7 @@ impl TerminalsFixture {
         .unwrap();
     }
 
-    /// Runs it to its end; returns what it printed.
+    /// Runs a command until it exits, and returns its output.
     async fn run(&self, request: &CreateTerminalRequest) -> String {
         let id = self.create(request).await;
         assert_eq!(self.wait(&id).await.exit_code, Some(0));
@@ -106,7 +106,7 @@ impl TerminalsFixture {
         soon(self.events.recv()).await.unwrap()
     }
 
-    /// Waits until so many lines have been printed; returns them as numbers: process ids.
+    /// Waits until this many lines were printed, and returns them as process ids.
     async fn pids(&mut self, lines: usize) -> Vec<u32> {
         let mut printed = String::new();
         while printed.lines().count() < lines || !printed.ends_with('\n') {
@@ -120,7 +120,7 @@ impl TerminalsFixture {
     }
 }
 
-/// Starts children and grandchildren which it then waits for, and prints the ids of all four.
+/// A shell line that starts children and grandchildren, prints the ids of all four, and waits for them.
 const FAMILY: &str =
     "echo $$; sleep 1000 & echo $!; (sleep 1000 & echo $!; sleep 1000) & echo $!; wait";
 
@@ -299,7 +299,7 @@ async fn kill_ends_the_whole_group_and_keeps_the_terminal() {
         );
     }
     assert_eq!(host.output(&id).await.output.lines().count(), 4);
-    // Once more changes nothing.
+    // Releasing it again changes nothing.
     host.kill(&id).await;
     host.release(&id).await;
 }
@@ -318,7 +318,7 @@ async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
         Some("SIGKILL")
     );
     gone(&pids).await;
-    // The terminal is the agent's to release, and what it began before is for it to end.
+    // The agent has to release the terminal, and to end commands from earlier turns.
     assert_eq!(host.output(&forgotten).await.output.lines().count(), 4);
     host.release(&forgotten).await;
     assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
@@ -341,7 +341,7 @@ async fn release_ends_the_command_and_the_terminal() {
         );
         async move { terminals.wait_for_exit(&request).await }
     });
-    // The waiter has begun once everything that can run has run.
+    // The waiter has started once everything that can run has run.
     tokio::task::yield_now().await;
     host.release(&id).await;
     assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
@@ -386,7 +386,7 @@ async fn processes_left_running_do_not_delay_the_exit_and_end_with_the_terminal(
     host.release(&id).await;
     assert!(!runs(pids[0]));
 
-    // What they print still arrives.
+    // Their output still arrives.
     let fifo = host.cwd.join("fifo");
     assert!(
         std::process::Command::new("mkfifo")
@@ -430,7 +430,7 @@ async fn all_output_is_there_when_the_exit_is() {
 #[tokio::test]
 async fn signals_have_names() {
     let host = host();
-    // Not HUP, nor INT: whoever runs the tests in the background has them ignored, and that is inherited.
+    // Not HUP or INT: if the tests run in the background, both are ignored, and children inherit that.
     for name in ["KILL", "TERM", "SEGV", "USR1"] {
         let id = host
             .create(&sh(&format!("ulimit -c 0; kill -{name} $$")))
@@ -456,7 +456,7 @@ async fn a_whole_line_as_command_goes_to_the_shell() {
             expected
         );
     }
-    // A program that is really called so goes first.
+    // A program with exactly this name takes precedence.
     let program = host.cwd.join("my tool");
     std::fs::write(&program, "#!/bin/sh\necho \"tool: $0\"\n").unwrap();
     make_executable(&program);
@@ -473,7 +473,7 @@ async fn a_whole_line_as_command_goes_to_the_shell() {
         .run(&CreateTerminalRequest::new("s", "my tool").env(path))
         .await;
     assert!(output.starts_with("tool: "), "{output}");
-    // Arguments are never read by a shell.
+    // A shell never interprets arguments.
     let args = ["$HOME; a'b".to_owned(), String::new(), "*".to_owned()];
     let request = CreateTerminalRequest::new("s", "printf")
         .args([vec!["[%s]".to_owned()], args.to_vec()].concat());
@@ -555,7 +555,7 @@ async fn all_that_was_ended_is_waited_for_at_the_end() {
     let mut host = host();
     host.create(&sh(FAMILY)).await;
     let pids = host.pids(4).await;
-    // Nobody has waited for the end of the session.
+    // Nothing has waited for the end of the session.
     drop(host.terminals);
     soon(host.all.close_all()).await;
     assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
@@ -594,7 +594,7 @@ async fn all_sessions_together_have_so_many_terminals() {
         "{error}"
     );
     assert!(error.message.contains("release some"), "{error}");
-    // One that could not be started takes no place.
+    // A terminal that could not be started does not count.
     host.release(&first).await;
     host.refused(&CreateTerminalRequest::new("s", "no-such-program"))
         .await;
@@ -620,12 +620,13 @@ async fn all_sessions_together_keep_so_much_output() {
     other.create(&keeping("t", 1000)).await.unwrap();
     host.release(&first).await;
     other.create(&keeping("t", 2000)).await.unwrap();
-    // The end of a session ends what it takes.
+    // Closing a session releases the terminals that count.
     soon(other.close()).await;
     host.create(&keeping("s", 3000)).await;
 }
 
-/// Waits until none of them runs. Nothing tells when a process that is not one's own child is gone.
+/// Waits until none of these processes is running. Nothing notifies a process of the exit of one that is not its child,
+/// so this polls.
 async fn gone(pids: &[u32]) {
     soon(async {
         while pids.iter().any(|pid| runs(*pid)) {
@@ -642,7 +643,7 @@ async fn dropping_ends_everything() {
     let pids = host.pids(4).await;
     drop(host.terminals);
     gone(&pids).await;
-    // The events end, too: no task is left.
+    // The events end too, so no task is left.
     while soon(host.events.recv()).await.is_some() {}
 }
 
@@ -692,7 +693,7 @@ async fn everything_at_once() {
                         .map(drop),
                     _ => Ok(()),
                 };
-                // The only thing that may be wrong is that it has been released.
+                // The only possible error is that the terminal has been released.
                 if let Err(error) = error {
                     assert_eq!(error.code, Error::RESOURCE_NOT_FOUND, "{error}");
                 }

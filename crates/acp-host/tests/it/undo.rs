@@ -1,4 +1,4 @@
-//! What a command in a sandbox changes of the files that other programs obey is undone.
+//! Checks that a sandboxed command's changes to files that other programs run or trust are undone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ fn as_an_ordinary_user_too() {
     ordinary_user::runs_the_tests_of(module_path!(), &[]);
 }
 
-/// A repository with some files that other programs obey, and terminals in a sandbox that works there.
+/// A repository with some files that other programs run or trust, and terminals in a sandbox with the repository as its
+/// root.
 struct UndoFixture {
     terminals: SessionTerminals,
     sandbox: Sandbox,
@@ -77,7 +78,7 @@ impl UndoFixture {
         })
     }
 
-    /// Runs a line of shell to its end. Gives its exit code and its output, without releasing it.
+    /// Runs a shell line until it exits. Returns its exit code, its output and its terminal, which is not released.
     async fn begin(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
         let line = format!("export {HOME}; OUT={}; {line}", self.outside.display());
         let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
@@ -96,7 +97,7 @@ impl UndoFixture {
         (code, output)
     }
 
-    /// All that is in the root, with its content, its mode and where links lead.
+    /// Returns everything in the root: contents, modes and link targets.
     fn seen(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::MetadataExt;
         let mut seen = BTreeMap::new();
@@ -162,7 +163,7 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
     ] {
         let (_, output) = place.sh(attack).await;
         assert!(output.contains("acp reverted "), "{attack}: {output}");
-        // What is not protected stays as the command left it, closed if it liked.
+        // An unprotected file stays as the command left it, even if the command made it unreadable.
         shell(
             &place.root,
             "chmod 755 . sub; test ! -e hidden || chmod -R u+rwx hidden",
@@ -241,7 +242,7 @@ async fn the_ordinary_work_of_git_and_of_others_stays() {
 
 #[tokio::test]
 async fn what_was_allowed_is_not_undone() {
-    // By the user, with --writable.
+    // Allowed by the user, with `--writable`.
     let place = UndoFixture::with(|rules| rules);
     let Some(place) = place else { return };
     let hooks = place.root.join(".git/hooks");
@@ -262,7 +263,7 @@ async fn what_was_allowed_is_not_undone() {
         std::fs::read_to_string(hooks.join("pre-commit")).unwrap(),
         "new\n"
     );
-    // By an answer, while a command runs.
+    // Allowed by an answer, while a command is running.
     let host = HostTerminals::new().sandbox(place.sandbox.clone());
     let terminals = host.session(&place.root, |_| ());
     let place = UndoFixture { terminals, ..place };

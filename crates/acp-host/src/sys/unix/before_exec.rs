@@ -24,18 +24,18 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
             set_signal(libc::SIGPIPE, libc::SIG_IGN);
             line.send(rustix::process::getpid());
         }
-        // What the parent ignores, such as SIGHUP under `nohup`, stays ignored over exec. A command
-        // expects otherwise. The signal mask is cleared by the standard library.
+        // A signal that the parent ignores, such as SIGHUP under `nohup`, stays ignored after exec. Commands do not
+        // expect that. The signal mask is cleared by the standard library.
         for signal in 1..=MAX_SIGNAL {
             set_signal(signal, libc::SIG_DFL);
         }
         close_inherited_in_children();
         Ok(())
     };
-    // SAFETY: between fork and exec, only what POSIX calls async-signal-safe may happen, since another thread of the
-    // parent may have held any lock, for example the allocator's. This makes system calls (setsid, getpid, write,
-    // sigaction, close_range or fcntl), formats a number on the stack, and allocates nothing: an error of setsid becomes
-    // an `io::Error` that is a number.
+    // SAFETY: between fork and exec, only calls that POSIX calls async-signal-safe are allowed, because another thread
+    // of the parent may have held any lock, for example the allocator's. This closure makes system calls (setsid,
+    // getpid, write, sigaction, close_range or fcntl) and formats a number on the stack. It allocates nothing: an error
+    // of setsid becomes an `io::Error` that holds only a number.
     unsafe {
         command.pre_exec(prepare);
     }
@@ -44,7 +44,8 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
 /// Sets the action for a signal in this process. The signal may not exist on this system.
 #[allow(unsafe_code)]
 fn set_signal(signal: i32, to: libc::sighandler_t) {
-    // SAFETY: async-signal-safe, and it installs no code: it is called with the two fixed values only.
+    // SAFETY: the call is async-signal-safe, and it installs no code, because this is called with the two fixed values
+    // only.
     unsafe {
         libc::signal(signal, to);
     }

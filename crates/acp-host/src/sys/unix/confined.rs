@@ -38,16 +38,16 @@ type ConfinedJob = Box<dyn FnOnce() + Send>;
 /// A confined thread for starting processes. Landlock rules apply to a thread and to all processes that it starts
 /// afterwards, and cannot be removed.
 ///
-/// One thread starts all processes of a sandbox, so that they are in one domain and can send signals to one another. It
-/// ends when this is dropped.
+/// One thread starts all processes of a sandbox, so that they are in one domain and can send signals to one another.
+/// The thread ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConfinementThread {
     work_sender: SyncSender<ConfinedJob>,
 }
 
 impl ConfinementThread {
-    /// Starts a thread that may only write to `writable`, and, if `tcp` is given, only open TCP connections to its
-    /// ports. Its processes have the same restrictions.
+    /// Starts a thread that can write only to `writable` and, if `tcp` is given, can open TCP connections only to those
+    /// ports. Processes that it starts have the same restrictions.
     pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let (work, todo) = sync_channel::<ConfinedJob>(1);
@@ -92,8 +92,8 @@ fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), Sandb
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
     };
-    // What is not handled, reading and executing, is allowed everywhere. Rights that the kernel does not know yet are
-    // omitted; `check_restriction` checks what that means.
+    // The rules do not cover reading and executing, so both are allowed everywhere. Rights that the kernel does not
+    // know yet are omitted, and `check_restriction` checks what that means.
     let everything = AccessFs::from_write(ABI::V5);
     let mut rules = Ruleset::default()
         .handle_access(everything)
@@ -117,7 +117,7 @@ fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), Sandb
         rules = rules.add_rule(rule).map_err(failed)?;
     }
     for device in DEVICES {
-        // Containers do not have all of them.
+        // Containers do not have all of these devices.
         if let Ok(rule) = path_rule(Path::new(device), AccessFs::from_file(ABI::V5) & everything) {
             rules = rules.add_rule(rule).map_err(failed)?;
         }
@@ -154,7 +154,7 @@ fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<()
     }
 }
 
-/// Checks that the kernel supports all that is needed.
+/// Checks that the kernel supports everything that a sandbox needs.
 fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= REQUIRED_ABI => Ok(()),

@@ -19,7 +19,7 @@ use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
 /// How long to wait for processes that were sent SIGKILL. Only a process that hangs inside the kernel takes that long,
-/// for example on a dead network file system. It is then left behind.
+/// for example on a dead network file system. Such a process is then left behind.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest pause between two checks for remaining processes.
@@ -36,7 +36,7 @@ pub(crate) struct ProcessGroup {
     id: Pid,
     mark: GroupMark,
     leader: Mutex<GroupLeader>,
-    /// The sandbox of the group. It must exist as long as anything runs in it.
+    /// The sandbox of the group. It must exist as long as any of the group's processes runs.
     sandbox: Option<Sandbox>,
 }
 
@@ -47,12 +47,12 @@ struct GroupLeader {
     exit: Option<ProcessExit>,
 }
 
-/// The pipes of a child.
+/// The standard input and output of a child process.
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a new group, in a sandbox if one is given. Consumes `command` to close the
-    /// writing ends of the pipes that it holds, because otherwise the readers would never see the end.
+    /// Starts `command` as the leader of a new group, in a sandbox if one is given. Consumes `command`, because the
+    /// pipes' writing ends that it holds must be closed before the readers can see the end of the output.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,
@@ -65,7 +65,7 @@ impl ProcessGroup {
         let line = keeper::keeper_message(&mark);
         let pipe = line.as_ref().map(keeper::KeeperMessage::pipe);
         before_exec(&mut command, line);
-        // A child that fails to execute has registered with the keeper all the same.
+        // Even a child that fails to execute its program has registered with the keeper.
         let spawned = match sandbox {
             Some(sandbox) => {
                 sandbox.prepare(&mut command);
@@ -106,7 +106,7 @@ impl ProcessGroup {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how the leader exited, or `None` if it is still running.
+    /// Returns the leader's exit status, or `None` if the leader is still running.
     fn try_wait(&self) -> Option<ProcessExit> {
         let mut leader = self.leader();
         if leader.exit.is_none() {
@@ -142,7 +142,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the group at once. Does not kill processes that left it; [`kill_and_wait`](Self::kill_and_wait) does.
+    /// Kills the group at once, but not processes that left it. [`kill_and_wait`](Self::kill_and_wait) kills those too.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -150,7 +150,7 @@ impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         let leader = self.leader();
         if leader.child.is_some() {
-            // Fails only if no process is left to signal.
+            // This fails only if there is no process left to signal.
             let _ = rustix::process::kill_process_group(self.id, signal);
         }
     }
@@ -276,7 +276,7 @@ fn process_exit(status: &WaitIdStatus) -> ProcessExit {
     }
 }
 
-/// Converts the exit status of a process.
+/// Converts the exit status of a process from the standard library's form.
 pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),

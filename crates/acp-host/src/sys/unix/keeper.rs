@@ -1,4 +1,4 @@
-//! The keeper: a helper process that ends the processes of this one if this one exits without doing so.
+//! The keeper: a helper process that ends the processes this program started if this program exits without doing so.
 //!
 //! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
 //! (`keeper.sh`), which reads from a pipe to which only this program can write. Each group's leader registers its group
@@ -30,7 +30,7 @@ const SCRIPT: &str = include_str!("keeper.sh");
 /// The directories that the script searches first for programs.
 const PATH: &str = "/usr/bin:/bin";
 
-/// The keeper of this process.
+/// The keeper that this process uses.
 static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
     running: None,
     groups: BTreeMap::new(),
@@ -39,7 +39,7 @@ static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
 
 struct Keeper {
     running: Option<KeeperProcess>,
-    /// The groups that are running, by their marks.
+    /// The process groups that are running, by their marks.
     groups: BTreeMap<String, Pid>,
     has_warned: bool,
 }
@@ -61,7 +61,7 @@ pub(super) struct KeeperMessage {
 }
 
 impl KeeperMessage {
-    /// Returns the pipe to the keeper.
+    /// Returns the pipe to the keeper's standard input.
     pub(super) fn pipe(&self) -> Arc<PipeWriter> {
         Arc::clone(&self.pipe)
     }
@@ -146,8 +146,8 @@ impl Keeper {
         if let Some(running) = &self.running
             && (&*running.pipe).write_all(line.as_bytes()).is_err()
         {
-            // It has exited or hangs. If it hangs, it must not resume with outdated groups. The new one knows what was
-            // to be sent.
+            // The keeper has exited or hangs. If it hangs, it must not resume with outdated groups. Its replacement
+            // gets everything that was to be sent.
             self.replace();
         }
     }
@@ -157,7 +157,7 @@ impl KeeperProcess {
     fn start(groups: &str) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&writer, true)?;
-        // The system's programs first: the user's may be anything.
+        // The system's programs come first, because the user's could be anything.
         let mut path = OsString::from(PATH);
         if let Some(own) = std::env::var_os("PATH") {
             path.push(":");
@@ -215,7 +215,7 @@ mod tests {
         keeper.ensure_running();
         let hangs = id(&keeper);
         kill_process(hangs, Signal::STOP).unwrap();
-        // More than any pipe holds. No process has this id.
+        // This is more than any pipe holds. No process has this id.
         for _ in 0..40_000 {
             keeper.send("add 0123456789abcdef0123456789abcdef 999999999\n");
             if id(&keeper) != hangs {

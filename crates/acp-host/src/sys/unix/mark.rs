@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use uuid::Uuid;
 
-/// The mark of a group.
+/// The mark of a process group: an environment variable with a unique id.
 ///
 /// A process that is started by a marked process of another group has both marks, so that ending the outer group ends
 /// it too.
@@ -17,7 +17,7 @@ pub(super) struct GroupMark {
 }
 
 impl GroupMark {
-    /// The name of the environment variable.
+    /// The name of the environment variable that marks a group's processes.
     pub(super) const VARIABLE: &str = "ACP_PROCESS";
 
     pub(super) fn new() -> Self {
@@ -41,7 +41,7 @@ impl GroupMark {
         &self.id
     }
 
-    /// Returns the value of the environment variable.
+    /// Returns the value of the environment variable for the group's processes.
     pub(super) fn value(&self) -> &OsStr {
         &self.environment_value
     }

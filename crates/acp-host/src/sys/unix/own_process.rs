@@ -1,4 +1,4 @@
-//! Protects this process from others.
+//! Protects this process from other processes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ pub(crate) fn hide_this_process() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // Cannot fail: the kernel has known this value as long as the call.
+        // This cannot fail, because the kernel has known this value for as long as the call.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn hide_this_process() {
 pub(crate) fn close_inherited_in_children() {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: it takes three numbers, and sets a flag of descriptors. Nothing of this process is closed.
+        // SAFETY: the call takes three numbers and sets a flag of descriptors. It closes nothing in this process.
         let set = unsafe {
             libc::syscall(
                 libc::SYS_close_range,
@@ -41,9 +41,10 @@ pub(crate) fn close_inherited_in_children() {
             return;
         }
     }
-    // Before Linux 5.11, and on other systems.
+    // For Linux before 5.11 and other systems.
     for descriptor in FIRST_DESCRIPTOR..LAST_DESCRIPTOR {
-        // SAFETY: as above; for one that is not open it fails and does nothing. `fcntl` is async-signal-safe.
+        // SAFETY: as above. For a descriptor that is not open, the call fails and does nothing. `fcntl` is
+        // async-signal-safe.
         unsafe {
             libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
         }
@@ -69,10 +70,10 @@ pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsStri
         .filter(|(name, _)| wanted(name))
         .collect();
     for (name, value) in &taken {
-        // SAFETY: this is the only thread, and it starts none here, so that nobody reads or writes the environment at
-        // the same time. `environ` is the list of its entries, with a null at its end, each a string that may be
-        // written: the kernel, or whoever has set it, put it into memory of this process. What is written stays within
-        // the entry: its value, up to the end that was there, is as long as when it was read.
+        // SAFETY: this is the only thread, and it starts no other thread here, so nothing else reads or writes the
+        // environment at the same time. `environ` is the list of the environment's entries, with a null at its end.
+        // Each entry is a string in memory of this process that can be written, whether the kernel or another program
+        // put it there. Writing stays within the entry's value, whose end is where it was when the value was read.
         unsafe {
             let mut entry = environ;
             while !entry.is_null() && !(*entry).is_null() {

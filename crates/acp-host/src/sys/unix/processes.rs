@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal};
 
 use super::mark::GroupMark;
 
-/// How to recognize the processes of a group.
+/// The properties by which a group's processes are recognized.
 #[derive(Debug, Clone)]
 pub(super) struct GroupIdentity {
     /// The process group's id, as long as it cannot be reused.
@@ -17,7 +17,7 @@ pub(super) struct GroupIdentity {
 pub(super) enum RemainingProcesses {
     Absent,
     Present,
-    /// This system cannot tell.
+    /// The system cannot tell whether processes remain.
     Unknown,
 }
 
@@ -60,7 +60,7 @@ mod linux {
     /// block the scan.
     const SCAN_TIMEOUT: Duration = Duration::from_millis(500);
 
-    /// How long to wait before checking such processes again.
+    /// How long to wait before checking again a process whose environment could not be read.
     const RETRY_DELAY: Duration = Duration::from_millis(1);
 
     /// The requests that no scan has picked up yet.
@@ -151,7 +151,7 @@ mod linux {
         }
     }
 
-    /// Inspects one process for all requests.
+    /// Inspects one process for all requests of a scan.
     fn inspect_process(
         id: Pid,
         requests: &mut [(ScanRequest, RemainingProcesses)],
@@ -190,27 +190,27 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// Returns the process group of a process. The kernel's own processes have none. This reads no file.
+    /// Returns the process group of a process. The kernel's own processes have none. Reads no file.
     ///
     /// # Errors
     ///
     /// The process does not exist (any more).
     #[allow(unsafe_code)]
     fn process_group(id: Pid) -> io::Result<Option<Pid>> {
-        // SAFETY: it takes a number and gives a number. It is not rustix's because that takes no process
-        // to be without a group.
+        // SAFETY: the call takes a number and returns a number. rustix's function is not used, because it assumes that
+        // every process has a group.
         match unsafe { libc::getpgid(id.as_raw_pid()) } {
             -1 => Err(io::Error::last_os_error()),
             group => Ok(Pid::from_raw(group)),
         }
     }
 
-    /// The result of reading the environment that a process was started with.
+    /// The result of reading the environment of another process.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum EnvironmentStatus {
-        /// All of it was read.
+        /// The whole environment was read.
         Read,
-        /// It is empty at the moment, because the process is executing a program or exiting.
+        /// The environment is empty at the moment, because the process is executing a program or exiting.
         Transient,
         /// The process belongs to another user or to the kernel, or cannot be read.
         Hidden,
@@ -220,8 +220,8 @@ mod linux {
 
     /// Reads the environment of a process.
     fn read_environment(id: Pid, environment: &mut Vec<u8>) -> EnvironmentStatus {
-        // A process that starts a program between opening and reading its file shows nothing, although it has finished
-        // by then. One that repeatedly shows nothing has an empty environment.
+        // A process that starts another program between the opening and the reading of its file shows nothing, although
+        // it has finished by then. A process that repeatedly shows nothing has an empty environment.
         for _ in 0..3 {
             environment.clear();
             let read = File::open(format!("/proc/{}/environ", id.as_raw_pid()))
@@ -229,7 +229,7 @@ mod linux {
             match read {
                 Ok(1..) => return EnvironmentStatus::Read,
                 Ok(0) => {}
-                // How newer kernels report that there is none.
+                // Newer kernels report an empty environment this way.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return EnvironmentStatus::Ended;
@@ -261,14 +261,14 @@ mod linux {
                 }
             }
             Err(rustix::io::Errno::SRCH) => {}
-            // A kernel before 5.3.
+            // The kernel is older than 5.3.
             Err(_) => {
                 let _ = rustix::process::kill_process(id, signal);
             }
         }
     }
 
-    /// Fields of `/proc/PID/stat`.
+    /// The fields of `/proc/PID/stat` that a scan needs.
     struct ProcessStat {
         /// Whether the process has not exited.
         is_running: bool,
@@ -278,19 +278,19 @@ mod linux {
 
     impl ProcessStat {
         fn read(id: Pid) -> Option<Self> {
-            /// The flag of kernel threads.
+            /// The flag in `/proc/PID/stat` that marks kernel threads.
             const PF_KTHREAD: u64 = 0x0020_0000;
 
             let stat = std::fs::read(format!("/proc/{}/stat", id.as_raw_pid())).ok()?;
-            // The name, in parentheses, may itself contain spaces and parentheses. It is the second field; the next one
-            // is the third.
+            // The program's name, in parentheses, may itself contain spaces and parentheses. It is the second field,
+            // and the rest starts with the third.
             let name = memchr::memrchr(b')', &stat)?;
             let rest = String::from_utf8_lossy(stat.get(name + 1..)?);
             let mut fields = rest.split_ascii_whitespace();
             let runs = !matches!(fields.next()?, "Z" | "X");
             let flags: u64 = fields.nth(9 - 4)?.parse().ok()?;
-            // The start of its code, which is set once its arguments and environment are. For hidden processes, it is
-            // reported as 1.
+            // The start address of the program's code, which is set after its arguments and environment. For hidden
+            // processes, it is reported as 1.
             let code_begins: u64 = fields.nth(26 - 10)?.parse().ok()?;
             Some(Self {
                 is_running: runs,

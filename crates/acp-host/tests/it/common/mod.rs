@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers that several tests need.
 
 #![allow(dead_code)]
 
@@ -10,18 +10,18 @@ pub(crate) mod scene;
 
 use std::time::Duration;
 
-/// Long enough for anything here, short enough to notice what hangs.
+/// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits for what should happen soon.
+/// Waits for something that should happen soon, and panics if it does not.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what)
         .await
         .expect("it hangs")
 }
 
-/// Runs a test of what could block a thread for good. A runtime waits for its threads when it ends, and the
-/// test would not fail, but hang.
+/// Runs a test that could block a thread forever. A runtime waits for its threads when it is dropped, so such a test
+/// would hang instead of failing.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     struct BackgroundRuntime(Option<tokio::runtime::Runtime>);
     impl Drop for BackgroundRuntime {
@@ -37,7 +37,7 @@ pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     runtime.0.as_ref().unwrap().block_on(test)
 }
 
-/// Whether a process runs. One that has ended and that nobody has asked about does not.
+/// Returns `true` if a process is running. A zombie does not count.
 pub(crate) fn runs(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());

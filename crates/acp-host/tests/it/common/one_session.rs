@@ -1,4 +1,4 @@
-//! A host, and one session of it.
+//! A host with one session.
 
 use std::ops::Deref;
 

@@ -1,5 +1,5 @@
-//! The same tests once more, as a user with no rights of their own: root may do much that is refused to
-//! others, and the other way round. The tests of other crates use this file, too.
+//! Runs tests once more as a user without privileges, because root is allowed things that others are not, and the other
+//! way round. The tests of other crates use this file too.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -8,16 +8,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The user and the group `nobody`, or whoever it is: nobody owns anything here.
+/// The id of the user and the group `nobody`. Whatever their names are, they own nothing here.
 const NOBODY: u32 = 65534;
 
-/// Whether this process may do everything.
+/// Returns `true` if this process runs as root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs the tests of a module, which is named by its `module_path!()`, as an ordinary user, with `more` programs beside
-/// this one, whose names are given in the environment as the variables say. All must succeed.
+/// Runs the tests of a module as an ordinary user, and checks that all of them pass. `module` is the module's
+/// `module_path!()`. `more` lists programs to copy beside this one, each with the environment variable that gets its
+/// new path.
 pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
     let (_, module) = module.split_once("::").unwrap();
     if !is_root() {
@@ -27,9 +28,9 @@ pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
     let directory = tempfile::tempdir().unwrap();
     let readable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), readable).unwrap();
-    // The directory in which it was built may be closed to others. Copied by another process: a program
-    // cannot be started while someone has it open for writing, and what this process has open, its other
-    // tests' children have, too, for a moment.
+    // Other users may not be able to access the directory in which the program was built, so it is copied. Another
+    // process makes the copy: a program cannot be started while a process has it open for writing, and files open in
+    // this process are for a moment also open in the children of its other tests.
     let copy = |program: &Path| -> PathBuf {
         let copy = directory.path().join(program.file_name().unwrap());
         let copied = Command::new("cp").args([program, &copy]).status().unwrap();
@@ -46,7 +47,7 @@ pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
         command.env(variable, copy(program));
     }
     let ended = command
-        // The standard library drops all other groups with that.
+        // This also makes the standard library drop all other groups.
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir(&home)

@@ -1,5 +1,5 @@
-//! A root with everything in it that could lead out of it, a secret outside, and the ways to get there.
-//! The tests of other crates use this file, too.
+//! A root that contains everything that could lead out of it, a secret outside, and the ways to get there. The tests of
+//! other crates use this file too.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -15,16 +15,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is in the secret, and nowhere else.
+/// The contents of the secret file, which occur nowhere else.
 pub(crate) const SECRET: &str = "s3cr3t";
 
-/// What an attempt to write writes.
+/// The text that each attempt to write writes.
 pub(crate) const WRITTEN: &str = "written by an attempt";
 
 pub(crate) struct EscapeScene {
     _base: tempfile::TempDir,
     pub(crate) base: PathBuf,
-    /// What may be used. `outside` begins with its name.
+    /// The root, which may be accessed. The name of `outside` starts with the name of the root.
     pub(crate) root: PathBuf,
     pub(crate) outside: PathBuf,
     before: BTreeMap<PathBuf, FileFingerprint>,
@@ -33,18 +33,18 @@ pub(crate) struct EscapeScene {
     _socket: UnixListener,
 }
 
-/// What can be seen of a file without being able to change it.
+/// Everything that can be observed about a file without changing it.
 type FileFingerprint = (u64, u32, i64, i64, Vec<u8>);
 
-/// Why an attempt must come to nothing.
+/// The reason why an attempt must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// It leads out, and this is said.
+    /// The path leads out, and the error says so.
     Outside,
-    /// It leads out, and the system stumbles before it sees that.
+    /// The path leads out, and the system fails before it notices that.
     Nowhere,
     Relative,
-    /// Something that is no regular file.
+    /// The path is not a regular file.
     NotAFile,
     /// No file can have this name.
     Name,
@@ -74,7 +74,7 @@ impl EscapeScene {
         let secret_open = fs::File::open(outside.join("secret")).unwrap();
         let descriptor = |file: &fs::File| format!("/proc/self/fd/{}", file.as_raw_fd());
         let link = |name: &str, to: &dyn AsRef<Path>| symlink(to, root.join(name)).unwrap();
-        // To the secret.
+        // Ways to the secret.
         link("l-absolute", &outside.join("secret"));
         link("l-relative", &"../proj-secret/secret");
         link("l-twice", &"l-absolute");
@@ -93,7 +93,7 @@ impl EscapeScene {
         link("l-new\nline", &outside.join("secret"));
         link("sub/l-up", &"../../proj-secret/secret");
         link("l-fd", &descriptor(&secret_open));
-        // To directories.
+        // Ways to directories.
         link("d-absolute", &outside);
         link("d-relative", &"../proj-secret");
         link("d-inner", &outside.join("inner"));
@@ -121,7 +121,7 @@ impl EscapeScene {
         }
     }
 
-    /// Every way to a file that must not be reached.
+    /// Returns all ways to a file that must not be reached.
     pub(crate) fn attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
@@ -216,7 +216,7 @@ impl EscapeScene {
             format!("{}/{up}etc/passwd", self.root.display()),
             format!("{}/new", self.base.display()),
             self.base.display().to_string(),
-            // The root's name as a beginning of other names.
+            // Other names that start with the name of the root.
             format!("{}-secret/new", self.root.display()),
             format!("{}x", self.root.display()),
             format!("{}\n/file", self.root.display()),
@@ -247,7 +247,7 @@ impl EscapeScene {
         ] {
             add(RefusalReason::Name, from(&self.root, name));
         }
-        // Names that are no text lead out no more than others.
+        // Names that are not UTF-8 lead out no more than others.
         for (why, name) in [
             (RefusalReason::Outside, &b"../\xFF"[..]),
             (RefusalReason::Outside, b"d-absolute/\xFF\xFE"),
@@ -257,7 +257,7 @@ impl EscapeScene {
         attempts
     }
 
-    /// Every way to a directory that must not be reached.
+    /// Returns all ways to a directory that must not be reached.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = [
             "..",
@@ -299,7 +299,7 @@ impl EscapeScene {
         directories
     }
 
-    /// What is outside is as it was.
+    /// Panics if anything outside the root has changed.
     #[track_caller]
     pub(crate) fn is_untouched(&self, after: &dyn std::fmt::Debug) {
         assert_eq!(snapshot(&self.outside), self.before, "after {after:?}");
@@ -311,12 +311,12 @@ impl EscapeScene {
     }
 }
 
-/// A path as a peer would send it: not tidied up.
+/// Joins a path as a peer would send it, without normalizing it.
 fn from(root: &Path, path: &str) -> PathBuf {
     format!("{}/{path}", root.display()).into()
 }
 
-/// The names in a directory, sorted.
+/// Returns the sorted names in a directory.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()
@@ -354,7 +354,7 @@ fn snapshot(directory: &Path) -> BTreeMap<PathBuf, FileFingerprint> {
     seen
 }
 
-/// Swaps two names for as long as it lives.
+/// Swaps two names repeatedly until it is dropped.
 pub(crate) struct NameSwapper {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
