@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-const EXAMPLES: [&str; 5] = [
+const EXAMPLE_FILES: [&str; 5] = [
     "yolo_one_shot_client",
     "simple_agent",
     "simple_agent_v2",
@@ -16,9 +16,9 @@ const EXAMPLES: [&str; 5] = [
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=Cargo.toml");
-    let package = official_sdk()?;
+    let package = official_sdk_directory()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for example in EXAMPLES {
+    for example in EXAMPLE_FILES {
         let file = format!("{example}.rs");
         let source = package.join("examples").join(&file);
         let code = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Where cargo has put the package.
-fn official_sdk() -> Result<PathBuf, Box<dyn std::error::Error>> {
+fn official_sdk_directory() -> Result<PathBuf, Box<dyn std::error::Error>> {
     let output = Command::new(env::var("CARGO")?)
         .args(["metadata", "--format-version", "1", "--filter-platform"])
         .arg(env::var("TARGET")?)

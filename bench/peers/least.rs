@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-const ANSWER: &[u8] =
+const INITIALIZE_RESPONSE: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}\n";
 
 fn main() -> std::io::Result<()> {
@@ -16,7 +16,7 @@ fn main() -> std::io::Result<()> {
         }
     }
     let mut output = std::io::stdout().lock();
-    output.write_all(ANSWER)?;
+    output.write_all(INITIALIZE_RESPONSE)?;
     output.flush()?;
     // Until the client is gone.
     while input.read(&mut buffer)? > 0 {}

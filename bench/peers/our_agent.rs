@@ -17,7 +17,7 @@ struct BenchAgent;
 async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
     let mut text = BenchText::new(bytes);
     for number in 0..messages {
-        session.send_message(text.of(number)).await?;
+        session.send_message(text.text_for(number)).await?;
     }
     Ok(())
 }
@@ -32,7 +32,7 @@ async fn stream_paced(session: &Session, messages: u64, bytes: usize, rate: u64)
         ticks.tick().await;
         let due = u128::from(rate) * start.elapsed().as_micros() / 1_000_000;
         while sent < messages && u128::from(sent) < due {
-            session.send_message(text.of(sent)).await?;
+            session.send_message(text.text_for(sent)).await?;
             sent += 1;
         }
     }
@@ -67,7 +67,7 @@ impl Agent for BenchAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-        match BenchTask::of(&prompt.text()) {
+        match BenchTask::from_prompt(&prompt.text()) {
             Some(BenchTask::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
             Some(BenchTask::Pace {
                 messages,
@@ -104,7 +104,7 @@ impl Agent for BenchAgent {
 impl LoadSession for BenchAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         let Some(BenchTask::Stream { messages, bytes }) =
-            BenchTask::of_session(session.id().as_str())
+            BenchTask::from_session_id(session.id().as_str())
         else {
             return Err(Error::invalid_params("no such session"));
         };
@@ -115,7 +115,7 @@ impl LoadSession for BenchAgent {
 
 /// Serves the agent with higher limits, so that it accepts as many sessions and turns as the benchmark needs.
 fn options() -> Options {
-    let mut limits: Limits = acp::agent::limits();
+    let mut limits: Limits = acp::agent::default_limits();
     limits.sessions = 20_000;
     limits.requests = 20_000;
     limits.message = 80 * 1024 * 1024;

@@ -43,7 +43,7 @@ impl BenchClient {
     fn record(&self, session: &SessionId, text: &str) -> Option<Duration> {
         let mut noted = self.state();
         match noted.progress.get_mut(session) {
-            Some(progress) => progress.see(text),
+            Some(progress) => progress.check_text(text),
             None => text.clone_into(&mut noted.text),
         }
         noted.handler_delay.take()
@@ -102,7 +102,7 @@ impl BenchDriver {
         command: ClientCommand,
     ) -> Result<ClientReport, BenchClientError> {
         match command {
-            ClientCommand::Open { sessions } => self.open(sessions).await,
+            ClientCommand::Open { sessions } => self.open_sessions(sessions).await,
             ClientCommand::Stream {
                 messages,
                 bytes,
@@ -110,14 +110,14 @@ impl BenchDriver {
                 rate,
                 ..
             } => self.stream(messages, bytes, sleep_ms, rate).await,
-            ClientCommand::Empty { requests } => self.send_empty(requests).await,
+            ClientCommand::Empty { requests } => self.send_empty_requests(requests).await,
             ClientCommand::Ask { requests } => self.run_permissions(requests).await,
-            ClientCommand::Read { path, bytes } => self.read(&path, bytes).await,
-            ClientCommand::Load { messages, bytes } => self.load(messages, bytes).await,
+            ClientCommand::Read { path, bytes } => self.read_file(&path, bytes).await,
+            ClientCommand::Load { messages, bytes } => self.load_session(messages, bytes).await,
         }
     }
 
-    async fn open(&mut self, sessions: usize) -> Result<ClientReport, BenchClientError> {
+    async fn open_sessions(&mut self, sessions: usize) -> Result<ClientReport, BenchClientError> {
         let start = Instant::now();
         self.sessions.clear();
         while self.sessions.len() < sessions {
@@ -138,7 +138,7 @@ impl BenchDriver {
 
     async fn first_session(&mut self) -> Result<ClientSession, BenchClientError> {
         if self.sessions.is_empty() {
-            self.open(1).await?;
+            self.open_sessions(1).await?;
         }
         Ok(self.sessions.first().ok_or("no session")?.clone())
     }
@@ -188,7 +188,7 @@ impl BenchDriver {
         Ok(answer)
     }
 
-    async fn send_empty(&self, requests: u64) -> Result<ClientReport, BenchClientError> {
+    async fn send_empty_requests(&self, requests: u64) -> Result<ClientReport, BenchClientError> {
         let connection = self.agent.connection();
         let mut each = Vec::new();
         let start = Instant::now();
@@ -199,7 +199,7 @@ impl BenchDriver {
             each.push(now - before);
             before = now;
         }
-        Ok(ClientReport::since(start).each(each))
+        Ok(ClientReport::since(start).with_durations(each))
     }
 
     async fn run_permissions(&mut self, requests: u64) -> Result<ClientReport, BenchClientError> {
@@ -212,10 +212,14 @@ impl BenchDriver {
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times", asked.len()).into());
         }
-        Ok(answer.each(gaps(&asked)))
+        Ok(answer.with_durations(gaps(&asked)))
     }
 
-    async fn read(&mut self, path: &str, bytes: u64) -> Result<ClientReport, BenchClientError> {
+    async fn read_file(
+        &mut self,
+        path: &str,
+        bytes: u64,
+    ) -> Result<ClientReport, BenchClientError> {
         let session = self.first_session().await?;
         let start = Instant::now();
         check_end_turn(&session.prompt(format!("read {path}").as_str()).await?)?;
@@ -227,7 +231,11 @@ impl BenchDriver {
         Ok(answer)
     }
 
-    async fn load(&self, messages: u64, bytes: usize) -> Result<ClientReport, BenchClientError> {
+    async fn load_session(
+        &self,
+        messages: u64,
+        bytes: usize,
+    ) -> Result<ClientReport, BenchClientError> {
         let id: SessionId = format!("replay-{messages}-{bytes}").into();
         let progress = SessionProgress::new(messages, bytes);
         self.client.state().progress.insert(id.clone(), progress);
@@ -269,7 +277,7 @@ async fn main() -> Result<(), BenchClientError> {
     let mut answer = ClientReport::ready();
     let mut commands = BufReader::new(commands).lines();
     loop {
-        answers.write_all(&answer.line()).await?;
+        answers.write_all(&answer.to_line()).await?;
         let Some(command) = commands.next_line().await? else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::Results;
-use crate::rows::FILE;
+use crate::rows::FILE_BYTES;
 
 /// A promise: a measured value and its bound.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ use Metric::{
 use PeerId::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
 
 /// Returns the promises for which all values were measured.
-pub(crate) fn claims(results: &Results) -> Vec<Claim> {
+pub(crate) fn all_claims(results: &Results) -> Vec<Claim> {
     let mut claims = Vec::new();
     let median = |row: &str, who: PeerId, metric| results.median(row, who, who, metric);
     let mut add = |what: String, measured: Option<f64>, bound, unit| {
@@ -139,7 +139,7 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         );
     }
     for (metric, side) in [(AgentPeak, "agent"), (ClientPeak, "client")] {
-        let copies = median("read", Ours, metric).map(|mega| mega * 1e6 / FILE as f64);
+        let copies = median("read", Ours, metric).map(|mega| mega * 1e6 / FILE_BYTES as f64);
         add(
             format!("64 MiB: copies in our {side}'s memory"),
             copies,

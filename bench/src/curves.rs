@@ -6,7 +6,7 @@ use crate::BenchError;
 use crate::pair::TaskCost;
 use crate::peers::PeerId;
 use crate::results::{CurvePoint, Curves};
-use crate::rows::{PeerIds, RowSetting, TEXT, load, stream};
+use crate::rows::{PeerIds, RowSetting, TEXT_BYTES, load_command, stream_command};
 
 /// The load that a curve varies.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ const PEERS: [PeerId; 4] = [
     PeerId::Floor,
 ];
 
-pub(crate) fn curves(setting: &RowSetting<'_>) -> Vec<Curves> {
+pub(crate) fn measure_curves(setting: &RowSetting<'_>) -> Vec<Curves> {
     let sizes: Vec<u64> = (0..6).map(|power| 64 << (4 * power)).collect();
     [
         (
@@ -81,7 +81,7 @@ fn measure_point(
         agent: who,
         client: who,
     };
-    let mut pair = setting.pair(both, true)?;
+    let mut pair = setting.start_pair(both, true)?;
     let small = |count: u64| if setting.quick { count.min(100) } else { count };
     // What takes a peer too long is cut short: the cost of one is the same.
     let slow = matches!(who, PeerId::Rust | PeerId::TypeScript);
@@ -90,22 +90,28 @@ fn measure_point(
             let sessions = usize::try_from(small(at))?;
             let total: u64 = if slow { 50_000 } else { 500_000 };
             let each = small(total.div_ceil(at)).max(5);
-            pair.tell(&stream(small(1000), TEXT))?;
-            pair.tell(&ClientCommand::Open { sessions })?;
-            (pair.tell(&stream(each, TEXT))?, each * sessions as u64)
+            pair.run_command(&stream_command(small(1000), TEXT_BYTES))?;
+            pair.run_command(&ClientCommand::Open { sessions })?;
+            (
+                pair.run_command(&stream_command(each, TEXT_BYTES))?,
+                each * sessions as u64,
+            )
         }
         LoadAxis::Bytes => {
             let bytes = usize::try_from(if setting.quick { at.min(65_536) } else { at })?;
             let total: u64 = if slow { 64 << 20 } else { 256 << 20 };
             let most = if slow { 20_000 } else { 200_000 };
             let messages = small((total / at).clamp(2, most));
-            pair.tell(&stream(messages.min(1000), bytes))?;
-            (pair.tell(&stream(messages, bytes))?, messages)
+            pair.run_command(&stream_command(messages.min(1000), bytes))?;
+            (
+                pair.run_command(&stream_command(messages, bytes))?,
+                messages,
+            )
         }
         LoadAxis::Messages => {
             let messages = small(at);
-            pair.tell(&load(small(1000) - 1))?;
-            (pair.tell(&load(messages))?, messages)
+            pair.run_command(&load_command(small(1000) - 1))?;
+            (pair.run_command(&load_command(messages))?, messages)
         }
     };
     Ok(CurvePoint {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Returns the processor that pinned processes share: the last one available to this process.
-pub(crate) fn last_processor() -> io::Result<usize> {
+pub(crate) fn last_cpu() -> io::Result<usize> {
     let allowed = sched_getaffinity(None)?;
     (0..CpuSet::MAX_CPU)
         .rev()
@@ -16,12 +16,12 @@ pub(crate) fn last_processor() -> io::Result<usize> {
 }
 
 /// Returns the number of processors available to this process.
-pub(crate) fn processors() -> usize {
+pub(crate) fn cpu_count() -> usize {
     sched_getaffinity(None).map_or(0, |allowed| allowed.count() as usize)
 }
 
 /// Runs a closure on the given processor, or on any if none is given. Processes that it starts stay there.
-pub(crate) fn on<T: Send>(
+pub(crate) fn run_on<T: Send>(
     processor: Option<usize>,
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
@@ -71,11 +71,11 @@ pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
 pub(crate) struct ProcessMemory {
     /// The resident memory now.
     pub(crate) now: u64,
-    /// The peak resident memory since [`forget_peak`].
+    /// The peak resident memory since [`reset_peak_memory`].
     pub(crate) peak: u64,
 }
 
-pub(crate) fn memory(process: u32) -> io::Result<ProcessMemory> {
+pub(crate) fn process_memory(process: u32) -> io::Result<ProcessMemory> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -91,12 +91,12 @@ pub(crate) fn memory(process: u32) -> io::Result<ProcessMemory> {
 }
 
 /// Resets the peak memory of a process.
-pub(crate) fn forget_peak(process: u32) -> io::Result<()> {
+pub(crate) fn reset_peak_memory(process: u32) -> io::Result<()> {
     fs::write(format!("/proc/{process}/clear_refs"), "5")
 }
 
 /// Describes the machine for readers of the report.
-pub(crate) fn description() -> String {
+pub(crate) fn machine_description() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model = read("/proc/cpuinfo");
     let model = model
@@ -108,7 +108,7 @@ pub(crate) fn description() -> String {
     let kernel = read("/proc/sys/kernel/osrelease");
     format!(
         "{} of {model}, Linux {}",
-        processors(),
+        cpu_count(),
         kernel.trim().split('-').next().unwrap_or_default()
     )
 }

@@ -25,7 +25,7 @@ use clap::Parser;
 use crate::chat::ChatReport;
 use crate::peers::{PeerId, Peers};
 use crate::results::{Results, Runs};
-use crate::rows::{BenchRow, FILE, PeerIds, RowSetting};
+use crate::rows::{BenchRow, FILE_BYTES, PeerIds, RowSetting};
 
 /// An error to show to the user.
 pub(crate) type BenchError = Box<dyn std::error::Error>;
@@ -93,7 +93,11 @@ fn main() -> Result<(), BenchError> {
     let mut rows = rows::rows();
     if args.before.is_some() {
         for row in &mut rows {
-            let before: Vec<PeerIds> = row.pairs.iter().filter_map(|pair| pair.before()).collect();
+            let before: Vec<PeerIds> = row
+                .pairs
+                .iter()
+                .filter_map(|pair| pair.earlier_build())
+                .collect();
             row.pairs.extend(before);
         }
     }
@@ -121,34 +125,41 @@ fn main() -> Result<(), BenchError> {
         peers.add_before(before, &scratch.path().join("state-before"))?;
     }
     let file = scratch.path().join("file.txt");
-    write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
+    write_file(
+        &file,
+        if args.quick {
+            FILE_BYTES / 100
+        } else {
+            FILE_BYTES
+        },
+    )?;
     let setting = RowSetting {
         peers: &peers,
-        processor: machine::last_processor()?,
+        processor: machine::last_cpu()?,
         quick: args.quick,
         file: &file,
     };
     let mut results = Results {
-        machine: machine::description(),
+        machine: machine::machine_description(),
         rows: Vec::new(),
         curves: Vec::new(),
         chat: None,
         missing: peers.missing.clone().into_iter().collect(),
     };
-    print!("{}", table::head(&results));
+    print!("{}", table::render_head(&results));
     for row in rows.iter().filter(|row| args.is_selected(row.id)) {
         let runs = measure(&setting, row, &args);
         // Print each table as soon as possible, because the whole run takes long.
-        print!("{}", table::row(&runs));
+        print!("{}", table::render_row(&runs));
         results.rows.extend(runs);
     }
     if args.is_selected("chat") && args.includes_ours() {
         let chat = measure_chat(&peers, &scratch.path().join("chat"), &args)?;
-        print!("{}", chat::table(&chat));
+        print!("{}", chat::render_table(&chat));
         results.chat = Some(chat);
     }
     if args.is_selected("curves") {
-        results.curves = curves::curves(&setting);
+        results.curves = curves::measure_curves(&setting);
     }
     write_report(&results, &out, &peers.acp(), &args)
 }
@@ -198,7 +209,7 @@ fn measure_chat(peers: &Peers, scratch: &Path, args: &BenchArgs) -> Result<ChatR
     let mut chat = ChatReport::default();
     for time in 1..=times {
         eprintln!("bench: `acp chat` ({time} of {times})");
-        chat.join(chat::chat(peers, scratch, args.quick)?);
+        chat.merge(chat::run_chat_bench(peers, scratch, args.quick)?);
     }
     Ok(chat)
 }
@@ -209,20 +220,20 @@ fn write_report(
     acp: &Path,
     args: &BenchArgs,
 ) -> Result<(), BenchError> {
-    let mut text = table::head(results);
-    text.push_str(&table::rows(results));
-    text.extend(results.chat.as_ref().map(chat::table));
+    let mut text = table::render_head(results);
+    text.push_str(&table::render_rows(results));
+    text.extend(results.chat.as_ref().map(chat::render_table));
     let mut end = String::new();
-    let mut claims = claims::claims(results);
-    claims.extend(results.chat.iter().flat_map(chat::claims));
+    let mut claims = claims::all_claims(results);
+    claims.extend(results.chat.iter().flat_map(chat::chat_claims));
     if !claims.is_empty() && !args.quick {
-        end.push_str(&table::claims(&claims));
+        end.push_str(&table::render_claims(&claims));
     }
     if args.before.is_some() {
-        end.push_str(&table::before(results));
+        end.push_str(&table::render_comparison(results));
     }
     if let Ok(binary) = fs::metadata(acp) {
-        let mega = table::figure(binary.len() as f64 / 1e6);
+        let mega = table::format_figure(binary.len() as f64 / 1e6);
         end.push_str(&format!("\nThe binary `acp` has a size of {mega} MB.\n"));
     }
     text.push_str(&end);

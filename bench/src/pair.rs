@@ -12,10 +12,10 @@ use crate::machine::{self, ProcessMemory};
 use crate::peers::PeerProgram;
 
 /// The time limit for one workload.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How long a program has to exit when it is no longer needed. After that, it is killed.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A child process that is killed when this is dropped.
 struct ChildGuard(Child);
@@ -34,7 +34,7 @@ impl Drop for ChildGuard {
     fn drop(&mut self) {
         let start = Instant::now();
         while !self.has_ended() {
-            if start.elapsed() > LAST_WORDS {
+            if start.elapsed() > EXIT_TIMEOUT {
                 let _ = self.0.kill();
                 let _ = self.0.wait();
                 return;
@@ -86,7 +86,7 @@ impl PeerPair {
         agent.stdin(agent_reads).stdout(agent_writes);
         let mut client = client.command();
         client.arg(&path).stdin(client_reads).stdout(client_writes);
-        let (mut agent, mut client) = machine::on(processor, || {
+        let (mut agent, mut client) = machine::run_on(processor, || {
             Ok((ChildGuard::start(agent)?, ChildGuard::start(client)?))
         })?;
         let start = Instant::now();
@@ -96,14 +96,14 @@ impl PeerPair {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
             }
-            if agent.has_ended() || client.has_ended() || start.elapsed() > PATIENCE {
+            if agent.has_ended() || client.has_ended() || start.elapsed() > TIMEOUT {
                 return Err("they do not come to work".into());
             }
             // For the client, or for the end of either, whichever comes first.
             std::thread::sleep(Duration::from_millis(1));
         };
         socket.set_nonblocking(false)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
         let mut pair = Self {
             reports: BufReader::new(socket),
             client,
@@ -118,10 +118,10 @@ impl PeerPair {
     }
 
     /// Sends a command to the client and measures the work.
-    pub(crate) fn tell(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
+    pub(crate) fn run_command(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
         let (agent, client) = (self.agent.0.id(), self.client.0.id());
-        machine::forget_peak(agent)?;
-        machine::forget_peak(client)?;
+        machine::reset_peak_memory(agent)?;
+        machine::reset_peak_memory(client)?;
         let before = [machine::cpu_time(agent)?, machine::cpu_time(client)?];
         let mut line = serde_json::to_vec(command)?;
         line.push(b'\n');
@@ -151,7 +151,7 @@ impl PeerPair {
 fn measure_cost(process: u32, before: Duration) -> io::Result<ProcessCost> {
     Ok(ProcessCost {
         cpu: machine::cpu_time(process)?.saturating_sub(before),
-        memory: machine::memory(process)?,
+        memory: machine::process_memory(process)?,
     })
 }
 
@@ -202,11 +202,11 @@ impl TalkingProcess {
 }
 
 /// Starts a program and waits for its response to `initialize`. Returns how long that took.
-pub(crate) fn start_of(
+pub(crate) fn measure_start(
     program: &PeerProgram,
     processor: Option<usize>,
 ) -> Result<Duration, BenchError> {
-    let (took, ended) = machine::on(processor, || {
+    let (took, ended) = machine::run_on(processor, || {
         let start = Instant::now();
         let mut talking = TalkingProcess::start(program)?;
         talking.initialize()?;
@@ -218,11 +218,11 @@ pub(crate) fn start_of(
 }
 
 /// Measures the memory of a program that has an open session and is idle.
-pub(crate) fn at_rest(program: &PeerProgram) -> Result<ProcessMemory, BenchError> {
+pub(crate) fn memory_at_rest(program: &PeerProgram) -> Result<ProcessMemory, BenchError> {
     let mut talking = TalkingProcess::start(program)?;
     talking.initialize()?;
     let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\
         \"cwd\":\"/\",\"mcpServers\":[]}}\n";
     talking.send_request(request, "\"sessionId\"")?;
-    Ok(machine::memory(talking.child.0.id())?)
+    Ok(machine::process_memory(talking.child.0.id())?)
 }

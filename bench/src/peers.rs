@@ -43,7 +43,7 @@ pub(crate) enum PeerId {
 
 impl PeerId {
     /// Returns the same program of the earlier build, if it is one of ours.
-    pub(crate) fn before(self) -> Option<Self> {
+    pub(crate) fn earlier_build(self) -> Option<Self> {
         match self {
             Self::Ours => Some(Self::Before),
             Self::Traced => Some(Self::BeforeTraced),

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use crate::peers::PeerId;
 use crate::results::Curves;
 
-const SIZE: (u32, u32) = (720, 420);
+const IMAGE_SIZE: (u32, u32) = (720, 420);
 
 fn line_color(who: PeerId) -> RGBColor {
     match who {
@@ -33,7 +33,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
     if most <= 0.0 {
         return Ok(());
     }
-    let area = SVGBackend::new(to, SIZE).into_drawing_area();
+    let area = SVGBackend::new(to, IMAGE_SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .caption(curves.title, ("sans-serif", 18))

@@ -6,15 +6,15 @@ use bench_work::ClientCommand;
 
 use crate::BenchError;
 use crate::metric::{Metric, Sample};
-use crate::pair::{PeerPair, TaskCost, at_rest, start_of};
+use crate::pair::{PeerPair, TaskCost, measure_start, memory_at_rest};
 use crate::peers::{PeerId, Peers};
 
 /// The text length that makes a line of 208 bytes, including the line feed, if there is no message id. Our agent sends
 /// an id and so more bytes; so does the floor.
-pub(crate) const TEXT: usize = 51;
+pub(crate) const TEXT_BYTES: usize = 51;
 
 /// The text length of a token, for the workloads about memory, in which clients keep a million of them.
-const TOKEN: usize = 16;
+const TOKEN_BYTES: usize = 16;
 
 /// The implementations of the agent and of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -26,15 +26,15 @@ pub(crate) struct PeerIds {
 impl PeerIds {
     /// Returns the same pair with each program of ours from the earlier build. `None` if the pair has a program of
     /// others, or none of ours.
-    pub(crate) fn before(self) -> Option<Self> {
+    pub(crate) fn earlier_build(self) -> Option<Self> {
         use PeerId::{Python, Rust, TypeScript};
         let is_others = |who| matches!(who, Rust | TypeScript | Python);
         if is_others(self.agent) || is_others(self.client) {
             return None;
         }
         let before = Self {
-            agent: self.agent.before().unwrap_or(self.agent),
-            client: self.client.before().unwrap_or(self.client),
+            agent: self.agent.earlier_build().unwrap_or(self.agent),
+            client: self.client.earlier_build().unwrap_or(self.client),
         };
         (before != self).then_some(before)
     }
@@ -92,7 +92,7 @@ pub(crate) struct BenchRow {
 }
 
 /// The size of the file to read, in bytes.
-pub(crate) const FILE: u64 = 64 * 1024 * 1024;
+pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 const fn peer_ids(agent: PeerId, client: PeerId) -> PeerIds {
     PeerIds { agent, client }
@@ -310,7 +310,7 @@ impl RowSetting<'_> {
     }
 
     /// Starts two programs. Fails if one of them is not available.
-    pub(crate) fn pair(&self, who: PeerIds, pinned: bool) -> Result<PeerPair, BenchError> {
+    pub(crate) fn start_pair(&self, who: PeerIds, pinned: bool) -> Result<PeerPair, BenchError> {
         let (agent, client) = (self.peers.agent(who.agent), self.peers.client(who.client));
         match (agent, client) {
             (Some(agent), Some(client)) => {
@@ -322,26 +322,26 @@ impl RowSetting<'_> {
 
     /// Runs a workload once.
     pub(crate) fn run(&self, row: &BenchRow, who: PeerIds) -> Result<Sample, BenchError> {
-        let start = || self.pair(who, row.pinned);
+        let start = || self.start_pair(who, row.pinned);
         match row.work {
             BenchWork::Stream => {
                 let mut pair = start()?;
-                let messages = self.calibrated(&mut pair, TEXT)?;
-                let took = pair.tell(&stream(messages, TEXT))?;
+                let messages = self.calibrate_message_count(&mut pair, TEXT_BYTES)?;
+                let took = pair.run_command(&stream_command(messages, TEXT_BYTES))?;
                 Ok(with_trace_cpu(rate_sample(&took, messages), who))
             }
             BenchWork::Pace(rate) => {
                 let mut pair = start()?;
                 let paced = |messages| ClientCommand::Stream {
                     messages,
-                    bytes: TEXT,
+                    bytes: TEXT_BYTES,
                     sleep_ms: None,
                     stall_ms: None,
                     rate: Some(rate),
                 };
-                pair.tell(&paced(self.scale(rate / 5)))?;
+                pair.run_command(&paced(self.scale(rate / 5)))?;
                 let messages = self.scale(rate * 2);
-                let took = pair.tell(&paced(messages))?;
+                let took = pair.run_command(&paced(messages))?;
                 Ok(with_trace_cpu(rate_sample(&took, messages), who))
             }
             BenchWork::Sessions { sessions, messages } => {
@@ -361,15 +361,15 @@ impl RowSetting<'_> {
             BenchWork::Read => self.measure_read(&mut start()?),
             BenchWork::Load(messages) => {
                 let mut pair = start()?;
-                pair.tell(&load(self.scale(1000)))?;
+                pair.run_command(&load_command(self.scale(1000)))?;
                 let messages = self.scale(messages);
-                let took = pair.tell(&load(messages))?;
+                let took = pair.run_command(&load_command(messages))?;
                 Ok(rate_sample(&took, messages))
             }
             BenchWork::Start => self.measure_start(who, row.pinned),
             BenchWork::Idle => {
                 let program = self.peers.agent(who.agent).ok_or("not available")?;
-                let memory = to_megabytes(at_rest(program)?.now);
+                let memory = to_megabytes(memory_at_rest(program)?.now);
                 Ok(Sample::from([(Metric::AgentRest, memory)]))
             }
         }
@@ -380,7 +380,7 @@ impl RowSetting<'_> {
         let program = self.peers.agent(who.agent).ok_or("not available")?;
         let mut times = Vec::new();
         for _ in 0..self.scale(30) {
-            times.push(start_of(program, self.processor_for(pinned))?);
+            times.push(measure_start(program, self.processor_for(pinned))?);
         }
         times.sort_unstable();
         let median = times.get(times.len() / 2).ok_or("not started")?;
@@ -388,10 +388,14 @@ impl RowSetting<'_> {
     }
 
     /// Returns how many chunks take about a second. Finding out warms up both programs.
-    pub(crate) fn calibrated(&self, pair: &mut PeerPair, bytes: usize) -> Result<u64, BenchError> {
+    pub(crate) fn calibrate_message_count(
+        &self,
+        pair: &mut PeerPair,
+        bytes: usize,
+    ) -> Result<u64, BenchError> {
         let mut messages = self.scale(2000);
         for time in [0.3, 1.0] {
-            let took = pair.tell(&stream(messages, bytes))?;
+            let took = pair.run_command(&stream_command(messages, bytes))?;
             #[allow(
                 clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
@@ -412,8 +416,8 @@ impl RowSetting<'_> {
         command: impl Fn(u64) -> ClientCommand,
     ) -> Result<Sample, BenchError> {
         let requests = self.scale(3000);
-        pair.tell(&command(requests))?;
-        let took = pair.tell(&command(requests))?;
+        pair.run_command(&command(requests))?;
+        let took = pair.run_command(&command(requests))?;
         let mut sample = rate_sample(&took, requests);
         let mut each = took.report.each_ns;
         each.sort_unstable();
@@ -436,10 +440,10 @@ impl RowSetting<'_> {
         stall_ms: Option<u64>,
     ) -> Result<Sample, BenchError> {
         let shorter = |ms: u64| if self.quick { ms / 50 } else { ms };
-        pair.tell(&ClientCommand::Open { sessions: 1 })?;
-        let took = pair.tell(&ClientCommand::Stream {
+        pair.run_command(&ClientCommand::Open { sessions: 1 })?;
+        let took = pair.run_command(&ClientCommand::Stream {
             messages: self.scale(1_000_000),
-            bytes: TOKEN,
+            bytes: TOKEN_BYTES,
             sleep_ms: sleep_ms.map(shorter),
             stall_ms: stall_ms.map(shorter),
             rate: None,
@@ -449,7 +453,7 @@ impl RowSetting<'_> {
 
     fn measure_read(&self, pair: &mut PeerPair) -> Result<Sample, BenchError> {
         let bytes = self.file.metadata()?.len();
-        let took = pair.tell(&ClientCommand::Read {
+        let took = pair.run_command(&ClientCommand::Read {
             path: self.file.to_string_lossy().into_owned(),
             bytes,
         })?;
@@ -468,10 +472,10 @@ impl RowSetting<'_> {
     ) -> Result<Sample, BenchError> {
         let sessions = usize::try_from(self.scale(sessions as u64))?;
         // So that what a process takes that has seen one session is not counted as the sessions'.
-        pair.tell(&ClientCommand::Open { sessions: 1 })?;
-        let before = pair.tell(&stream(10, TEXT))?;
-        let open = pair.tell(&ClientCommand::Open { sessions })?;
-        let took = pair.tell(&stream(messages, TEXT))?;
+        pair.run_command(&ClientCommand::Open { sessions: 1 })?;
+        let before = pair.run_command(&stream_command(10, TEXT_BYTES))?;
+        let open = pair.run_command(&ClientCommand::Open { sessions })?;
+        let took = pair.run_command(&stream_command(messages, TEXT_BYTES))?;
         let mut sample = rate_sample(&took, messages * sessions as u64);
         let grown =
             |after: u64, before: u64| after.saturating_sub(before) as f64 / 1e3 / sessions as f64;
@@ -487,7 +491,7 @@ impl RowSetting<'_> {
     }
 }
 
-pub(crate) fn stream(messages: u64, bytes: usize) -> ClientCommand {
+pub(crate) fn stream_command(messages: u64, bytes: usize) -> ClientCommand {
     ClientCommand::Stream {
         messages,
         bytes,
@@ -497,8 +501,8 @@ pub(crate) fn stream(messages: u64, bytes: usize) -> ClientCommand {
     }
 }
 
-pub(crate) fn load(messages: u64) -> ClientCommand {
-    let bytes = TEXT;
+pub(crate) fn load_command(messages: u64) -> ClientCommand {
+    let bytes = TEXT_BYTES;
     ClientCommand::Load { messages, bytes }
 }
 

@@ -9,7 +9,7 @@ use crate::peers::PeerId;
 use crate::results::{Results, Runs, Spread};
 
 /// Formats a number with three significant digits, or more if its integer part has more.
-pub(crate) fn figure(value: f64) -> String {
+pub(crate) fn format_figure(value: f64) -> String {
     let plain = match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
@@ -44,14 +44,19 @@ fn format_spread(spread: Spread) -> String {
         max: most,
     } = spread;
     if least == most {
-        figure(median)
+        format_figure(median)
     } else {
-        format!("{} ({}–{})", figure(median), figure(least), figure(most))
+        format!(
+            "{} ({}–{})",
+            format_figure(median),
+            format_figure(least),
+            format_figure(most)
+        )
     }
 }
 
 /// Formats the first lines of the report: the machine, and the peers that were skipped.
-pub(crate) fn head(results: &Results) -> String {
+pub(crate) fn render_head(results: &Results) -> String {
     let mut text = format!("{}.\n", results.machine);
     for (who, why) in &results.missing {
         let why = why.lines().next().unwrap_or_default();
@@ -61,9 +66,9 @@ pub(crate) fn head(results: &Results) -> String {
 }
 
 /// Formats a table for each workload, with one line per pair: its figures, and how many times as good ours are.
-pub(crate) fn rows(results: &Results) -> String {
+pub(crate) fn render_rows(results: &Results) -> String {
     let rows = results.rows.chunk_by(|one, next| one.row == next.row);
-    rows.map(row).collect()
+    rows.map(render_row).collect()
 }
 
 /// Returns the metric by which pairs are compared.
@@ -79,7 +84,7 @@ fn main_metric(runs: &Runs) -> Option<Metric> {
 }
 
 /// Formats the table of one workload.
-pub(crate) fn row(all: &[Runs]) -> String {
+pub(crate) fn render_row(all: &[Runs]) -> String {
     let mut text = String::new();
     let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
         return text;
@@ -124,7 +129,7 @@ pub(crate) fn row(all: &[Runs]) -> String {
             })
         });
         let _ = match ratio {
-            Some(ratio) => writeln!(&mut text, " {}× |", figure(ratio)),
+            Some(ratio) => writeln!(&mut text, " {}× |", format_figure(ratio)),
             None => writeln!(&mut text, " – |"),
         };
     }
@@ -132,10 +137,10 @@ pub(crate) fn row(all: &[Runs]) -> String {
 }
 
 /// How much slower a row may be than in the earlier build.
-const ALLOWED_LOSS: f64 = 1.05;
+const MAX_SLOWDOWN: f64 = 1.05;
 
 /// The rows of this build beside those of the earlier one. A row that is more than 5 % worse stands out.
-pub(crate) fn before(results: &Results) -> String {
+pub(crate) fn render_comparison(results: &Results) -> String {
     let mut text =
         "\n### Compared with before\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
             .to_owned();
@@ -145,7 +150,7 @@ pub(crate) fn before(results: &Results) -> String {
         };
         let before = now
             .peers
-            .before()
+            .earlier_build()
             .and_then(|who| results.find(now.row, who.agent, who.client));
         let spreads = before.and_then(|before| Some((before.spread(metric)?, now.spread(metric)?)));
         let Some((was, is)) = spreads else { continue };
@@ -155,7 +160,7 @@ pub(crate) fn before(results: &Results) -> String {
         } else {
             ratio
         };
-        let verdict = if loss > ALLOWED_LOSS { "**worse**" } else { "" };
+        let verdict = if loss > MAX_SLOWDOWN { "**worse**" } else { "" };
         let _ = writeln!(
             &mut text,
             "| {}, {} | {} | {} | {} | {ratio:.2} | {verdict} |",
@@ -170,7 +175,7 @@ pub(crate) fn before(results: &Results) -> String {
 }
 
 /// Formats the table of promises, with whether each holds.
-pub(crate) fn claims(claims: &[Claim]) -> String {
+pub(crate) fn render_claims(claims: &[Claim]) -> String {
     let mut text = "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
     for claim in claims {
         let (word, bound) = match claim.bound {
@@ -183,8 +188,8 @@ pub(crate) fn claims(claims: &[Claim]) -> String {
         } else {
             "**falls short**"
         };
-        let measured = figure(claim.value);
-        let bound = figure(bound);
+        let measured = format_figure(claim.value);
+        let bound = format_figure(bound);
         let what = &claim.title;
         let _ = writeln!(
             &mut text,

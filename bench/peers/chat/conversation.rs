@@ -5,13 +5,13 @@ use acp::v1::{Diff, TerminalId, ToolCall, ToolCallLocation, ToolCallStatus, Tool
 use serde_json::json;
 
 /// The number of items after which the kinds repeat.
-const ROUND: usize = 10;
+const ITEMS_PER_CYCLE: usize = 10;
 
-const WORDS: &str = "The reader takes a line from the transport, looks at the first bytes of it and knows by them \
+const FILLER_TEXT: &str = "The reader takes a line from the transport, looks at the first bytes of it and knows by them \
     whose it is. What it does not know it passes on, with a note that says where it was found, and **nothing is lost** \
     on the way: see `connection/frame.rs` for how long a line may be. An error is told to whoever waits for the answer. ";
 
-const CODE: [(&str, &str); 6] = [
+const CODE_SAMPLES: [(&str, &str); 6] = [
     (
         "rust",
         "/// The next line, if there is one.\npub fn next(&mut self) -> Option<Result<&str, Error>> {\n    let end = \
@@ -70,39 +70,39 @@ impl ItemWriter {
         self.bytes
     }
 
-    fn count(&mut self, text: String) -> String {
+    fn count_bytes(&mut self, text: String) -> String {
         self.bytes += text.len();
         text
     }
 
     /// Writes the item with this number.
-    pub(crate) fn item(&mut self, number: usize) -> BenchItem {
-        let (language, code) = CODE[number / ROUND % CODE.len()];
-        match number % ROUND {
-            0 => BenchItem::User(self.count(format!(
+    pub(crate) fn next_item(&mut self, number: usize) -> BenchItem {
+        let (language, code) = CODE_SAMPLES[number / ITEMS_PER_CYCLE % CODE_SAMPLES.len()];
+        match number % ITEMS_PER_CYCLE {
+            0 => BenchItem::User(self.count_bytes(format!(
                 "Question {number}: what happens with a line that is too long, and who is told of it?"
             ))),
-            1 => BenchItem::Thought(self.count(format!("Thought {number}. {}", WORDS.repeat(2)))),
+            1 => BenchItem::Thought(self.count_bytes(format!("Thought {number}. {}", FILLER_TEXT.repeat(2)))),
             2 => {
-                BenchItem::Agent(self.count(format!("## Answer {number}\n\n{}\n\n{}", WORDS, render_list(number))))
+                BenchItem::Agent(self.count_bytes(format!("## Answer {number}\n\n{}\n\n{}", FILLER_TEXT, render_list(number))))
             }
             3 => self.tool_call(number, "Read `src/reader.rs`", ToolKind::Read),
             4 => self.edit_call(number, language, code),
             5 => self.command_call(number),
-            6 => BenchItem::Agent(self.count(format!(
-                "In {language} that is ({number}):\n\n```{language}\n{code}```\n\n{WORDS}\n"
+            6 => BenchItem::Agent(self.count_bytes(format!(
+                "In {language} that is ({number}):\n\n```{language}\n{code}```\n\n{FILLER_TEXT}\n"
             ))),
             7 => self.tool_call(number, "Search for `fn next`", ToolKind::Search),
             8 => {
                 // What follows is a message of its own, with a call in between.
-                BenchItem::Agent(self.count(format!("Results of {number}:\n\n{}\n{WORDS}", render_table(number))))
+                BenchItem::Agent(self.count_bytes(format!("Results of {number}:\n\n{}\n{FILLER_TEXT}", render_table(number))))
             }
             _ => self.tool_call(number, "Think about what is left", ToolKind::Think),
         }
     }
 
     fn tool_call(&mut self, number: usize, title: &str, kind: ToolKind) -> BenchItem {
-        let text = self.count(format!("{number}: {WORDS}"));
+        let text = self.count_bytes(format!("{number}: {FILLER_TEXT}"));
         BenchItem::ToolCall(Box::new(
             ToolCall::new(format!("call-{number}"), format!("{title} ({number})"))
                 .kind(kind)
@@ -116,9 +116,9 @@ impl ItemWriter {
     }
 
     fn edit_call(&mut self, number: usize, language: &str, code: &str) -> BenchItem {
-        let before = self.count(format!("{code}\n{code}"));
+        let before = self.count_bytes(format!("{code}\n{code}"));
         let changed = code.replace("10", "20").replace("line", "row");
-        let after = self.count(format!("{changed}\n{code}"));
+        let after = self.count_bytes(format!("{changed}\n{code}"));
         let path = format!("/src/reader-{number}.{}", file_extension(language));
         BenchItem::ToolCall(Box::new(
             ToolCall::new(format!("call-{number}"), format!("Edit `{path}`"))
@@ -139,7 +139,7 @@ impl ItemWriter {
             };
             format!("test reader::tests::line_{number}_{line} ... {sign}\r\n")
         });
-        let output = self.count(lines.collect());
+        let output = self.count_bytes(lines.collect());
         let id = format!("terminal-{number}");
         let mut meta = acp::wire::Meta::new();
         meta.insert(
@@ -198,9 +198,9 @@ fn render_table(number: usize) -> String {
 /// A response without an end.
 pub(crate) fn answer() -> BenchAnswer {
     let mut text = String::new();
-    for (language, code) in CODE {
+    for (language, code) in CODE_SAMPLES {
         text.push_str(&format!(
-            "### In {language}\n\n{WORDS}\n\n{WORDS}\n\n```{language}\n{code}```\n\n"
+            "### In {language}\n\n{FILLER_TEXT}\n\n{FILLER_TEXT}\n\n```{language}\n{code}```\n\n"
         ));
         text.push_str(&render_list(1));
         text.push('\n');

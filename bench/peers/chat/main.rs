@@ -11,16 +11,16 @@ use acp::{Error, Result};
 use conversation::{BenchItem, ItemWriter};
 
 /// The text length of a chunk, in bytes, as in the streaming workloads.
-const CHUNK: usize = 51;
+const CHUNK_BYTES: usize = 51;
 
 /// The amount of text after which a tool call interrupts the response, in bytes.
-const ANSWER: usize = 64 * 1024;
+const BYTES_PER_TOOL_CALL: usize = 64 * 1024;
 
 /// The length of the one message in the session `message`, in bytes.
-const MESSAGE: usize = 5_000_000;
+const LONG_MESSAGE_BYTES: usize = 5_000_000;
 
 /// The length of its chunks, in bytes.
-const PIECE: usize = 16 * 1024;
+const LONG_MESSAGE_CHUNK_BYTES: usize = 16 * 1024;
 
 struct ReplayAgent;
 
@@ -28,7 +28,7 @@ struct ReplayAgent;
 async fn replay(session: &Session, items: usize) -> Result<()> {
     let mut written = ItemWriter::default();
     for number in 0..items {
-        match written.item(number) {
+        match written.next_item(number) {
             BenchItem::User(text) => {
                 session
                     .replay_user_message(ContentBlock::text(text))
@@ -49,8 +49,8 @@ async fn replay(session: &Session, items: usize) -> Result<()> {
 async fn send_message(session: &Session) -> Result<()> {
     let mut text = conversation::answer();
     let mut sent = 0;
-    while sent < MESSAGE {
-        let piece = text.next(PIECE);
+    while sent < LONG_MESSAGE_BYTES {
+        let piece = text.next(LONG_MESSAGE_CHUNK_BYTES);
         sent += piece.len();
         session.send_message(piece).await?;
     }
@@ -72,11 +72,11 @@ async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
             None => sent + 64,
         };
         while sent < due {
-            let chunk = text.next(CHUNK);
+            let chunk = text.next(CHUNK_BYTES);
             said += chunk.len();
             turn.send_message(chunk).await?;
             sent += 1;
-            if said >= ANSWER {
+            if said >= BYTES_PER_TOOL_CALL {
                 said = 0;
                 calls += 1;
                 let call = ToolCall::new(format!("look-{calls}"), "Look at what is there")

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{FloorChunk, FloorLines, FloorMessage, PIECE, send, stdio};
+use super::wire::{BUFFER_SIZE, FloorChunk, FloorLines, FloorMessage, send, stdio};
 use super::{ChunkMode, FloorError};
 
 /// The message id, as long as our agent's.
@@ -36,14 +36,14 @@ pub(super) fn run(how: ChunkMode) -> Result<(), FloorError> {
                 let session = params.session_id.ok_or("no session")?;
                 let prompt = params.prompt.ok_or("no prompt")?;
                 let text: String = prompt.into_iter().filter_map(|block| block.text).collect();
-                let task = BenchTask::of(&text).ok_or("no such task")?;
+                let task = BenchTask::from_prompt(&text).ok_or("no such task")?;
                 run_task(how, &mut lines, &mut output, &session, task)?;
                 json!({"stopReason": "end_turn"})
             }
             "session/load" => {
                 let session = message.params.and_then(|params| params.session_id);
                 let session = session.ok_or("no session")?;
-                let task = BenchTask::of_session(&session).ok_or("no such session")?;
+                let task = BenchTask::from_session_id(&session).ok_or("no such session")?;
                 if let BenchTask::Stream { messages, bytes } = task {
                     stream(how, &mut output, &session, messages, bytes)?;
                 }
@@ -183,15 +183,15 @@ fn stream(
     bytes: usize,
 ) -> Result<(), FloorError> {
     let mut text = BenchText::new(bytes);
-    let mut buffer = Vec::with_capacity(2 * PIECE);
+    let mut buffer = Vec::with_capacity(2 * BUFFER_SIZE);
     for number in 0..messages {
         if how != ChunkMode::Raw || number == 0 {
-            let chunk = FloorChunk::new(session, MESSAGE_ID, text.of(number));
+            let chunk = FloorChunk::new(session, MESSAGE_ID, text.text_for(number));
             serde_json::to_writer(&mut buffer, &chunk)?;
             buffer.push(b'\n');
         }
         match how {
-            ChunkMode::Buffered if buffer.len() < PIECE => {}
+            ChunkMode::Buffered if buffer.len() < BUFFER_SIZE => {}
             ChunkMode::Buffered | ChunkMode::Unbuffered => {
                 output.write_all(&buffer)?;
                 buffer.clear();

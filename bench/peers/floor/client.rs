@@ -38,7 +38,7 @@ pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
     client.read_response()?;
     let mut answer = ClientReport::ready();
     loop {
-        answers.write_all(&answer.line())?;
+        answers.write_all(&answer.to_line())?;
         let Some(command) = commands.next() else {
             return Ok(());
         };
@@ -50,7 +50,7 @@ pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
 }
 
 /// The maximum number of prompts without a response, which must fit into a pipe.
-const AT_ONCE: usize = 64;
+const MAX_UNANSWERED_PROMPTS: usize = 64;
 
 struct FloorClient {
     mode: ChunkMode,
@@ -93,7 +93,7 @@ impl FloorClient {
                     each.push(now - before);
                     before = now;
                 }
-                Ok(ClientReport::since(start).each(each))
+                Ok(ClientReport::since(start).with_durations(each))
             }
             ClientCommand::Ask { requests } => {
                 self.permission_times.clear();
@@ -102,7 +102,7 @@ impl FloorClient {
                 if self.permission_times.len() as u64 != requests {
                     return Err(format!("asked {} times", self.permission_times.len()).into());
                 }
-                Ok(answer.each(gaps(&self.permission_times)))
+                Ok(answer.with_durations(gaps(&self.permission_times)))
             }
             ClientCommand::Read { path, bytes } => {
                 let start = self.run_turn(&format!("read {path}"))?;
@@ -148,7 +148,7 @@ impl FloorClient {
         let text = format!("stream {messages} {bytes}");
         let start = Instant::now();
         // Not so many at once that neither reads because both write.
-        let (first, rest) = sessions.split_at(sessions.len().min(AT_ONCE));
+        let (first, rest) = sessions.split_at(sessions.len().min(MAX_UNANSWERED_PROMPTS));
         for session in first {
             self.send_prompt(session, &text)?;
         }
@@ -157,7 +157,8 @@ impl FloorClient {
             std::thread::sleep(Duration::from_millis(time));
         }
         if self.mode == ChunkMode::Raw {
-            self.lines.count((messages + 1) * sessions.len() as u64)?;
+            self.lines
+                .skip_lines((messages + 1) * sessions.len() as u64)?;
             return Ok(ClientReport::since(start));
         }
         for session in rest {
@@ -231,7 +232,7 @@ impl FloorClient {
                         (update.session_update, update.content)
                     {
                         match self.progress.get_mut(&session) {
-                            Some(progress) => progress.see(&content.text),
+                            Some(progress) => progress.check_text(&content.text),
                             None => self.text = content.text,
                         }
                     }

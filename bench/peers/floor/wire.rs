@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::FloorError;
 
 /// The size of the read and write buffers.
-pub(super) const PIECE: usize = 64 * 1024;
+pub(super) const BUFFER_SIZE: usize = 64 * 1024;
 
 /// stdin and stdout without the standard library's buffers.
 pub(super) fn stdio() -> Result<(FloorLines, File), FloorError> {
@@ -56,7 +56,7 @@ impl FloorLines {
     }
 
     /// Reads until this number of line feeds has been counted.
-    pub(super) fn count(&mut self, mut lines: u64) -> Result<(), FloorError> {
+    pub(super) fn skip_lines(&mut self, mut lines: u64) -> Result<(), FloorError> {
         while lines > 0 {
             let unseen = self.buffer.get(self.begin..).unwrap_or_default();
             for at in memchr::memchr_iter(b'\n', unseen) {
@@ -75,7 +75,7 @@ impl FloorLines {
     }
 
     fn fill(&mut self) -> Result<usize, FloorError> {
-        if self.buffer.capacity() - self.buffer.len() < PIECE {
+        if self.buffer.capacity() - self.buffer.len() < BUFFER_SIZE {
             self.buffer.drain(..self.begin);
             self.begin = 0;
         }
@@ -83,7 +83,7 @@ impl FloorLines {
             self.buffer.clear();
             self.begin = 0;
         }
-        self.buffer.reserve(PIECE);
+        self.buffer.reserve(BUFFER_SIZE);
         let room = rustix::buffer::spare_capacity(&mut self.buffer);
         Ok(rustix::io::read(&self.input, room)?)
     }

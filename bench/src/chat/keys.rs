@@ -6,13 +6,13 @@ use super::pty::{PtyScreen, TerminalGrid};
 use crate::BenchError;
 
 /// The rows that always belong to the conversation, whatever is shown below it.
-const CONVERSATION: (u16, u16) = (1, 30);
+const CONVERSATION_ROWS: (u16, u16) = (1, 30);
 
 /// The number of letters typed before they are deleted again.
-const LINE: usize = 40;
+const TYPED_LETTERS: usize = 40;
 
 /// The pauses between keys, in milliseconds. They vary, so that keys arrive at any time within a frame.
-const PAUSES: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
+const PAUSES_MS: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
 
 /// The part of the conversation in which to turn pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,8 @@ impl<'a> KeySequence<'a> {
 
     /// Pauses like a user who types.
     fn pause(&mut self) -> Result<(), BenchError> {
-        let pause = PAUSES[self.times.len() % PAUSES.len()];
-        self.screen.watch(Duration::from_millis(pause))
+        let pause = PAUSES_MS[self.times.len() % PAUSES_MS.len()];
+        self.screen.read_for(Duration::from_millis(pause))
     }
 
     /// Types a key and waits for a drawing that shows its effect.
@@ -53,14 +53,14 @@ impl<'a> KeySequence<'a> {
         is: impl Fn(&PtyScreen) -> bool,
     ) -> Result<(), BenchError> {
         let begun = Instant::now();
-        self.screen.key(key)?;
-        let seen = self.screen.until(what, is)?;
+        self.screen.send_keys(key)?;
+        let seen = self.screen.wait_until(what, is)?;
         self.times.push(seen.saturating_duration_since(begun));
         Ok(())
     }
 
     fn conversation_rows(screen: &PtyScreen) -> Vec<String> {
-        screen.rows(CONVERSATION.0, CONVERSATION.1)
+        screen.rows(CONVERSATION_ROWS.0, CONVERSATION_ROWS.1)
     }
 
     /// Types a key and waits until the conversation looks different.
@@ -73,17 +73,17 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Types letters wherever the cursor is.
-    pub(super) fn echoed(mut self) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_echo(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             self.pause()?;
-            let before = self.screen.picture().cursor_position();
+            let before = self.screen.screen().cursor_position();
             self.press(b"x", "a letter", |screen| {
-                screen.picture().cursor_position() != before
+                screen.screen().cursor_position() != before
             })?;
-            if self.screen.picture().cursor_position().1 > 100 {
-                self.screen.key(b"\r")?;
-                self.screen.until("the line's beginning", |screen| {
-                    screen.picture().cursor_position().1 == 0
+            if self.screen.screen().cursor_position().1 > 100 {
+                self.screen.send_keys(b"\r")?;
+                self.screen.wait_until("the line's beginning", |screen| {
+                    screen.screen().cursor_position().1 == 0
                 })?;
             }
         }
@@ -91,16 +91,16 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Types letters into the prompt and deletes them.
-    pub(super) fn typed(mut self) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_typing(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             let mut written = String::new();
-            while written.len() < LINE && self.times.len() < self.count {
+            while written.len() < TYPED_LETTERS && self.times.len() < self.count {
                 written.push(char::from(b"etaoin shrdlu"[written.len() % 13]));
                 self.pause()?;
                 let letter = &written.as_bytes()[written.len() - 1..];
                 let shown = written.trim_end();
                 self.press(letter, "a letter", |screen| {
-                    let (row, column) = screen.picture().cursor_position();
+                    let (row, column) = screen.screen().cursor_position();
                     let left = usize::from(column).saturating_sub(written.len());
                     screen
                         .row(row)
@@ -111,8 +111,8 @@ impl<'a> KeySequence<'a> {
                 })?;
             }
             // Not counted: there is less to be drawn.
-            self.screen.key(&vec![0x7f; written.len()])?;
-            self.screen.until("an empty prompt", |screen| {
+            self.screen.send_keys(&vec![0x7f; written.len()])?;
+            self.screen.wait_until("an empty prompt", |screen| {
                 screen.row(37).contains("Type a prompt")
             })?;
         }
@@ -120,7 +120,10 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Turns pages.
-    pub(super) fn paged(mut self, where_to: PageTarget) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_paging(
+        mut self,
+        where_to: PageTarget,
+    ) -> Result<Vec<Duration>, BenchError> {
         let (up, down) = (b"\x1b[5~".as_slice(), b"\x1b[6~".as_slice());
         match where_to {
             PageTarget::Unseen => {
@@ -149,7 +152,7 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Selects items, from the last one upward.
-    pub(super) fn chosen(mut self) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_choice(mut self) -> Result<Vec<Duration>, BenchError> {
         self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
         while self.times.len() < self.count {
@@ -160,7 +163,7 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Expands or collapses items, and then restores each.
-    pub(super) fn toggled(mut self) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_toggle(mut self) -> Result<Vec<Duration>, BenchError> {
         self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
         while self.times.len() < self.count {
@@ -174,7 +177,7 @@ impl<'a> KeySequence<'a> {
     }
 
     /// Resizes the terminal, and restores its size at the end.
-    pub(super) fn resized(mut self, own: TerminalGrid) -> Result<Vec<Duration>, BenchError> {
+    pub(super) fn measure_resize(mut self, own: TerminalGrid) -> Result<Vec<Duration>, BenchError> {
         let sizes = [(80, 24), (160, 50), (100, 30), (own.columns, own.rows)];
         let sizes = sizes.map(|(columns, rows)| TerminalGrid { columns, rows });
         while self.times.len() < self.count || self.screen.size() != own {
@@ -183,8 +186,8 @@ impl<'a> KeySequence<'a> {
             let begun = Instant::now();
             self.screen.resize(size)?;
             // The corner of what is written into stands where it belongs.
-            let seen = self.screen.until("the other size", |screen| {
-                let corner = screen.picture().cell(size.rows - 2, size.columns - 1);
+            let seen = self.screen.wait_until("the other size", |screen| {
+                let corner = screen.screen().cell(size.rows - 2, size.columns - 1);
                 corner.is_some_and(|cell| cell.contents() == "╯")
             })?;
             self.times.push(seen.saturating_duration_since(begun));
@@ -193,14 +196,14 @@ impl<'a> KeySequence<'a> {
     }
 
     fn leave_thread(&mut self) -> Result<(), BenchError> {
-        self.screen.key(b"q")?;
+        self.screen.send_keys(b"q")?;
         self.go_to_end()
     }
 
     fn go_to_end(&mut self) -> Result<(), BenchError> {
-        self.screen.key(b"\x1b[1;5F")?;
+        self.screen.send_keys(b"\x1b[1;5F")?;
         self.screen
-            .until("the end", |screen| !screen.row(35).contains("↓ more"))?;
+            .wait_until("the end", |screen| !screen.row(35).contains("↓ more"))?;
         Ok(())
     }
 }

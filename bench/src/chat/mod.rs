@@ -15,22 +15,22 @@ use crate::machine;
 use crate::peers::Peers;
 use keys::{KeySequence, PageTarget};
 use pty::{PtyScreen, TerminalGrid};
-pub(crate) use report::{ChatMetric, ChatReport, KeyLatency, claims, table};
+pub(crate) use report::{ChatMetric, ChatReport, KeyLatency, chat_claims, render_table};
 
 /// The size of the terminal.
-const SIZE: TerminalGrid = TerminalGrid {
+const TERMINAL_SIZE: TerminalGrid = TerminalGrid {
     columns: 120,
     rows: 40,
 };
 
 /// The number of items in the conversation.
-const ITEMS: usize = 10_000;
+const ITEM_COUNT: usize = 10_000;
 
 /// The prompt for a stream of 40,000 chunks of 51 bytes per second, which is a lot for a model.
-const STREAM: &str = "stream 40000";
+const STREAM_PROMPT: &str = "stream 40000";
 
 /// The prompt for a stream at full speed.
-const FLOOD: &str = "flood";
+const FLOOD_PROMPT: &str = "flood";
 
 /// The benchmark of the chat.
 struct ChatBench<'a> {
@@ -42,7 +42,11 @@ struct ChatBench<'a> {
 }
 
 /// Runs the whole benchmark once.
-pub(crate) fn chat(peers: &Peers, scratch: &Path, quick: bool) -> Result<ChatReport, BenchError> {
+pub(crate) fn run_chat_bench(
+    peers: &Peers,
+    scratch: &Path,
+    quick: bool,
+) -> Result<ChatReport, BenchError> {
     fs::create_dir_all(scratch)?;
     let mut bench = ChatBench {
         peers,
@@ -67,7 +71,11 @@ impl ChatBench<'_> {
     }
 
     fn item_count(&self) -> usize {
-        if self.quick { ITEMS / 100 } else { ITEMS }
+        if self.quick {
+            ITEM_COUNT / 100
+        } else {
+            ITEM_COUNT
+        }
     }
 
     fn idle_time(&self) -> Duration {
@@ -102,7 +110,7 @@ impl ChatBench<'_> {
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
             .env_remove("NO_COLOR");
-        PtyScreen::start(&command, SIZE, false)
+        PtyScreen::start(&command, TERMINAL_SIZE, false)
     }
 
     /// Waits until the session's title is shown, and returns the amount of text that the title reports.
@@ -110,7 +118,7 @@ impl ChatBench<'_> {
         let is = |screen: &PtyScreen| screen.row(0).contains(" bytes");
         let at = match is(screen) {
             true => Instant::now(),
-            false => screen.until("the whole session", is)?,
+            false => screen.wait_until("the whole session", is)?,
         };
         let title = screen.row(0);
         let words: Vec<&str> = title.split_whitespace().collect();
@@ -124,9 +132,9 @@ impl ChatBench<'_> {
     /// Measures the floor: the least time that a key can take.
     fn measure_floor(&mut self) -> Result<(), BenchError> {
         let echo = self.peers.echo();
-        let mut screen = PtyScreen::start(&Command::new(echo), SIZE, true)?;
-        screen.until("that it has begun", |_| true)?;
-        let times = KeySequence::new(&mut screen, self.scaled_count(600)).echoed()?;
+        let mut screen = PtyScreen::start(&Command::new(echo), TERMINAL_SIZE, true)?;
+        screen.wait_until("that it has begun", |_| true)?;
+        let times = KeySequence::new(&mut screen, self.scaled_count(600)).measure_echo()?;
         self.add_latency(
             "the floor, which only writes what is typed",
             "a letter",
@@ -140,11 +148,12 @@ impl ChatBench<'_> {
         let (mut drawn, mut typed) = (Vec::new(), Vec::new());
         for _ in 0..self.scaled_count(20) {
             let mut screen = self.start_chat("conversation-0")?;
-            let first = screen.until("the first drawing", |_| true)?;
-            drawn.push(first - screen.begun());
-            screen.key(b"x")?;
-            let shown = screen.until("what was typed", |screen| screen.row(37).contains('x'))?;
-            typed.push(shown - screen.begun());
+            let first = screen.wait_until("the first drawing", |_| true)?;
+            drawn.push(first - screen.started_at());
+            screen.send_keys(b"x")?;
+            let shown =
+                screen.wait_until("what was typed", |screen| screen.row(37).contains('x'))?;
+            typed.push(shown - screen.started_at());
             self.wait_loaded(&mut screen)?;
         }
         self.add_metric("start to the first drawing", "ms", median(&mut drawn));
@@ -152,7 +161,7 @@ impl ChatBench<'_> {
         let mut screen = self.start_chat("conversation-0")?;
         self.wait_loaded(&mut screen)?;
         self.wait_quiet(&mut screen)?;
-        let memory = machine::memory(screen.process())?.now;
+        let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric("resident, an empty session", "MB", to_megabytes(memory));
         Ok(())
     }
@@ -162,7 +171,7 @@ impl ChatBench<'_> {
         let items = self.item_count();
         let mut screen = self.start_chat(&format!("conversation-{items}"))?;
         let (at, bytes) = self.wait_loaded(&mut screen)?;
-        let took = at - screen.begun();
+        let took = at - screen.started_at();
         self.add_metric("text of the conversation", "MB", bytes / 1e6);
         self.add_metric(
             "start to its end on the screen",
@@ -170,7 +179,7 @@ impl ChatBench<'_> {
             took.as_secs_f64() * 1e3,
         );
         self.wait_quiet(&mut screen)?;
-        let memory = machine::memory(screen.process())?.now;
+        let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric(
             "resident, the conversation loaded",
             "MB",
@@ -179,17 +188,18 @@ impl ChatBench<'_> {
 
         let rest = "10,000 items, at rest";
         let (many, few) = (self.scaled_count(600), self.scaled_count(300));
-        let times = KeySequence::new(&mut screen, many).typed()?;
+        let times = KeySequence::new(&mut screen, many).measure_typing()?;
         self.add_latency(rest, "a letter", times);
-        let times = KeySequence::new(&mut screen, many).paged(PageTarget::Unseen)?;
+        let times = KeySequence::new(&mut screen, many).measure_paging(PageTarget::Unseen)?;
         self.add_latency(rest, "a page up or down", times);
-        let times = KeySequence::new(&mut screen, few).chosen()?;
+        let times = KeySequence::new(&mut screen, few).measure_choice()?;
         self.add_latency(rest, "another item chosen", times);
-        let times = KeySequence::new(&mut screen, few).toggled()?;
+        let times = KeySequence::new(&mut screen, few).measure_toggle()?;
         self.add_latency(rest, "an item opened or folded", times);
-        let times = KeySequence::new(&mut screen, self.scaled_count(100)).resized(SIZE)?;
+        let times =
+            KeySequence::new(&mut screen, self.scaled_count(100)).measure_resize(TERMINAL_SIZE)?;
         self.add_latency(rest, "another size of the terminal", times);
-        let memory = machine::memory(screen.process())?.now;
+        let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric("resident, all of it looked at", "MB", to_megabytes(memory));
         self.measure_idle(
             &mut screen,
@@ -198,29 +208,29 @@ impl ChatBench<'_> {
         )?;
 
         // A second tab in front of it.
-        screen.key(b"\x14")?;
-        screen.until("another tab", |screen| screen.row(0).contains(" 2 "))?;
+        screen.send_keys(b"\x14")?;
+        screen.wait_until("another tab", |screen| screen.row(0).contains(" 2 "))?;
         self.measure_idle(
             &mut screen,
             "the same, in a tab behind",
             "wake-ups in them, in a tab behind",
         )?;
-        screen.key(b"\x1b1")?;
-        screen.until("the first tab", |screen| screen.row(0).contains("bytes"))?;
+        screen.send_keys(b"\x1b1")?;
+        screen.wait_until("the first tab", |screen| screen.row(0).contains("bytes"))?;
 
         let streaming = "while an answer comes, 40,000 chunks/s";
-        self.send_task(&mut screen, STREAM)?;
-        let times = KeySequence::new(&mut screen, few).typed()?;
+        self.send_task(&mut screen, STREAM_PROMPT)?;
+        let times = KeySequence::new(&mut screen, few).measure_typing()?;
         self.add_latency(streaming, "a letter", times);
-        let times = KeySequence::new(&mut screen, few).paged(PageTarget::NearEnd)?;
+        let times = KeySequence::new(&mut screen, few).measure_paging(PageTarget::NearEnd)?;
         self.add_latency(streaming, "a page up or down", times);
         self.cancel(&mut screen)?;
 
-        self.send_task(&mut screen, FLOOD)?;
-        let times = KeySequence::new(&mut screen, few).typed()?;
+        self.send_task(&mut screen, FLOOD_PROMPT)?;
+        let times = KeySequence::new(&mut screen, few).measure_typing()?;
         self.add_latency("while an answer comes as fast as it can", "a letter", times);
         self.cancel(&mut screen)?;
-        let memory = machine::memory(screen.process())?.now;
+        let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric("resident, behind that", "MB", to_megabytes(memory));
         Ok(())
     }
@@ -230,25 +240,26 @@ impl ChatBench<'_> {
         let mut screen = self.start_chat("message")?;
         self.wait_loaded(&mut screen)?;
         let what = "one message of 5 MB";
-        let times = KeySequence::new(&mut screen, self.scaled_count(300)).typed()?;
+        let times = KeySequence::new(&mut screen, self.scaled_count(300)).measure_typing()?;
         self.add_latency(what, "a letter", times);
         self.wait_quiet(&mut screen)?;
-        let times =
-            KeySequence::new(&mut screen, self.scaled_count(300)).paged(PageTarget::Unseen)?;
+        let times = KeySequence::new(&mut screen, self.scaled_count(300))
+            .measure_paging(PageTarget::Unseen)?;
         self.add_latency(what, "a page up or down", times);
-        let times = KeySequence::new(&mut screen, self.scaled_count(50)).resized(SIZE)?;
+        let times =
+            KeySequence::new(&mut screen, self.scaled_count(50)).measure_resize(TERMINAL_SIZE)?;
         self.add_latency(what, "another size of the terminal", times);
-        let memory = machine::memory(screen.process())?.now;
+        let memory = machine::process_memory(screen.process_id())?.now;
         self.add_metric("resident, one message of 5 MB", "MB", to_megabytes(memory));
         Ok(())
     }
 
     /// Makes the agent stream, and waits until it does.
     fn send_task(&self, screen: &mut PtyScreen, task: &str) -> Result<(), BenchError> {
-        screen.key(task.as_bytes())?;
-        screen.until("the task", |screen| screen.row(37).contains(task))?;
-        screen.key(b"\r")?;
-        screen.until("that it works", |screen| {
+        screen.send_keys(task.as_bytes())?;
+        screen.wait_until("the task", |screen| screen.row(37).contains(task))?;
+        screen.send_keys(b"\r")?;
+        screen.wait_until("that it works", |screen| {
             screen.row(35).contains("Esc: cancel")
         })?;
         Ok(())
@@ -256,8 +267,8 @@ impl ChatBench<'_> {
 
     /// Makes the agent stop streaming.
     fn cancel(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
-        screen.key(b"\x1b")?;
-        screen.until("that it has stopped", |screen| {
+        screen.send_keys(b"\x1b")?;
+        screen.wait_until("that it has stopped", |screen| {
             screen.row(35).contains("cancelled")
         })?;
         self.wait_quiet(screen)
@@ -266,7 +277,7 @@ impl ChatBench<'_> {
     /// Waits until nothing more is printed.
     fn wait_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         let quiet = Duration::from_millis(300);
-        screen.until_quiet(quiet)
+        screen.wait_until_quiet(quiet)
     }
 
     /// Measures the resources used while the chat is idle.
@@ -277,10 +288,10 @@ impl ChatBench<'_> {
         woken: &'static str,
     ) -> Result<(), BenchError> {
         self.wait_quiet(screen)?;
-        let process = screen.process();
-        let before = (system::ticks(process)?, system::wake_ups(process)?);
-        screen.watch(self.idle_time())?;
-        let after = (system::ticks(process)?, system::wake_ups(process)?);
+        let process = screen.process_id();
+        let before = (system::cpu_ticks(process)?, system::wakeup_count(process)?);
+        screen.read_for(self.idle_time())?;
+        let after = (system::cpu_ticks(process)?, system::wakeup_count(process)?);
         let (ticks, wake_ups) = (
             after.0.saturating_sub(before.0),
             after.1.saturating_sub(before.1),

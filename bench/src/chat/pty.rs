@@ -13,13 +13,13 @@ use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsi
 use crate::BenchError;
 
 /// The time limit for something to appear on the screen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The sequence after each drawing: the end of a synchronized update.
-const DRAWN: &[u8] = b"\x1b[?2026l";
+const DRAW_END: &[u8] = b"\x1b[?2026l";
 
 /// The sequence before each drawing.
-const BEGUN: &[u8] = b"\x1b[?2026h";
+const DRAW_START: &[u8] = b"\x1b[?2026h";
 
 /// The size of a terminal, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +109,15 @@ impl PtyScreen {
         })
     }
 
-    pub(crate) fn process(&self) -> u32 {
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn begun(&self) -> Instant {
+    pub(crate) fn started_at(&self) -> Instant {
         self.started_at
     }
 
-    pub(crate) fn picture(&self) -> &vt100::Screen {
+    pub(crate) fn screen(&self) -> &vt100::Screen {
         self.parser.screen()
     }
 
@@ -137,7 +137,7 @@ impl PtyScreen {
     }
 
     /// Types a key.
-    pub(crate) fn key(&mut self, keys: &[u8]) -> io::Result<()> {
+    pub(crate) fn send_keys(&mut self, keys: &[u8]) -> io::Result<()> {
         self.terminal.write_all(keys)
     }
 
@@ -150,13 +150,13 @@ impl PtyScreen {
     }
 
     /// Reads output for the given time, and then until the end of the drawing in progress.
-    pub(crate) fn watch(&mut self, time: Duration) -> Result<(), BenchError> {
+    pub(crate) fn read_for(&mut self, time: Duration) -> Result<(), BenchError> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             self.read_output(left)?;
         }
         while self.drawing {
-            self.read_output(PATIENCE)?;
+            self.read_output(TIMEOUT)?;
         }
         Ok(())
     }
@@ -166,11 +166,11 @@ impl PtyScreen {
     }
 
     /// Waits until nothing has been printed for the given time.
-    pub(crate) fn until_quiet(&mut self, quiet: Duration) -> Result<(), BenchError> {
+    pub(crate) fn wait_until_quiet(&mut self, quiet: Duration) -> Result<(), BenchError> {
         let begun = Instant::now();
         while self.has_output(quiet)? {
             self.read_output(Duration::ZERO)?;
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 let screen = self.rows(0, self.size.rows).join("\n");
                 return Err(format!("it does not come to rest:\n{screen}").into());
             }
@@ -186,21 +186,21 @@ impl PtyScreen {
     }
 
     /// Waits until a drawing makes the screen match the predicate. Returns when that drawing was complete.
-    pub(crate) fn until(
+    pub(crate) fn wait_until(
         &mut self,
         what: &str,
         is: impl Fn(&Self) -> bool,
     ) -> Result<Instant, BenchError> {
         let begun = Instant::now();
         loop {
-            if let Some(at) = self.read_output(PATIENCE)?
+            if let Some(at) = self.read_output(TIMEOUT)?
                 && is(self)
             {
                 return Ok(at);
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 let screen = self.rows(0, self.size.rows).join("\n");
-                return Err(format!("not seen within {PATIENCE:?}: {what}\n{screen}").into());
+                return Err(format!("not seen within {TIMEOUT:?}: {what}\n{screen}").into());
             }
         }
     }
@@ -208,7 +208,7 @@ impl PtyScreen {
     /// Reads output up to the end of a drawing, waiting at most until the deadline. Returns when the drawing was
     /// complete.
     fn read_output(&mut self, time: Duration) -> Result<Option<Instant>, BenchError> {
-        if find(&self.unread, DRAWN).is_none() {
+        if find(&self.unread, DRAW_END).is_none() {
             if !self.has_output(time)? {
                 return Ok(None);
             }
@@ -222,11 +222,11 @@ impl PtyScreen {
             self.unread
                 .extend_from_slice(bytes.get(..n).unwrap_or_default());
         }
-        let end = find(&self.unread, DRAWN).map(|at| at + DRAWN.len());
+        let end = find(&self.unread, DRAW_END).map(|at| at + DRAW_END.len());
         // What may be the beginning of a mark stays.
-        let taken = end.unwrap_or_else(|| self.unread.len().saturating_sub(DRAWN.len() - 1));
+        let taken = end.unwrap_or_else(|| self.unread.len().saturating_sub(DRAW_END.len() - 1));
         let bytes = self.unread.get(..taken).unwrap_or_default();
-        self.drawing = end.is_none() && (self.drawing || find(bytes, BEGUN).is_some());
+        self.drawing = end.is_none() && (self.drawing || find(bytes, DRAW_START).is_some());
         self.parser.process(bytes);
         self.unread.drain(..taken);
         Ok(end.map(|_| self.read_at))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::claims::{Claim, ClaimBound};
-use crate::table::figure;
+use crate::table::format_figure;
 
 /// The latency of keys, in milliseconds.
 #[derive(Debug, Clone, Serialize)]
@@ -46,7 +46,11 @@ impl KeyLatency {
 
 impl fmt::Display for KeyLatency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (p50, p99, most) = (figure(self.p50), figure(self.p99), figure(self.most));
+        let (p50, p99, most) = (
+            format_figure(self.p50),
+            format_figure(self.p99),
+            format_figure(self.most),
+        );
         write!(f, "{}: {}: {p50}, {p99}, {most} ms", self.when, self.what)
     }
 }
@@ -82,7 +86,7 @@ pub(crate) struct ChatReport {
 
 impl ChatReport {
     /// Adds the results of another run.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         if self.reactions.is_empty() {
             *self = other;
             return;
@@ -106,13 +110,17 @@ impl ChatReport {
 }
 
 /// Formats the tables.
-pub(crate) fn table(chat: &ChatReport) -> String {
+pub(crate) fn render_table(chat: &ChatReport) -> String {
     let mut text =
         "\n### `acp chat`: from a key to the end of the drawing that shows it, 120×40\n\n\
         | | | keys | p50 ms | p99 ms | most ms |\n|---|---|---|---|---|---|\n"
             .to_owned();
     for of in &chat.reactions {
-        let (p50, p99, most) = (figure(of.p50), figure(of.p99), figure(of.most));
+        let (p50, p99, most) = (
+            format_figure(of.p50),
+            format_figure(of.p99),
+            format_figure(of.most),
+        );
         let _ = writeln!(
             &mut text,
             "| {} | {} | {} | {p50} | {p99} | {most} |",
@@ -121,14 +129,14 @@ pub(crate) fn table(chat: &ChatReport) -> String {
     }
     text.push_str("\n### `acp chat`: what it takes\n\n| | |\n|---|---|\n");
     for fact in &chat.facts {
-        let value = figure(fact.median());
+        let value = format_figure(fact.median());
         let _ = writeln!(&mut text, "| {} | {value} {} |", fact.what, fact.unit);
     }
     text
 }
 
 /// Returns the promises about the chat.
-pub(crate) fn claims(chat: &ChatReport) -> Vec<Claim> {
+pub(crate) fn chat_claims(chat: &ChatReport) -> Vec<Claim> {
     let mut claims: Vec<Claim> = chat
         .reactions
         .iter()

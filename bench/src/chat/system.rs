@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 /// Returns the CPU time that a process has used in all threads, in clock ticks (100 per second).
-pub(super) fn ticks(process: u32) -> io::Result<u64> {
+pub(super) fn cpu_ticks(process: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // Behind the name, which is in brackets and may have anything in it.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
@@ -16,7 +16,7 @@ pub(super) fn ticks(process: u32) -> io::Result<u64> {
 }
 
 /// Returns how many times the threads of a process have stopped to wait since they were started.
-pub(super) fn wake_ups(process: u32) -> io::Result<u64> {
+pub(super) fn wakeup_count(process: u32) -> io::Result<u64> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let status = fs::read_to_string(thread?.path().join("status"))?;

@@ -93,7 +93,7 @@ impl ClientReport {
 
     /// Creates the report for work that is done, with the duration of each part.
     #[must_use]
-    pub fn each(self, times: impl IntoIterator<Item = Duration>) -> Self {
+    pub fn with_durations(self, times: impl IntoIterator<Item = Duration>) -> Self {
         Self {
             each_ns: times.into_iter().map(nanoseconds).collect(),
             ..self
@@ -110,7 +110,7 @@ impl ClientReport {
 
     /// Returns the report as a line for the socket.
     #[must_use]
-    pub fn line(&self) -> Vec<u8> {
+    pub fn to_line(&self) -> Vec<u8> {
         // Numbers and texts are always JSON.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');

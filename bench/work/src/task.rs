@@ -30,7 +30,7 @@ pub enum BenchTask {
 impl BenchTask {
     /// Parses the text of a prompt. Returns `None` if it describes no task.
     #[must_use]
-    pub fn of(prompt: &str) -> Option<Self> {
+    pub fn from_prompt(prompt: &str) -> Option<Self> {
         let (what, rest) = prompt.split_once(' ')?;
         match what {
             "stream" => parse_stream(rest.split_once(' ')?),
@@ -51,7 +51,7 @@ impl BenchTask {
 
     /// Returns the chunks to replay for a session with this id.
     #[must_use]
-    pub fn of_session(id: &str) -> Option<Self> {
+    pub fn from_session_id(id: &str) -> Option<Self> {
         parse_stream(id.strip_prefix("replay-")?.split_once('-')?)
     }
 }
@@ -64,7 +64,7 @@ fn parse_stream((messages, bytes): (&str, &str)) -> Option<BenchTask> {
 }
 
 /// The number of digits at the start of each text.
-const DIGITS: usize = 8;
+const NUMBER_DIGITS: usize = 8;
 
 /// The text of chunks, rewritten for each chunk.
 #[derive(Debug)]
@@ -74,14 +74,14 @@ impl BenchText {
     /// Creates texts of this length, in bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
-        Self("x".repeat(bytes.max(DIGITS)))
+        Self("x".repeat(bytes.max(NUMBER_DIGITS)))
     }
 
     /// Returns the text of the chunk with this number.
-    pub fn of(&mut self, number: u64) -> &str {
-        let mut digits = String::with_capacity(DIGITS);
+    pub fn text_for(&mut self, number: u64) -> &str {
+        let mut digits = String::with_capacity(NUMBER_DIGITS);
         let _ = write!(digits, "{number:08}");
-        self.0.replace_range(..DIGITS, &digits);
+        self.0.replace_range(..NUMBER_DIGITS, &digits);
         &self.0
     }
 }
@@ -107,8 +107,10 @@ impl SessionProgress {
     }
 
     /// Checks a chunk that has arrived.
-    pub fn see(&mut self, text: &str) {
-        let number = text.get(..DIGITS).and_then(|digits| digits.parse().ok());
+    pub fn check_text(&mut self, text: &str) {
+        let number = text
+            .get(..NUMBER_DIGITS)
+            .and_then(|digits| digits.parse().ok());
         if (number != Some(self.seen) || text.len() != self.bytes) && self.error.is_none() {
             let begin = text.get(..20).unwrap_or(text);
             self.error = Some(format!(
@@ -122,7 +124,7 @@ impl SessionProgress {
 
     /// Returns the number of chunks that have arrived.
     #[must_use]
-    pub fn seen(&self) -> u64 {
+    pub fn received_count(&self) -> u64 {
         self.seen
     }
 

@@ -14,7 +14,7 @@ use crate::session::SessionState;
 ///
 /// # Errors
 /// The connection is closed.
-pub(crate) async fn announce(
+pub(crate) async fn announce_commands(
     session: &Session,
     state: &SessionState,
     understands: bool,
@@ -46,7 +46,7 @@ pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
     state.servers.on_change(move || {
         let (session, state) = (session.clone(), watched.upgrade()?);
         Some(async move {
-            let announced = announce(&session, &state, state.follows_instructions()).await;
+            let announced = announce_commands(&session, &state, state.follows_instructions()).await;
             if let Err(error) = &announced {
                 tracing::debug!(%error, "cannot announce the MCP servers' prompts");
             }

@@ -3,7 +3,7 @@
 use std::io;
 
 /// Returns the error itself, followed by its causes.
-pub(crate) fn causes<'a>(
+pub(crate) fn error_sources<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     let mut next = Some(error);
@@ -22,9 +22,9 @@ pub(crate) fn causes<'a>(
 }
 
 /// Formats an error with its causes, separated by colons.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
-    for text in causes(error).map(ToString::to_string) {
+    for text in error_sources(error).map(ToString::to_string) {
         // Some errors repeat their cause.
         if !texts.last().is_some_and(|last| last.contains(&text)) {
             texts.push(text);

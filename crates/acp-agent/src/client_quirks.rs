@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_known_by_their_names() {
+    fn clients_without_quoting_are_recognized_by_name() {
         assert!(is_unquoted("vscode-acp-client"));
         assert!(!is_unquoted("acp"));
     }

@@ -57,7 +57,7 @@ struct OfflineCommandInfo {
     details: &'static str,
 }
 
-const COMMANDS: [OfflineCommandInfo; 9] = [
+const OFFLINE_COMMANDS: [OfflineCommandInfo; 9] = [
     OfflineCommandInfo {
         name: "help",
         description: "List the available commands",
@@ -118,7 +118,7 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
 
 /// Returns the commands to announce to a client.
 pub(crate) fn available_commands() -> Vec<AvailableCommand> {
-    COMMANDS
+    OFFLINE_COMMANDS
         .iter()
         .map(|about| {
             let command = AvailableCommand::new(about.name, about.description);
@@ -133,7 +133,7 @@ pub(crate) fn available_commands() -> Vec<AvailableCommand> {
 /// Returns a Markdown list of the commands.
 pub(crate) fn help_text() -> String {
     let mut text = String::new();
-    for about in &COMMANDS {
+    for about in &OFFLINE_COMMANDS {
         text.push_str("- `/");
         text.push_str(about.name);
         text.push('`');
@@ -154,7 +154,7 @@ pub(crate) fn help_text() -> String {
 
 /// Returns the names of the commands, separated by commas.
 pub(crate) fn command_names() -> String {
-    let names: Vec<String> = COMMANDS
+    let names: Vec<String> = OFFLINE_COMMANDS
         .iter()
         .map(|about| format!("`/{}`", about.name))
         .collect();
@@ -173,7 +173,7 @@ pub(crate) fn parse(typed: &str) -> OfflineInput {
     if name.is_empty() || !name.chars().all(is_name) {
         return OfflineInput::Text;
     }
-    let Some(about) = COMMANDS.iter().find(|about| about.name == name) else {
+    let Some(about) = OFFLINE_COMMANDS.iter().find(|about| about.name == name) else {
         return OfflineInput::Unknown(name.to_owned());
     };
     match parse_arguments(name, rest) {
@@ -321,7 +321,7 @@ fn unquote(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn command(typed: &str) -> OfflineCommand {
+    fn parse_command(typed: &str) -> OfflineCommand {
         match parse(typed) {
             OfflineInput::Command(command) => command,
             other => panic!("{typed}: {other:?}"),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_no_command() {
+    fn text_is_not_a_command() {
         for text in ["hello", "", "/", "/etc/hosts is odd", "a /test", "/ test"] {
             assert_eq!(parse(text), OfflineInput::Text, "{text}");
         }
@@ -337,19 +337,25 @@ mod tests {
     }
 
     #[test]
-    fn read_takes_lines() {
+    fn read_accepts_line_ranges() {
         let read = |path: &str, lines| OfflineCommand::Read {
             path: path.into(),
             lines,
         };
-        assert_eq!(command("/read a b.rs"), read("a b.rs", None));
+        assert_eq!(parse_command("/read a b.rs"), read("a b.rs", None));
         assert_eq!(
-            command("/read \"a b.rs\":7"),
+            parse_command("/read \"a b.rs\":7"),
             read("a b.rs", Some((7, None)))
         );
-        assert_eq!(command("/read a.rs:7-9"), read("a.rs", Some((7, Some(9)))));
-        assert_eq!(command("/read a.rs:7:21"), read("a.rs", Some((7, None))));
-        assert_eq!(command(r"/read C:\a.rs"), read(r"C:\a.rs", None));
+        assert_eq!(
+            parse_command("/read a.rs:7-9"),
+            read("a.rs", Some((7, Some(9))))
+        );
+        assert_eq!(
+            parse_command("/read a.rs:7:21"),
+            read("a.rs", Some((7, None)))
+        );
+        assert_eq!(parse_command(r"/read C:\a.rs"), read(r"C:\a.rs", None));
         for wrong in ["/read", "/read a:0", "/read a:9-7"] {
             assert!(
                 matches!(parse(wrong), OfflineInput::Incomplete(_)),
@@ -359,14 +365,14 @@ mod tests {
     }
 
     #[test]
-    fn search_takes_quotes() {
+    fn search_accepts_quoted_arguments() {
         let search = |pattern: &str, glob: Option<&str>| OfflineCommand::Search {
             pattern: pattern.into(),
             glob: glob.map(Into::into),
         };
-        assert_eq!(command("/search fn"), search("fn", None));
+        assert_eq!(parse_command("/search fn"), search("fn", None));
         assert_eq!(
-            command("/search 'fn main' *.rs"),
+            parse_command("/search 'fn main' *.rs"),
             search("fn main", Some("*.rs"))
         );
         assert!(matches!(
@@ -376,23 +382,32 @@ mod tests {
     }
 
     #[test]
-    fn write_takes_text_beside_and_below() {
+    fn write_accepts_text_on_the_same_line_and_below() {
         let write = |path: &str, text: &str| OfflineCommand::Write {
             path: path.into(),
             text: text.into(),
         };
-        assert_eq!(command("/write a.txt one two"), write("a.txt", "one two"));
         assert_eq!(
-            command("/write a.txt\none\n two\n"),
+            parse_command("/write a.txt one two"),
+            write("a.txt", "one two")
+        );
+        assert_eq!(
+            parse_command("/write a.txt\none\n two\n"),
             write("a.txt", "one\n two\n")
         );
-        assert_eq!(command("/write a.txt one\ntwo"), write("a.txt", "one\ntwo"));
         assert_eq!(
-            command("/write a.txt one\r\ntwo"),
+            parse_command("/write a.txt one\ntwo"),
+            write("a.txt", "one\ntwo")
+        );
+        assert_eq!(
+            parse_command("/write a.txt one\r\ntwo"),
             write("a.txt", "one\r\ntwo")
         );
-        assert_eq!(command("/write 'a b.txt'   x"), write("a b.txt", "  x"));
-        assert_eq!(command("/write a.txt\n"), write("a.txt", ""));
+        assert_eq!(
+            parse_command("/write 'a b.txt'   x"),
+            write("a b.txt", "  x")
+        );
+        assert_eq!(parse_command("/write a.txt\n"), write("a.txt", ""));
         for wrong in ["/write", "/write a.txt"] {
             assert!(
                 matches!(parse(wrong), OfflineInput::Incomplete(_)),
@@ -402,22 +417,25 @@ mod tests {
     }
 
     #[test]
-    fn edit_takes_lines() {
+    fn edit_accepts_multiple_lines() {
         let edit = |search: &str, replacement: &str| OfflineCommand::Edit {
             path: "a.txt".into(),
             search: search.into(),
             replacement: replacement.into(),
         };
-        assert_eq!(command("/edit a.txt\nold\n===\nnew"), edit("old", "new"));
         assert_eq!(
-            command("/edit a.txt\n  o\nld\n===\nn\n\new\n"),
+            parse_command("/edit a.txt\nold\n===\nnew"),
+            edit("old", "new")
+        );
+        assert_eq!(
+            parse_command("/edit a.txt\n  o\nld\n===\nn\n\new\n"),
             edit("  o\nld", "n\n\new")
         );
         assert_eq!(
-            command("/edit a.txt\r\nold\r\n===\r\nnew\r\n"),
+            parse_command("/edit a.txt\r\nold\r\n===\r\nnew\r\n"),
             edit("old", "new")
         );
-        assert_eq!(command("/edit a.txt\nold\n==="), edit("old", ""));
+        assert_eq!(parse_command("/edit a.txt\nold\n==="), edit("old", ""));
         for wrong in [
             "/edit a.txt",
             "/edit a.txt\nold\nnew",

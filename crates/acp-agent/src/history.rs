@@ -15,7 +15,7 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
 /// The result of a tool call that was running when the process exited.
-const INTERRUPTED: &str =
+const INTERRUPTED_RESULT: &str =
     "The agent exited before this finished. Some or all of its work may have been done.";
 
 /// The history of a stored session, at one revision.
@@ -43,7 +43,7 @@ impl StoredHistory {
     }
 
     /// Returns the entries starting at number `from`, in pages, so that they are not all in memory at the same time.
-    pub(crate) fn pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
+    pub(crate) fn entry_pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
             filter: which,
@@ -55,10 +55,10 @@ impl StoredHistory {
     /// client got becomes the model's message. A tool call without a result gets a result that says why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
-        let mut pages = self.pages(EntryFilter::Messages, 0);
+        let mut pages = self.entry_pages(EntryFilter::Messages, 0);
         while let Some(entries) = pages.next().await? {
             for entry in entries {
-                match entry.read()? {
+                match entry.parse()? {
                     StoreEntryContent::Message(message) => messages.push(message),
                     StoreEntryContent::Compaction(compaction) => compaction.apply(&mut messages),
                     StoreEntryContent::Update(_) => {}
@@ -66,10 +66,10 @@ impl StoredHistory {
             }
         }
         let mut untold = UnsentMessages::default();
-        let mut pages = self.pages(EntryFilter::All, self.session.folded_until);
+        let mut pages = self.entry_pages(EntryFilter::All, self.session.folded_until);
         while let Some(entries) = pages.next().await? {
             for entry in entries {
-                match entry.read()? {
+                match entry.parse()? {
                     StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_) => {
                         untold = UnsentMessages::default()
                     }
@@ -192,7 +192,7 @@ fn interrupted_result(id: String) -> ModelMessage {
     ModelMessage::ToolResult(ToolResult {
         id,
         status: ToolStatus::Cancelled,
-        text: INTERRUPTED.to_owned(),
+        text: INTERRUPTED_RESULT.to_owned(),
         data: Value::Null,
         images: Vec::new(),
     })
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::model::message::ToolRequest;
 
-    fn asks(ids: &[&str]) -> ModelMessage {
+    fn call_message(ids: &[&str]) -> ModelMessage {
         ModelMessage::Assistant {
             text: String::new(),
             thought: String::new(),
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    fn result(id: &str) -> ModelMessage {
+    fn result_message(id: &str) -> ModelMessage {
         ModelMessage::ToolResult(ToolResult {
             id: id.to_owned(),
             status: ToolStatus::Done,
@@ -227,38 +227,38 @@ mod tests {
         })
     }
 
-    fn user(text: &str) -> ModelMessage {
+    fn user_message(text: &str) -> ModelMessage {
         ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
     #[test]
     fn every_call_has_a_result() {
         let messages = vec![
-            user("1"),
-            asks(&["a", "b"]),
-            result("a"),
-            user("2"),
-            asks(&["c"]),
-            result("c"),
-            asks(&["d"]),
+            user_message("1"),
+            call_message(&["a", "b"]),
+            result_message("a"),
+            user_message("2"),
+            call_message(&["c"]),
+            result_message("c"),
+            call_message(&["d"]),
         ];
         let ended = |id: &str| interrupted_result(id.to_owned());
         let expected = [
-            user("1"),
-            asks(&["a", "b"]),
-            result("a"),
+            user_message("1"),
+            call_message(&["a", "b"]),
+            result_message("a"),
             ended("b"),
-            user("2"),
-            asks(&["c"]),
-            result("c"),
-            asks(&["d"]),
+            user_message("2"),
+            call_message(&["c"]),
+            result_message("c"),
+            call_message(&["d"]),
             ended("d"),
         ];
         assert_eq!(add_missing_results(messages), expected);
     }
 
     #[test]
-    fn what_was_shown_was_said() {
+    fn shown_messages_reach_the_model() {
         let mut untold = UnsentMessages::default();
         let chunk = |text: &str| MessageChunk::new(ContentBlock::text(text));
         for update in [

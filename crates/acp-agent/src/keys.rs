@@ -106,7 +106,7 @@ impl KeySources {
     /// for a model at a URL, as `login PROVIDER --at URL`. The program must implement these commands with
     /// [`KeyFile::store`].
     #[must_use]
-    pub fn file(mut self, file: KeyFile) -> Self {
+    pub fn with_file(mut self, file: KeyFile) -> Self {
         self.file = Some(file);
         self
     }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_by_whom_it_is_for() {
+    fn key_is_looked_up_by_account() {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
         let elsewhere = Account::for_url(Provider::OpenAi, "http://a.test/v1/");
@@ -325,7 +325,7 @@ mod tests {
             .unwrap();
         let keys = KeySources::new()
             .with_key(Provider::Gemini, Secret::new("given"))
-            .file(file.clone());
+            .with_file(file.clone());
         let found = keys.read_keys().unwrap();
         let of = |account: &Account| found.get(account).map(|key| key.reveal().to_owned());
         assert_eq!(of(&Provider::OpenAi.into()).as_deref(), Some("one"));
@@ -340,7 +340,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_its_users_alone() {
+    fn key_file_is_private_to_its_user() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_keys_is_refused_without_being_repeated() {
+    fn malformed_key_file_is_rejected_without_repeating_its_content() {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("keys.json"));
         let mut written = private_file::new(file.path()).unwrap();

@@ -296,7 +296,7 @@ impl acp::Agent for CodingAgent {
 
     async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
         let understands = state.follows_instructions();
-        if let Err(error) = announce::announce(&session, state, understands).await {
+        if let Err(error) = announce::announce_commands(&session, state, understands).await {
             tracing::debug!(%error, "cannot announce the commands");
         }
         // MCP servers announce their prompts once they are connected. Models from URLs are announced once listed.
@@ -321,14 +321,14 @@ impl acp::Agent for CodingAgent {
                 state.set_mode(mode).await?;
             }
             models::MODEL_OPTION => state.choose_model(value).await?,
-            models::THOUGHT_OPTION => state.choose_thought_level(value).await?,
+            models::THOUGHT_LEVEL_OPTION => state.choose_thought_level(value).await?,
             _ => {
                 return Err(acp::Error::invalid_params(format!(
                     "config option not found: {option}"
                 )));
             }
         }
-        Ok(state.options())
+        Ok(state.config_options())
     }
 
     async fn prompt(
@@ -345,11 +345,12 @@ impl acp::Agent for CodingAgent {
             .registry
             .refresh_lists_for(&state.model_selection())
             .await;
-        let options = state.options();
+        let options = state.config_options();
         if turn.config_options() != options {
             // New keys may change the model, and with it the available commands.
             turn.set_config_options(options).await?;
-            announce::announce(turn.session(), &state, state.follows_instructions()).await?;
+            announce::announce_commands(turn.session(), &state, state.follows_instructions())
+                .await?;
         }
         let workspace = Workspace {
             turn,
@@ -365,7 +366,7 @@ impl acp::Agent for CodingAgent {
             rules: &self.rules,
             workspace: &workspace,
         };
-        let ended = running.run(prompt).await;
+        let ended = running.run_turn(prompt).await;
         state.fold_history(workspace.turn.id()).await;
         ended
     }

@@ -83,7 +83,7 @@ impl SessionLog {
     }
 
     /// Stores a message. Must be called before the message is sent to the model.
-    pub(crate) async fn record_message(&self, message: &ModelMessage) -> Result<(), StoreError> {
+    pub(crate) async fn record(&self, message: &ModelMessage) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
         };
@@ -106,7 +106,7 @@ impl SessionLog {
     }
 
     /// Changes the session's properties and stores them.
-    pub(crate) async fn change(
+    pub(crate) async fn change_properties(
         &self,
         change: impl FnOnce(&mut SessionProperties) + Send + 'static,
     ) -> Result<(), StoreError> {
@@ -117,7 +117,7 @@ impl SessionLog {
     }
 
     /// Folds the entries that have not been folded yet.
-    pub(crate) async fn fold(&self) -> Result<(), StoreError> {
+    pub(crate) async fn fold_history(&self) -> Result<(), StoreError> {
         let Some(logged) = self.0.clone() else {
             return Ok(());
         };

@@ -32,10 +32,10 @@ use config::{ModelChoices, ModelConfig};
 pub(crate) const MODEL_OPTION: &str = "model";
 
 /// The id of the config option for the thought level.
-pub(crate) const THOUGHT_OPTION: &str = "thought_level";
+pub(crate) const THOUGHT_LEVEL_OPTION: &str = "thought_level";
 
 /// The value of the option for the default: the configured thought level or, if there is none, the provider's default.
-const DEFAULT_THOUGHT: &str = "default";
+const DEFAULT_THOUGHT_LEVEL: &str = "default";
 
 /// How long a list of models from a server remains valid.
 const LIST_LIFETIME: Duration = Duration::from_secs(30);
@@ -120,7 +120,7 @@ impl ModelRegistry {
         let choice = Self::from_choices(choices);
         // Report an invalid model now rather than when it is chosen.
         for model in choice.configured_models() {
-            choice.models.model(model.clone())?;
+            choice.models.build_model(model.clone())?;
         }
         choice.refresh();
         Ok(choice)
@@ -295,7 +295,7 @@ impl ModelRegistry {
         }
         let offer = self.available_models();
         offer.available().any(|offered| {
-            let model = self.models.model(offered.model.clone());
+            let model = self.models.build_model(offered.model.clone());
             model.is_ok_and(|model| model.accepts_images())
         })
     }
@@ -308,7 +308,7 @@ impl ModelRegistry {
         let offer = self.available_models();
         let model = match (&self.fixed_model, offer.find_selected(chosen)) {
             (Some(only), _) => Arc::clone(only),
-            (None, Some(offered)) => self.models.model(offered.model.clone())?,
+            (None, Some(offered)) => self.models.build_model(offered.model.clone())?,
             (None, None) => Arc::clone(&self.offline),
         };
         let chosen = chosen.thought.as_ref().and_then(|level| level.parse().ok());
@@ -379,7 +379,7 @@ impl ModelRegistry {
         let model = asked.as_ref().map(|asked| &asked.model);
         let levels = model.map_or(&[][..], |model| model.thought_levels());
         if !levels.is_empty() {
-            let usual = SessionConfigSelectOption::new(DEFAULT_THOUGHT, "Default");
+            let usual = SessionConfigSelectOption::new(DEFAULT_THOUGHT_LEVEL, "Default");
             let values = levels
                 .iter()
                 .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
@@ -389,9 +389,9 @@ impl ModelRegistry {
                     .collect();
             let level = chosen.thought.as_deref();
             let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
-            let select = SessionConfigSelect::new(level.unwrap_or(DEFAULT_THOUGHT), values);
+            let select = SessionConfigSelect::new(level.unwrap_or(DEFAULT_THOUGHT_LEVEL), values);
             options.push(
-                SessionConfigOption::new(THOUGHT_OPTION, "Thinking", select)
+                SessionConfigOption::new(THOUGHT_LEVEL_OPTION, "Thinking", select)
                     .description("How much the model thinks before it answers")
                     .category(SessionConfigOptionCategory::ThoughtLevel),
             );

@@ -32,18 +32,18 @@ pub(crate) enum ProjectHint {
 }
 
 /// The command that runs pytest. As a Python module, pytest also finds the project's own packages.
-const PYTEST: &str = if cfg!(windows) {
+const PYTEST_COMMAND: &str = if cfg!(windows) {
     "python -m pytest"
 } else {
     "python3 -m pytest"
 };
 
 /// Describes, for the user, the files from which the test command is detected.
-pub(crate) const TEST_FILES: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
+pub(crate) const TEST_FILES_DESCRIPTION: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
      settings or tests, `go.mod`, or `Makefile` with a `test` target";
 
 /// Detects the test command, or returns what to read next.
-pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
+pub(crate) fn detect_test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
     let found = |command, because| ProjectHint::Command { command, because };
     if has("Cargo.toml") {
@@ -62,16 +62,16 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
         .into_iter()
         .any(has)
     {
-        return found(PYTEST, "found Python project settings");
+        return found(PYTEST_COMMAND, "found Python project settings");
     }
     if clues.names.iter().any(|name| is_python_test(name)) {
-        return found(PYTEST, "found `test_*.py` files");
+        return found(PYTEST_COMMAND, "found `test_*.py` files");
     }
     if has("tests/") {
         match clues.lists.get("tests") {
             None => return ProjectHint::List("tests"),
             Some(Some(names)) if names.iter().any(|name| is_python_test(name)) => {
-                return found(PYTEST, "found `test_*.py` files in `tests`");
+                return found(PYTEST_COMMAND, "found `test_*.py` files in `tests`");
             }
             Some(_) => {}
         }
@@ -124,8 +124,8 @@ fn is_python_test(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn find(names: &[&'static str], texts: &[(&'static str, &'static str)]) -> ProjectHint {
-        test_command(&ProjectFiles {
+    fn detect(names: &[&'static str], texts: &[(&'static str, &'static str)]) -> ProjectHint {
+        detect_test_command(&ProjectFiles {
             names: names.to_vec(),
             texts: texts
                 .iter()
@@ -135,7 +135,7 @@ mod tests {
         })
     }
 
-    fn command(finding: ProjectHint) -> &'static str {
+    fn command_of_hint(finding: ProjectHint) -> &'static str {
         match finding {
             ProjectHint::Command { command, .. } => command,
             other => panic!("{other:?}"),
@@ -143,47 +143,50 @@ mod tests {
     }
 
     #[test]
-    fn what_the_files_say_counts() {
+    fn test_command_is_detected_from_project_files() {
         assert_eq!(
-            command(find(&["Cargo.toml", "package.json", "Makefile"], &[])),
+            command_of_hint(detect(&["Cargo.toml", "package.json", "Makefile"], &[])),
             "cargo test"
         );
         let package = r#"{"scripts": {"test": "vitest"}}"#;
         assert_eq!(
-            find(&["package.json"], &[]),
+            detect(&["package.json"], &[]),
             ProjectHint::Read("package.json")
         );
         assert_eq!(
-            command(find(&["package.json"], &[("package.json", package)])),
+            command_of_hint(detect(&["package.json"], &[("package.json", package)])),
             "npm test"
         );
-        assert_eq!(command(find(&["pytest.ini", "go.mod"], &[])), PYTEST);
-        assert_eq!(command(find(&["test_a.py"], &[])), PYTEST);
-        assert_eq!(find(&["tests/"], &[]), ProjectHint::List("tests"));
-        assert_eq!(command(find(&["go.mod"], &[])), "go test ./...");
+        assert_eq!(
+            command_of_hint(detect(&["pytest.ini", "go.mod"], &[])),
+            PYTEST_COMMAND
+        );
+        assert_eq!(command_of_hint(detect(&["test_a.py"], &[])), PYTEST_COMMAND);
+        assert_eq!(detect(&["tests/"], &[]), ProjectHint::List("tests"));
+        assert_eq!(command_of_hint(detect(&["go.mod"], &[])), "go test ./...");
         let makefile = ".PHONY: all test\ntest: all\n\tpytest\n";
         assert_eq!(
-            command(find(&["Makefile"], &[("Makefile", makefile)])),
+            command_of_hint(detect(&["Makefile"], &[("Makefile", makefile)])),
             "make test"
         );
     }
 
     #[test]
-    fn what_only_looks_like_tests_does_not_count() {
+    fn lookalike_files_do_not_count_as_tests() {
         let init = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(
-            find(&["package.json"], &[("package.json", init)]),
+            detect(&["package.json"], &[("package.json", init)]),
             ProjectHint::Nothing
         );
         assert_eq!(
-            find(&["package.json"], &[("package.json", "{")]),
+            detect(&["package.json"], &[("package.json", "{")]),
             ProjectHint::Nothing
         );
         let makefile = "test := 1\nall:\n\techo test: no\n# test:\n";
         assert_eq!(
-            find(&["Makefile"], &[("Makefile", makefile)]),
+            detect(&["Makefile"], &[("Makefile", makefile)]),
             ProjectHint::Nothing
         );
-        assert_eq!(find(&["README.md"], &[]), ProjectHint::Nothing);
+        assert_eq!(detect(&["README.md"], &[]), ProjectHint::Nothing);
     }
 }

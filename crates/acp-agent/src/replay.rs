@@ -21,13 +21,13 @@ use crate::history::StoredHistory;
 use crate::reported_call::text_content;
 use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
-use crate::text::{code_block, tail};
+use crate::text::{to_code_block, truncate_to_tail};
 
 /// The maximum size of a terminal's output that is shown as text, in bytes. The end of the output is kept.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The content of a tool call that never finished.
-const UNFINISHED: &str = "The agent exited before this finished.";
+const UNFINISHED_CONTENT: &str = "The agent exited before this finished.";
 
 /// The content of a client terminal whose output is unknown.
 const OUTPUT_NOT_STORED: &str = "The terminal was released, and its output was not stored.";
@@ -43,10 +43,10 @@ pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Resu
         calls: BTreeMap::new(),
         compaction: None,
     };
-    let mut pages = past.pages(EntryFilter::Updates, 0);
+    let mut pages = past.entry_pages(EntryFilter::Updates, 0);
     while let Some(entries) = pages.next().await? {
         for entry in entries {
-            match entry.read() {
+            match entry.parse() {
                 Ok(StoreEntryContent::Update(update)) => replay.send_update(update).await?,
                 Ok(StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_)) => {}
                 Err(error) => {
@@ -263,16 +263,17 @@ impl HistoryReplay<'_> {
                 Some(_) if self.is_v2 => shown.push(content.clone()),
                 Some(printed) => {
                     let printed = String::from_utf8_lossy(printed);
-                    let printed = tail(&printed, MAX_OUTPUT_BYTES);
+                    let printed = truncate_to_tail(&printed, MAX_OUTPUT_BYTES);
                     shown.extend(
-                        (!printed.is_empty()).then(|| text_content(code_block(printed)).into()),
+                        (!printed.is_empty()).then(|| text_content(to_code_block(printed)).into()),
                     );
                 }
                 None if all => {
                     let output = call.raw_output.as_ref().and_then(|data| data.get("output"));
                     let output = output.and_then(Value::as_str);
-                    let output = output
-                        .map(|output| text_content(code_block(tail(output, MAX_OUTPUT_BYTES))));
+                    let output = output.map(|output| {
+                        text_content(to_code_block(truncate_to_tail(output, MAX_OUTPUT_BYTES)))
+                    });
                     shown.push(
                         output
                             .unwrap_or_else(|| text_content(OUTPUT_NOT_STORED))
@@ -330,7 +331,7 @@ impl HistoryReplay<'_> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.call_content(&call, true);
             if !call.has_ended {
-                content.push(text_content(UNFINISHED).into());
+                content.push(text_content(UNFINISHED_CONTENT).into());
                 call.set_status(&ToolCallStatus::Failed);
             } else if content == call.shown_content {
                 continue;
@@ -342,7 +343,7 @@ impl HistoryReplay<'_> {
         }
         if let Some(id) = self.compaction.take() {
             let update = CompactionUpdate::new(id, CompactionStatus::Failed);
-            show_compaction(self.session, update.error(UNFINISHED.to_owned())).await?;
+            show_compaction(self.session, update.error(UNFINISHED_CONTENT.to_owned())).await?;
         }
         self.terminals.clear();
         self.started_messages.clear();

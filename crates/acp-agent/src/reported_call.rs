@@ -11,7 +11,7 @@ use acp::v1::{
 };
 
 /// The status of a cancelled call in version 2. Version 1 has no such status.
-const CANCELLED: &str = "cancelled";
+const CANCELLED_STATUS: &str = "cancelled";
 
 /// A tool call that has been reported to the client.
 pub(crate) struct ReportedCall {
@@ -118,7 +118,7 @@ impl ReportedCall {
     pub(crate) async fn cancel(&self) -> acp::Result<()> {
         let mut update = self.new_update();
         if self.is_v2 {
-            update.status = Some(ToolCallStatus::from(CANCELLED));
+            update.status = Some(ToolCallStatus::from(CANCELLED_STATUS));
         } else {
             let state = self.lock_state();
             let shown = state.deferred_update.content.as_ref();

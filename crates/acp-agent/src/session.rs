@@ -132,7 +132,7 @@ impl SessionState {
 
     pub(crate) async fn set_mode(&self, mode: Mode) -> Result<(), StoreError> {
         self.log
-            .change(move |properties| properties.mode = mode.to_string())
+            .change_properties(move |properties| properties.mode = mode.to_string())
             .await?;
         self.lock_mutable().mode = mode;
         Ok(())
@@ -146,7 +146,7 @@ impl SessionState {
     pub(crate) async fn choose_model(&self, id: String) -> Result<(), StoreError> {
         let value = id.clone();
         self.log
-            .change(move |properties| properties.model = Some(value))
+            .change_properties(move |properties| properties.model = Some(value))
             .await?;
         self.lock_mutable().selection.model = Some(id);
         Ok(())
@@ -155,7 +155,7 @@ impl SessionState {
     pub(crate) async fn choose_thought_level(&self, id: String) -> Result<(), StoreError> {
         let value = id.clone();
         self.log
-            .change(move |properties| properties.thought_level = Some(value))
+            .change_properties(move |properties| properties.thought_level = Some(value))
             .await?;
         self.lock_mutable().selection.thought = Some(id);
         Ok(())
@@ -174,7 +174,7 @@ impl SessionState {
     }
 
     /// Returns the session's config options, most important first (Session Config Options, "Option Ordering").
-    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
+    pub(crate) fn config_options(&self) -> Vec<SessionConfigOption> {
         let mut options = vec![mode::config_option(self.mode())];
         options.extend(self.registry.config_options(&self.model_selection()));
         options
@@ -192,7 +192,7 @@ impl SessionState {
     ) -> Result<(), StoreError> {
         let answer = AlwaysAnswer::new(subject.clone(), allowed, self.roots.clone());
         self.log
-            .change(move |properties| properties.always.push(answer))
+            .change_properties(move |properties| properties.always.push(answer))
             .await?;
         self.lock_mutable()
             .always_answers
@@ -216,7 +216,7 @@ impl SessionState {
     pub(crate) async fn add_cost(&self, cost: u64) -> Result<(), StoreError> {
         let spent = self.cost().saturating_add(cost);
         self.log
-            .change(move |properties| properties.spent = spent)
+            .change_properties(move |properties| properties.spent = spent)
             .await?;
         self.lock_mutable().cost = spent;
         Ok(())
@@ -234,7 +234,7 @@ impl SessionState {
         conversation: &mut Conversation,
         message: ModelMessage,
     ) -> Result<(), StoreError> {
-        let value = self.log.record_message(&message).await;
+        let value = self.log.record(&message).await;
         // Added even if it cannot be stored, because each call must have its result.
         conversation.push(message);
         value
@@ -265,7 +265,7 @@ impl SessionState {
         };
         let value = title.clone();
         self.log
-            .change(move |properties| properties.title = Some(value))
+            .change_properties(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.clone());
         Ok(Some(title))
@@ -275,7 +275,7 @@ impl SessionState {
     pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
         let value = title.to_owned();
         self.log
-            .change(move |properties| properties.title = Some(value))
+            .change_properties(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.to_owned());
         Ok(())
@@ -284,13 +284,13 @@ impl SessionState {
     /// Unarchives the session, so that lists contain it again.
     pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
         self.log
-            .change(|properties| properties.archived = false)
+            .change_properties(|properties| properties.archived = false)
             .await
     }
 
     /// Folds the stored history after a turn has ended.
     pub(crate) async fn fold_history(&self, id: &SessionId) {
-        if let Err(error) = self.log.fold().await {
+        if let Err(error) = self.log.fold_history().await {
             // The history stays unfolded; nothing is lost.
             tracing::warn!(session = %id, %error, "cannot compact the stored session");
         }

@@ -109,7 +109,10 @@ impl AgentSessions {
             cwd: session.cwd().to_owned(),
             additional_directories: session.roots().iter().skip(1).cloned().collect(),
             mode: self.mode.to_string(),
-            client_prompt: setup.system_prompt.as_ref().map(ClientPrompt::of),
+            client_prompt: setup
+                .system_prompt
+                .as_ref()
+                .map(ClientPrompt::from_system_prompt),
             ..SessionProperties::default()
         };
         let log = match &self.store {
@@ -150,7 +153,7 @@ impl AgentSessions {
         let roots = std::iter::once(&properties.cwd).chain(&properties.additional_directories);
         if !roots.eq(session.roots()) {
             let roots = session.roots().to_vec();
-            log.change(|properties| {
+            log.change_properties(|properties| {
                 let mut roots = roots.into_iter();
                 properties.cwd = roots.next().unwrap_or_default();
                 properties.additional_directories = roots.collect();
@@ -158,10 +161,13 @@ impl AgentSessions {
             .await?;
         }
         // A new system prompt replaces the stored one. Without a new one, the stored one stays in force.
-        let client_prompt = setup.system_prompt.as_ref().map(ClientPrompt::of);
+        let client_prompt = setup
+            .system_prompt
+            .as_ref()
+            .map(ClientPrompt::from_system_prompt);
         if client_prompt.is_some() && client_prompt != properties.client_prompt {
             properties.client_prompt.clone_from(&client_prompt);
-            log.change(move |properties| properties.client_prompt = client_prompt)
+            log.change_properties(move |properties| properties.client_prompt = client_prompt)
                 .await?;
         }
         let state = self.new_state(session, own, log, &properties, messages);
@@ -176,7 +182,7 @@ impl AgentSessions {
     ) -> OpenedSession<OpenSession> {
         let servers = merge_servers(setup.mcp_servers, &self.servers);
         state.servers = SessionMcpServers::start(servers, session, self.limits);
-        let options = state.options();
+        let options = state.config_options();
         let open = OpenSession {
             state: Arc::new(state),
             _count: Arc::clone(&self.open_count),
@@ -217,8 +223,8 @@ impl AgentSessions {
                 return;
             };
             // Repeat if the user has changed an option in between.
-            while session.config_options() != state.options() {
-                if let Err(error) = session.set_config_options(state.options()).await {
+            while session.config_options() != state.config_options() {
+                if let Err(error) = session.set_config_options(state.config_options()).await {
                     tracing::debug!(%error, "cannot announce the models");
                     return;
                 }

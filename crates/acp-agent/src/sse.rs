@@ -141,7 +141,7 @@ impl SseReader {
 mod tests {
     use super::*;
 
-    fn events(pieces: &[&[u8]]) -> Vec<(String, String)> {
+    fn read_events(pieces: &[&[u8]]) -> Vec<(String, String)> {
         let mut reader = SseReader::new(1000);
         let mut all = Vec::new();
         for piece in pieces {
@@ -153,33 +153,33 @@ mod tests {
         all
     }
 
-    fn named<const N: usize>(events: [(&str, &str); N]) -> Vec<(String, String)> {
+    fn owned_events<const N: usize>(events: [(&str, &str); N]) -> Vec<(String, String)> {
         let events = events.map(|(name, data)| (name.to_owned(), data.to_owned()));
         events.into()
     }
 
     #[test]
-    fn events_are_read_wherever_the_stream_is_cut() {
+    fn events_split_across_chunks_are_parsed() {
         let stream = "\u{feff}: hello\r\nevent: endpoint\r\ndata: /post?x=é\r\n\r\nid: 7\ndata:{\"a\":\ndata: 1}\n\n\
             retry: 5\n\nevent: none\n\nevent\ndata\r\rdata:  two\r\n\r\ndata: lost";
-        let expected = named([
+        let expected = owned_events([
             ("endpoint", "/post?x=é"),
             ("", "{\"a\":\n1}"),
             ("", ""),
             ("", " two"),
         ]);
         let stream = stream.as_bytes();
-        assert_eq!(events(&[stream]), expected);
+        assert_eq!(read_events(&[stream]), expected);
         for at in 0..stream.len() {
             let (one, other) = stream.split_at(at);
-            assert_eq!(events(&[one, other]), expected, "cut at {at}");
+            assert_eq!(read_events(&[one, other]), expected, "cut at {at}");
         }
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
-        assert_eq!(events(&bytes), expected);
+        assert_eq!(read_events(&bytes), expected);
     }
 
     #[test]
-    fn an_event_ends_at_an_empty_line_however_lines_end() {
+    fn every_line_ending_terminates_an_event() {
         for (text, count) in [
             ("data: 1\n\n", 1),
             ("data: 1\r\n\r\n", 1),
@@ -193,17 +193,20 @@ mod tests {
             ("\n\n\r\r", 0),
             ("", 0),
         ] {
-            assert_eq!(events(&[text.as_bytes()]).len(), count, "{text:?}");
+            assert_eq!(read_events(&[text.as_bytes()]).len(), count, "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_no_utf_8_is_replaced() {
-        assert_eq!(events(&[b"data: a\xff\n\n"]), named([("", "a\u{fffd}")]));
+    fn invalid_utf8_is_replaced() {
+        assert_eq!(
+            read_events(&[b"data: a\xff\n\n"]),
+            owned_events([("", "a\u{fffd}")])
+        );
     }
 
     #[test]
-    fn an_event_that_is_too_large_is_refused_and_forgotten() {
+    fn oversized_event_is_rejected_and_discarded() {
         let piece = "a".repeat(100);
         for line_end in ["", "\ndata: ", "\nevent: x\ndata: "] {
             let mut reader = SseReader::new(1000);

@@ -2,10 +2,10 @@
 
 /// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was left out.
 pub(crate) fn first_line(text: &str) -> String {
-    const MAX_CHARS: usize = 120;
+    const MAX_LINE_CHARS: usize = 120;
     let mut line = text.lines().next().unwrap_or_default().trim_end();
     let mut cut = line.len() < text.trim_end().len();
-    if let Some((end, _)) = line.char_indices().nth(MAX_CHARS) {
+    if let Some((end, _)) = line.char_indices().nth(MAX_LINE_CHARS) {
         (line, cut) = (line.get(..end).unwrap_or_default(), true);
     }
     if cut {
@@ -16,7 +16,7 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// Formats text as a Markdown code block.
-pub(crate) fn code_block(text: &str) -> String {
+pub(crate) fn to_code_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
     for c in text.chars() {
@@ -33,7 +33,7 @@ pub(crate) fn code_block(text: &str) -> String {
 }
 
 /// Returns the start of a text: at most `most` bytes, without splitting a character.
-pub(crate) fn head(text: &str, most: usize) -> &str {
+pub(crate) fn truncate_to_head(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -42,7 +42,7 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
 }
 
 /// Returns the end of a text: at most `most` bytes, without splitting a character.
-pub(crate) fn tail(text: &str, most: usize) -> &str {
+pub(crate) fn truncate_to_tail(text: &str, most: usize) -> &str {
     let mut start = text.len().saturating_sub(most);
     while !text.is_char_boundary(start) {
         start += 1;
@@ -55,14 +55,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fences_are_longer_than_what_they_hold() {
-        assert_eq!(code_block("a"), "```\na\n```");
-        assert_eq!(code_block("a ``` b\n"), "````\na ``` b\n````");
+    fn fences_are_longer_than_fences_in_the_text() {
+        assert_eq!(to_code_block("a"), "```\na\n```");
+        assert_eq!(to_code_block("a ``` b\n"), "````\na ``` b\n````");
     }
 
     #[test]
-    fn texts_are_cut_at_characters() {
-        assert_eq!((head("aéb", 2), tail("aéb", 2)), ("a", "b"));
-        assert_eq!((head("aé", 9), tail("aé", 9)), ("aé", "aé"));
+    fn text_is_truncated_at_char_boundaries() {
+        assert_eq!(
+            (truncate_to_head("aéb", 2), truncate_to_tail("aéb", 2)),
+            ("a", "b")
+        );
+        assert_eq!(
+            (truncate_to_head("aé", 9), truncate_to_tail("aé", 9)),
+            ("aé", "aé")
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
-use crate::text::{first_line, head};
+use crate::text::{first_line, truncate_to_head};
 
 /// The maximum number of bytes of a prompt that are searched for a title.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
@@ -22,7 +22,11 @@ pub(crate) fn title_from_prompt(prompt: &[ContentBlock]) -> Option<String> {
         return None;
     }
     texts
-        .find_map(|text| head(text, MAX_SEARCHED_BYTES).lines().find_map(title_words))
+        .find_map(|text| {
+            truncate_to_head(text, MAX_SEARCHED_BYTES)
+                .lines()
+                .find_map(title_words)
+        })
         .or_else(|| prompt.iter().find_map(attachment_name))
         .map(|title| first_line(&title))
 }
@@ -132,7 +136,7 @@ fn attachment_name(block: &ContentBlock) -> Option<String> {
         }
         _ => return None,
     };
-    let name = clean_text(head(name, MAX_SEARCHED_BYTES));
+    let name = clean_text(truncate_to_head(name, MAX_SEARCHED_BYTES));
     (!name.is_empty()).then_some(name)
 }
 
@@ -142,12 +146,12 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> Option<String> {
+    fn title_of_text(text: &str) -> Option<String> {
         title_from_prompt(&[ContentBlock::text(text)])
     }
 
     #[test]
-    fn a_title_is_one_line_of_words() {
+    fn title_is_a_single_line_of_words() {
         for (typed, expected) in [
             ("fix the bug", "fix the bug"),
             ("\n\n  ## Fix **the** `bug`  \nplease", "Fix the bug"),
@@ -166,17 +170,17 @@ mod tests {
             ("1.5 is not 2", "1.5 is not 2"),
             ("日本語で", "日本語で"),
         ] {
-            assert_eq!(of(typed).as_deref(), Some(expected), "{typed:?}");
+            assert_eq!(title_of_text(typed).as_deref(), Some(expected), "{typed:?}");
         }
         for nothing in ["", " \n ", "***\n```", "/help", " /compact\n"] {
-            assert_eq!(of(nothing), None, "{nothing:?}");
+            assert_eq!(title_of_text(nothing), None, "{nothing:?}");
         }
     }
 
     #[test]
-    fn a_title_is_never_long() {
+    fn title_length_is_limited() {
         let long = "wörd ".repeat(10_000);
-        let title = of(&long).unwrap();
+        let title = title_of_text(&long).unwrap();
         assert!(
             title.chars().count() < 130 && title.ends_with('…'),
             "{title}"
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_along_names_a_session_in_which_nothing_was_typed() {
+    fn attachment_names_a_session_without_typed_text() {
         let link =
             ContentBlock::ResourceLink(ResourceLink::new("notes.md", "file:///a/notes.md").into());
         let text = TextResourceContents::new("# Secret", "file:///a/b/plan.md");

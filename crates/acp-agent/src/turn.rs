@@ -20,7 +20,7 @@ use crate::context::conversation::Conversation;
 
 impl ActiveTurn<'_> {
     /// Runs the turn to its end. A cancelled turn ends as soon as all of its work has ended.
-    pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
+    pub(crate) async fn run_turn(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.state.conversation.lock().await;
         match self.begin(&mut conversation, prompt.content).await {
             Ok(TurnStart::RunModel) => {}

@@ -21,7 +21,7 @@ use tree::{CancelFlag, DirectoryTree};
 
 /// How long a cancelled turn waits for work that must not be interrupted, such as writing a file or releasing a
 /// terminal.
-pub(crate) const CANCEL_GRACE: Duration = Duration::from_secs(5);
+pub(crate) const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// The files and processes of a session during a turn.
 #[derive(Clone)]
@@ -76,15 +76,15 @@ impl Workspace {
         }
     }
 
-    /// Runs work that must not be interrupted. Returns `None` if it is not done within [`CANCEL_GRACE`] after the turn was
-    /// cancelled.
+    /// Runs work that must not be interrupted. Returns `None` if it is not done within [`CANCEL_GRACE_PERIOD`] after
+    /// the turn was cancelled.
     pub(crate) async fn finish_despite_cancel<T>(
         &self,
         work: impl Future<Output = T>,
     ) -> Option<T> {
         let given_up = async {
             self.turn.cancelled().await;
-            tokio::time::sleep(CANCEL_GRACE).await;
+            tokio::time::sleep(CANCEL_GRACE_PERIOD).await;
         };
         tokio::select! {
             biased;
@@ -94,7 +94,7 @@ impl Workspace {
     }
 
     /// Reads a text file, or `limit` of its lines starting at `line`, counted from 1.
-    pub(crate) async fn read(
+    pub(crate) async fn read_file(
         &self,
         path: &str,
         line: Option<u32>,
@@ -111,8 +111,11 @@ impl Workspace {
     }
 
     /// Reads a whole text file. Returns `None` if it does not exist.
-    pub(crate) async fn read_if_exists(&self, path: &str) -> Result<Option<String>, ToolFailure> {
-        match self.read(path, None, None).await {
+    pub(crate) async fn read_file_if_exists(
+        &self,
+        path: &str,
+    ) -> Result<Option<String>, ToolFailure> {
+        match self.read_file(path, None, None).await {
             Ok(text) => Ok(Some(text)),
             Err(ToolFailure::NotFound(_)) => Ok(None),
             Err(fault) => Err(fault),
@@ -121,7 +124,7 @@ impl Workspace {
 
     /// Writes the text file for which the permit was issued. A write that has started is completed, so that it is known
     /// whether the file was written.
-    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
+    pub(crate) async fn write_file(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
             return Err(ToolFailure::failed(
@@ -191,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relative_paths_begin_at_the_working_directory() {
+    fn relative_paths_are_resolved_against_the_working_directory() {
         for (path, expected) in [
             ("a/b", "/w/a/b"),
             ("./a", "/w/a"),

@@ -21,7 +21,7 @@ pub(super) const UNKNOWN_METHOD: &str = "_acp-check/unknown";
 pub(super) const UNKNOWN_SESSION: &str = "acp-check-no-such-session";
 
 /// How long to watch for messages that must not arrive.
-pub(super) const QUIET: Duration = Duration::from_millis(200);
+pub(super) const QUIET_TIME: Duration = Duration::from_millis(200);
 
 /// A connection to an agent, on which the check plays the client.
 ///
@@ -233,7 +233,7 @@ impl AgentHarness {
             Some(Envelope::Response {
                 id: answered,
                 result,
-            }) if answered == id => Some(ReceivedResponse::read(result)),
+            }) if answered == id => Some(ReceivedResponse::from_result(result)),
             _ => None,
         })
         .await
@@ -254,7 +254,7 @@ impl AgentHarness {
                 && let Some(at) = ids.iter().position(|asked| asked == id)
                 && let Some(slot) = received.get_mut(at)
             {
-                *slot = Some(ReceivedResponse::read(result));
+                *slot = Some(ReceivedResponse::from_result(result));
             }
             received.iter().all(Option::is_some).then_some(())
         })

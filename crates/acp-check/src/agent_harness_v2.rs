@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::agent_harness::AgentHarness;
-use super::check_directory::NOTES;
+use super::check_directory::NOTES_TEXT;
 use super::options::AgentTask;
 use super::turns::{CheckTurn, clone_request};
 use super::verdict::{CheckStop, fail, skip};
@@ -278,7 +278,7 @@ impl AgentHarness {
     /// The file was changed.
     pub fn require_file_unchanged_v2(&self) -> Result<(), CheckStop> {
         match std::fs::read_to_string(self.directory().file("notes.txt")) {
-            Ok(text) if text == NOTES => Ok(()),
+            Ok(text) if text == NOTES_TEXT => Ok(()),
             Ok(_) => fail("`notes.txt` was changed anyway"),
             Err(e) => fail(format!("`notes.txt` no longer exists: {e}")),
         }

@@ -7,7 +7,7 @@ use super::verdict::Verdict;
 
 /// Parses a baseline: one check id per line, with comments that start with `#`.
 #[must_use]
-pub fn parse(text: &str) -> Vec<String> {
+pub fn parse_baseline(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let line = line.split('#').next().unwrap_or_default();
         line.trim().to_owned()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The initial content of `notes.txt`.
-pub(super) const NOTES: &str = "alpha\nbeta\ngamma\n";
+pub(super) const NOTES_TEXT: &str = "alpha\nbeta\ngamma\n";
 
 /// The temporary directory of one check. It is removed on drop.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl CheckDirectory {
         // Use the canonical path: an agent that resolves links reports this one.
         let project = directory.path().canonicalize()?.join("project");
         std::fs::create_dir(&project)?;
-        std::fs::write(project.join("notes.txt"), NOTES)?;
+        std::fs::write(project.join("notes.txt"), NOTES_TEXT)?;
         Ok(Self {
             _directory: directory,
             project,

@@ -239,7 +239,7 @@ impl ClientHarness {
                         id: answered,
                         result,
                     }) if answered == id => {
-                        return Ok(ReceivedResponse::read(result));
+                        return Ok(ReceivedResponse::from_result(result));
                     }
                     _ => self.serve(&message).await?,
                 }

@@ -2,8 +2,8 @@
 //! specification and has a verdict.
 //!
 //! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agent_checks`]
-//! returns the checks for agents, [`client_checks`] those for clients. [`run`] runs them, and [`report`] formats the
-//! results. The schema and the protocol rules are in `acp-rules`.
+//! returns the checks for agents, [`client_checks`] those for clients. [`run_checks`] runs them, and [`report`] formats
+//! the results. The schema and the protocol rules are in `acp-rules`.
 //!
 //! The design and its reasons are in `docs/decisions/0013-who-is-wrong.md`.
 
@@ -44,11 +44,11 @@ pub use checked_shape::CheckedShape;
 pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
 pub use options::{AgentTask, CheckOptions};
 pub use outcome::CheckOutcome;
-pub use runner::{run, run_with_progress};
+pub use runner::{run_checks, run_checks_with_progress};
 pub use target::{AgentProgram, CheckTarget, TargetProcess};
 pub use transcript::{Transcript, TranscriptEntry};
 pub use turns::CheckTurn;
-pub use v1::client::{PLEASE_CANCEL, PLEASE_WAIT};
+pub use v1::client::{CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT};
 pub use verdict::{CheckStop, Verdict};
 pub use versions::{detect_agent_versions, detect_client_versions};
 pub use wire::{ReceivedMessage, ReceivedResponse, Wire};
@@ -62,7 +62,7 @@ pub fn agent_checks(version: SchemaVersion) -> Vec<Check> {
         SchemaVersion::V2 => v2::agent::checks(),
     };
     checks.extend(both::agent::checks(version));
-    checks.extend(schema_checks::checks(version, Side::Agent));
+    checks.extend(schema_checks::schema_checks(version, Side::Agent));
     checks.push(rules_checks::rules_check(version, Side::Agent));
     checks
 }
@@ -76,7 +76,7 @@ pub fn client_checks(version: SchemaVersion) -> Vec<Check> {
         SchemaVersion::V2 => v2::client::checks(),
     };
     checks.extend(both::client::checks(version));
-    checks.extend(schema_checks::checks(version, Side::Client));
+    checks.extend(schema_checks::schema_checks(version, Side::Client));
     checks.push(rules_checks::rules_check(version, Side::Client));
     checks
 }

@@ -268,7 +268,7 @@ async fn copy_stream(
 mod tests {
     use super::*;
 
-    fn command(args: &[&str]) -> Vec<String> {
+    fn command_line(args: &[&str]) -> Vec<String> {
         let command = AgentCommand::new("client").args(args);
         let client = ClientProgram::new(command, ["/bin/my acp", "check-relay"]).unwrap();
         let command = client.command(Path::new("/tmp/x/relay.json"), Path::new("/"));
@@ -277,18 +277,21 @@ mod tests {
     }
 
     #[test]
-    fn the_relay_takes_the_place_of_the_agent() {
+    fn relay_replaces_the_agent_placeholder() {
         let words = ["/bin/my acp", "check-relay", "/tmp/x/relay.json"];
-        assert_eq!(command(&["run", "--", "{agent}"])[2..], words);
+        assert_eq!(command_line(&["run", "--", "{agent}"])[2..], words);
         if cfg!(unix) {
             let line = "'/bin/my acp' check-relay /tmp/x/relay.json";
-            assert_eq!(command(&["--agent={agent}"]), [format!("--agent={line}")]);
-            assert_eq!(command(&["--agent", "{agent-line}"])[1], line);
+            assert_eq!(
+                command_line(&["--agent={agent}"]),
+                [format!("--agent={line}")]
+            );
+            assert_eq!(command_line(&["--agent", "{agent-line}"])[1], line);
         }
     }
 
     #[test]
-    fn a_command_without_a_place_for_the_agent_is_none() {
+    fn command_without_a_placeholder_is_rejected() {
         let command = AgentCommand::new("client").args(["run"]);
         assert_eq!(
             ClientProgram::new(command, ["acp"]).err(),

@@ -28,7 +28,7 @@ pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
 }
 
 /// Judges all messages seen in the other checks.
-pub(super) fn judge(check: Check, judged: &SchemaResults) -> CheckOutcome {
+pub(super) fn judge_rules(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;
     let verdict = match broken.rules.first() {

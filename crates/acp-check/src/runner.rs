@@ -28,16 +28,16 @@ const MAX_REASON_LEN: usize = 4_000;
 /// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
 ///
 /// Schema checks come last, since they judge the messages of all others.
-pub async fn run(
+pub async fn run_checks(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
     options: CheckOptions,
 ) -> Vec<CheckOutcome> {
-    run_with_progress(target, checks, options, |_| {}).await
+    run_checks_with_progress(target, checks, options, |_| {}).await
 }
 
-/// Like [`run`], and calls `tell` with each outcome as soon as it is known.
-pub async fn run_with_progress(
+/// Like [`run_checks`], and calls `tell` with each outcome as soon as it is known.
+pub async fn run_checks_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
     options: CheckOptions,
@@ -98,11 +98,11 @@ pub async fn run_with_progress(
         (Some(outcome), _) => outcome,
         (None, CheckProcedure::Shape(shaped)) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::schema_checks::judge(*check, shaped, seen)
+            super::schema_checks::judge_shape(*check, shaped, seen)
         }
         (None, CheckProcedure::Rules) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::rules_checks::judge(*check, seen)
+            super::rules_checks::judge_rules(*check, seen)
         }
         (None, _) => CheckOutcome {
             check: *check,
@@ -170,7 +170,7 @@ async fn run_procedure(
             let stopped = tokio::time::timeout(limit, play(&mut agent)).await;
             let (mut wire, host, process, _place) = agent.into_wire();
             wire.close();
-            TargetProcess::end(process).await;
+            TargetProcess::end_process(process).await;
             host.end().await;
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
@@ -180,7 +180,7 @@ async fn run_procedure(
             let stopped = tokio::time::timeout(limit, play(&mut client)).await;
             let (mut wire, process, _place) = client.into_wire();
             wire.close();
-            TargetProcess::end(process).await;
+            TargetProcess::end_process(process).await;
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
         }

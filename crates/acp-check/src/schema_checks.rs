@@ -15,12 +15,12 @@ use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
 /// The name of the page.
-const PAGE: &str = "schema";
+const PAGE_NAME: &str = "schema";
 
 /// Returns one check for each shape that a side sends: params of requests, results, each type of update, and errors.
 /// Checks are named after shapes. Those in the method table come first, then the types of updates.
-pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
-    let schema = Schema::of(version);
+pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
+    let schema = Schema::for_version(version);
     let mut shapes = vec![
         CheckedShape {
             shape: "JSON-RPC",
@@ -73,7 +73,7 @@ pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
         .map(|shaped| Check {
             version,
             side,
-            page: PAGE,
+            page: PAGE_NAME,
             number: 0,
             level: RequirementLevel::Must,
             requirement: requirement(shaped),
@@ -93,7 +93,11 @@ fn requirement(shaped: CheckedShape) -> &'static str {
 }
 
 /// Judges one shape, based on all messages seen in the other checks.
-pub(super) fn judge(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
+pub(super) fn judge_shape(
+    check: Check,
+    shaped: CheckedShape,
+    judged: &SchemaResults,
+) -> CheckOutcome {
     let (seen, faults) = judged.results_for(shaped);
     let mut transcript = Transcript::default();
     let verdict = match faults.first() {

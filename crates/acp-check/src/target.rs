@@ -89,7 +89,7 @@ where
 
 impl TargetProcess {
     /// Ends the process if it is still running.
-    pub(super) async fn end(process: Option<Arc<AgentProcess>>) {
+    pub(super) async fn end_process(process: Option<Arc<AgentProcess>>) {
         if let Some(process) = process {
             process.shutdown(EXIT_TIMEOUT).await;
         }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use acp_rules::schema::Direction;
 
 /// The maximum length of a line, in bytes. Longer ones are truncated.
-const MAX_LINE_LEN: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The capacity of a transcript, in bytes. Lines beyond that are only counted.
-const CAPACITY: usize = 1024 * 1024;
+const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
 
 /// A line that was sent or received, or another event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Transcript {
     }
 
     pub(super) fn push_line(&mut self, direction: Direction, line: &[u8]) {
-        let kept = line.get(..MAX_LINE_LEN).unwrap_or(line);
+        let kept = line.get(..MAX_LINE_BYTES).unwrap_or(line);
         let text = String::from_utf8_lossy(kept).into_owned();
         let at = self.began.elapsed();
         let length = line.len();
@@ -96,7 +96,7 @@ impl Transcript {
     }
 
     fn push(&mut self, bytes: usize, entry: TranscriptEntry) {
-        if self.bytes + bytes > CAPACITY {
+        if self.bytes + bytes > MAX_TRANSCRIPT_BYTES {
             self.left_out += 1;
         } else {
             self.bytes += bytes;

@@ -113,7 +113,7 @@ impl AgentHarness {
                 }) = message.envelope()
                     && answered == id
                 {
-                    return Ok(ReceivedResponse::read(result));
+                    return Ok(ReceivedResponse::from_result(result));
                 }
             }
         };
@@ -178,7 +178,7 @@ impl AgentHarness {
             let Some(Envelope::Response { id: of, result }) = message.envelope() else {
                 return None;
             };
-            (of == id).then(|| ReceivedResponse::read(result))
+            (of == id).then(|| ReceivedResponse::from_result(result))
         });
         answers.collect()
     }

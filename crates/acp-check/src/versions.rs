@@ -96,7 +96,7 @@ async fn negotiated_version(
 /// Closes the program's input, and kills the program if it does not exit.
 async fn close_connection(mut wire: Wire, process: Option<Arc<AgentProcess>>) {
     wire.close();
-    TargetProcess::end(process).await;
+    TargetProcess::end_process(process).await;
 }
 
 /// Describes why a program did not start properly. If it exited, the description says so, and `before` says before

@@ -10,7 +10,7 @@ use acp_rules::{RequirementLevel, Side};
 const MAX_FINDINGS: usize = 8;
 
 /// The maximum length of a line from the suite to apply the rules to, in bytes.
-const MAX_LINE_LEN: usize = 1024 * 1024;
+const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// Applies the rules to the messages of both sides, until the suite itself breaks a rule.
 ///
@@ -42,7 +42,7 @@ impl RuleWatch {
     pub(super) fn new(version: SchemaVersion, sends: Direction) -> Self {
         Self {
             rules: RuleChecker::new(),
-            schema: Schema::of(version),
+            schema: Schema::for_version(version),
             sends,
             line: Vec::new(),
             is_disabled: false,
@@ -54,7 +54,7 @@ impl RuleWatch {
     /// Records bytes that the suite sent. They may be part of a line.
     pub(super) fn record_sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.is_disabled || self.line.len() + part.len() > MAX_LINE_LEN {
+            if self.is_disabled || self.line.len() + part.len() > MAX_LINE_BYTES {
                 self.record_missed();
                 return;
             }
@@ -133,7 +133,7 @@ impl RuleWatch {
         }
     }
 
-    pub(super) fn into_broken(self) -> RuleViolations {
+    pub(super) fn into_violations(self) -> RuleViolations {
         self.broken_rules
     }
 }

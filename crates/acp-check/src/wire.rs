@@ -17,7 +17,7 @@ use super::watch::{RuleViolations, RuleWatch};
 
 /// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
 /// Exceeding it does not fail the check, since the specification sets no limit.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of lines to buffer. Beyond that, the program has to wait.
 const MAX_BUFFERED_LINES: usize = 64;
@@ -33,7 +33,7 @@ impl ReceivedMessage {
     /// Returns the parts of the message, or `None` if it is not a JSON-RPC message.
     #[must_use]
     pub fn envelope(&self) -> Option<Envelope<'_>> {
-        Envelope::read(&self.0)
+        Envelope::parse(&self.0)
     }
 
     /// Returns the method, or an empty string for a response.
@@ -120,7 +120,7 @@ impl Wire {
         let (to, reads) = mpsc::channel(MAX_BUFFERED_LINES);
         tokio::spawn(read_lines(reader, to));
         Self {
-            schema: Schema::of(version),
+            schema: Schema::for_version(version),
             sends,
             reads,
             writer: Some(Box::new(writer)),
@@ -188,7 +188,7 @@ impl Wire {
     /// # Errors
     /// The other side stopped reading or closed the connection.
     pub async fn send(&mut self, message: &Value) -> Result<(), CheckStop> {
-        if let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) {
+        if let Some(Envelope::Request { id, method, .. }) = Envelope::parse(message) {
             self.pending_methods
                 .insert(id.to_string(), method.to_owned());
         }
@@ -300,7 +300,7 @@ impl Wire {
                 }
                 Some(WireInput::TooLong) => {
                     let why = format!(
-                        "the program sent more than {MAX_BYTES} bytes, the limit for one check"
+                        "the program sent more than {MAX_OUTPUT_BYTES} bytes, the limit for one check"
                     );
                     return Err(CheckStop::Harness(why));
                 }
@@ -318,7 +318,7 @@ impl Wire {
 
     fn check_schema(&mut self, value: &Value) {
         let from = self.sends.reversed();
-        let envelope = Envelope::read(value);
+        let envelope = Envelope::parse(value);
         let asked = match &envelope {
             Some(Envelope::Response { id, .. }) => {
                 self.pending_methods.get(&id.to_string()).cloned()
@@ -404,7 +404,7 @@ impl Wire {
     }
 
     pub(super) fn into_parts(mut self) -> (Transcript, SchemaResults) {
-        self.schema_results.violations = self.watch.into_broken();
+        self.schema_results.violations = self.watch.into_violations();
         (self.transcript, self.schema_results)
     }
 }
@@ -453,7 +453,7 @@ impl SchemaResults {
 impl ReceivedResponse {
     /// Reads the result or the error of a response.
     #[must_use]
-    pub fn read(result: Result<&Value, &Value>) -> Self {
+    pub fn from_result(result: Result<&Value, &Value>) -> Self {
         match result {
             Ok(result) => Self::Result(result.clone()),
             Err(error) => Self::Error {
@@ -509,7 +509,7 @@ async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInp
         }
         line.extend_from_slice(rest);
         all += read;
-        if all > MAX_BYTES {
+        if all > MAX_OUTPUT_BYTES {
             let _ = to.send(WireInput::TooLong).await;
             return;
         }

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use crate::args::agent::AgentArgs;
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
-use crate::start::connection_options;
+use crate::start::default_connection_options;
 use crate::{config, permissions};
 
 /// The bundled agent, ready to serve a client.
@@ -33,7 +33,7 @@ impl PreparedAgent {
     /// Creates the agent that the arguments describe. The session store is still being opened in the background when
     /// this returns.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
-        let config = config::read()?;
+        let config = config::read_user_config()?;
         let models = BundledAgentConfig::from_config(&config)?;
         let (option, model) = match args.script {
             Some(script) => ("--script", ModelConfig::Scripted(script)),
@@ -73,7 +73,7 @@ impl PreparedAgent {
             sessions: SessionStorage::open(args.sessions.as_deref()),
             options: args
                 .protocol
-                .apply(connection_options().limits(acp::agent::limits())),
+                .apply(default_connection_options().limits(acp::agent::default_limits())),
         })
     }
 

@@ -20,7 +20,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
         let model = match requested_model(args)? {
             Some(model) => model,
             // The provider of the model that the agent would use.
-            None => BundledAgentConfig::from_config(&config::read()?)?.initial_model(model)?.ok_or_else(|| {
+            None => BundledAgentConfig::from_config(&config::read_user_config()?)?.initial_model(model)?.ok_or_else(|| {
                 CommandExit::usage(
                     "specify a provider: anthropic, openai or gemini (for example `acp agent login anthropic`)",
                 )
@@ -106,7 +106,7 @@ async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
     let listening = Signals::listen();
     let mut signals =
         listening.map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
-    let settings = TerminalSettings::now();
+    let settings = TerminalSettings::capture();
     let mut reading = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt));
     loop {
         let read = tokio::select! {

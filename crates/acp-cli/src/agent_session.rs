@@ -11,7 +11,9 @@ use crate::elicit::TerminalElicitation;
 use crate::exit::CommandExit;
 use crate::screen::TerminalScreen;
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{self, GRACE, SLOW_NOTE, SLOW_START, StartFailure, StartTarget};
+use crate::start::{
+    self, EXIT_GRACE_PERIOD, SLOW_NOTE, SLOW_START_DELAY, StartFailure, StartTarget,
+};
 use crate::terminal_user::{self, TerminalUser};
 
 /// How long an agent may take to respond after the user has cancelled one of its questions.
@@ -30,7 +32,7 @@ pub(crate) async fn with_agent<T>(
     user.screen().finish();
     let grace = match &result {
         Err(exit) if *exit == CommandExit::CANCELLED => Duration::ZERO,
-        _ => GRACE,
+        _ => EXIT_GRACE_PERIOD,
     };
     tokio::select! {
         _ = process.shutdown(grace) => {}
@@ -52,7 +54,7 @@ async fn connect_and_run<T>(
     let client = SessionlessClient {
         elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(user))),
     };
-    let options = start::options(target.agent, process);
+    let options = start::connection_options(target.agent, process);
     let screen = user.screen();
     let talking = async {
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
@@ -88,7 +90,7 @@ async fn connect_and_run<T>(
 /// Runs `work`, and shows a note if it takes too long.
 async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen) -> T {
     tokio::pin!(work);
-    if let Ok(done) = tokio::time::timeout(SLOW_START, &mut work).await {
+    if let Ok(done) = tokio::time::timeout(SLOW_START_DELAY, &mut work).await {
         return done;
     }
     screen.note(SLOW_NOTE);

@@ -9,16 +9,16 @@ use serde_json::json;
 use crate::args::agents::{
     AgentsArgs, AgentsSubcommand, AllowAgentsArgs, ListAgentsArgs, RevokeAgentsArgs,
 };
-use crate::args::shared::{ListFormat, directory};
+use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::screen::print;
 use crate::{config, terminal_user};
 
-pub(crate) fn agents(args: &AgentsArgs) -> CommandExit {
+pub(crate) fn run_agents(args: &AgentsArgs) -> CommandExit {
     let done = match &args.command {
-        None => list(&args.list),
-        Some(AgentsSubcommand::Allow(args)) => allow(args),
-        Some(AgentsSubcommand::Revoke(args)) => revoke(args),
+        None => list_agents(&args.list),
+        Some(AgentsSubcommand::Allow(args)) => allow_agents(args),
+        Some(AgentsSubcommand::Revoke(args)) => revoke_agents(args),
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,
@@ -105,8 +105,11 @@ fn render_table(agents: &[&ListedAgent], text: &mut String) {
     }
 }
 
-fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
-    let all = AgentList::discover(&config::read()?, &directory(&args.cwd)?)?;
+fn list_agents(args: &ListAgentsArgs) -> Result<(), CommandExit> {
+    let all = AgentList::discover(
+        &config::read_user_config()?,
+        &absolute_directory(&args.cwd)?,
+    )?;
     let shown = match args.format {
         ListFormat::Text => render_text(&all),
         ListFormat::Json => render_json(&all),
@@ -123,7 +126,7 @@ fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
 
 /// Returns the agents that the project defines, or an error if it defines none.
 fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
-    let cwd = directory(cwd)?;
+    let cwd = absolute_directory(cwd)?;
     ProjectAgents::load(&cwd)?.ok_or_else(|| {
         CommandExit::usage(format!(
             "no .acp/config.toml in the project of {}",
@@ -132,7 +135,7 @@ fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     })
 }
 
-fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
+fn allow_agents(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.display_file();
     if project.is_allowed()? {
@@ -155,7 +158,7 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
     Ok(())
 }
 
-fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
+fn revoke_agents(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.display_file();
     let message = match project.revoke()? {

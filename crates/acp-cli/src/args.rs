@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_commands_says_what_each_does() {
+    fn command_list_describes_each_command() {
         let command = CliArgs::command();
         for listed in command.get_subcommands() {
             let name = listed.get_name();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_are_well_formed() {
+    fn command_definitions_are_valid() {
         CliArgs::command().debug_assert();
     }
 }

@@ -12,12 +12,12 @@ use crate::exit::CommandExit;
 use crate::signals::Signals;
 
 /// How long an agent may take to exit when asked to, after it has had time to exit when its stdin was closed.
-const GRACE: Duration = Duration::from_secs(1);
+const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.
-const EXIT_WAIT: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
+pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
@@ -60,7 +60,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
         None => CommandExit::CANCELLED,
     };
     tokio::select! {
-        _ = process.shutdown(GRACE) => {}
+        _ = process.shutdown(EXIT_GRACE_PERIOD) => {}
         _ = signals.next() => {
             process.shutdown(Duration::ZERO).await;
         }
@@ -78,7 +78,7 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
             _ => CommandExit::SUCCESS,
         };
     }
-    let message = match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
+    let message = match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => match &end.error {
             Some(e) => format!("connection to the agent failed: {e}"),

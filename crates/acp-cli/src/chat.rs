@@ -18,17 +18,17 @@ use crate::args::shared::ProtocolArg;
 use crate::config;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
-use crate::start::{StartTarget, connection_options};
+use crate::start::{StartTarget, default_connection_options};
 
 /// The name of the prompt history file, in the state directory.
 const HISTORY_FILE: &str = "history";
 
-pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
+pub(crate) async fn run_chat(args: ChatArgs) -> CommandExit {
     let setup = match prepare(args) {
         Ok(setup) => setup,
         Err(exit) => return exit,
     };
-    match acp_tui::run(setup).await {
+    match acp_tui::run_chat(setup).await {
         Ok(()) => CommandExit::SUCCESS,
         Err(ChatError::Terminal(e)) => CommandExit::failed(format!("cannot use the terminal: {e}")),
         Err(e) => CommandExit::failed(e.to_string()),
@@ -42,7 +42,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
         ));
     }
     let cwd = args.session_args.directory()?;
-    let config = config::read()?;
+    let config = config::read_user_config()?;
     let keys = key_bindings(&config.chat)?;
     let agent = args.agent_choice.choose(&cwd)?;
     let open = match (&args.resume, &args.session) {
@@ -126,7 +126,7 @@ fn agent_spec(
         });
     }
     let confined = confinement.and_then(Confinement::hint);
-    spec.options = ProtocolArg::for_agent(agent).apply(connection_options());
+    spec.options = ProtocolArg::for_agent(agent).apply(default_connection_options());
     spec.initial_options.mode.clone_from(&agent.mode);
     spec.initial_options.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);

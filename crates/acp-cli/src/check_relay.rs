@@ -5,7 +5,7 @@ use acp_check::relay;
 use crate::args::relays::CheckRelayArgs;
 use crate::exit::CommandExit;
 
-pub(crate) async fn check_relay(args: CheckRelayArgs) -> CommandExit {
+pub(crate) async fn run_check_relay(args: CheckRelayArgs) -> CommandExit {
     match relay::run_relay(&args.file).await {
         Ok(()) => CommandExit::SUCCESS,
         Err(error) => CommandExit::agent_failed(format!("cannot reach the check: {error}")),

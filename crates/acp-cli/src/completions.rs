@@ -13,28 +13,34 @@ use clap_complete::engine::complete;
 use clap_complete::env::{Bash, CompleteEnv, EnvCompleter, Fish, Shells, Zsh};
 
 use crate::args::CliArgs;
-use crate::args::candidates::unquoted;
+use crate::args::candidates::unquote;
 use crate::args::completions::{CompletionsArgs, ShellArg};
 use crate::exit::CommandExit;
 use crate::screen::print;
 
 /// The variable that the scripts run `acp` with.
-const VARIABLE: &str = "ACP_COMPLETE";
+const COMPLETE_VARIABLE: &str = "ACP_COMPLETE";
 
 /// The name of the program, also where it is looked for when the user presses Tab.
-const PROGRAM: &str = "acp";
+const PROGRAM_NAME: &str = "acp";
 
 const SHELLS: Shells<'_> = Shells(&[&AcpBash, &AcpZsh, &AcpFish]);
 
 /// Prints the script for a shell.
-pub(crate) fn completions(args: &CompletionsArgs) -> CommandExit {
+pub(crate) fn print_completions(args: &CompletionsArgs) -> CommandExit {
     let shell: &dyn EnvCompleter = match args.shell {
         ShellArg::Bash => &AcpBash,
         ShellArg::Zsh => &AcpZsh,
         ShellArg::Fish => &AcpFish,
     };
     let mut script = Vec::new();
-    match shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script) {
+    match shell.write_registration(
+        COMPLETE_VARIABLE,
+        PROGRAM_NAME,
+        PROGRAM_NAME,
+        PROGRAM_NAME,
+        &mut script,
+    ) {
         Ok(()) => {
             print(&script);
             CommandExit::SUCCESS
@@ -49,7 +55,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> CommandExit {
 pub(crate) fn complete_for_shell() -> Result<bool, clap::Error> {
     let directory = std::env::current_dir().ok();
     CompleteEnv::with_factory(CliArgs::command)
-        .var(VARIABLE)
+        .var(COMPLETE_VARIABLE)
         .shells(SHELLS)
         .try_complete(std::env::args_os(), directory.as_deref())
 }
@@ -87,7 +93,7 @@ impl EnvCompleter for AcpBash {
         let number = |name| std::env::var(name).ok()?.parse().ok();
         let index: usize = number("_CLAP_COMPLETE_INDEX").unwrap_or_default();
         let separator = std::env::var("_CLAP_IFS").unwrap_or_else(|_| "\n".to_owned());
-        let typed = BashWords::of(args, index);
+        let typed = BashWords::from_args(args, index);
         let mut first = true;
         for candidate in complete(cmd, typed.words, typed.index, current_dir)? {
             let value = candidate.get_value().to_string_lossy();
@@ -102,7 +108,7 @@ impl EnvCompleter for AcpBash {
                 buf.write_all(separator.as_bytes())?;
             }
             first = false;
-            buf.write_all(quoted_for_bash(value).as_bytes())?;
+            buf.write_all(quote_for_bash(value).as_bytes())?;
         }
         Ok(())
     }
@@ -119,14 +125,14 @@ struct BashWords {
 
 impl BashWords {
     /// Joins what Bash has split: `--agent=go` arrives as `--agent`, `=` and `go`.
-    fn of(passed: Vec<OsString>, at: usize) -> Self {
+    fn from_args(passed: Vec<OsString>, at: usize) -> Self {
         let mut words: Vec<OsString> = Vec::with_capacity(passed.len());
         let (mut index, mut kept) = (0, String::new());
         let mut joins = false;
         for (i, word) in passed.into_iter().enumerate() {
             let is_equals = word == "=" && i > 0;
             let is_joined = is_equals || joins;
-            let word = OsString::from(unquoted(&word.to_string_lossy()));
+            let word = OsString::from(unquote(&word.to_string_lossy()));
             match words.last_mut() {
                 Some(last) if is_joined => {
                     if i == at && !is_equals {
@@ -146,7 +152,7 @@ impl BashWords {
 }
 
 /// Returns a value as it must be typed in Bash. A `~/` at its beginning keeps its meaning.
-fn quoted_for_bash(value: &str) -> String {
+fn quote_for_bash(value: &str) -> String {
     let (home, rest) = match value.strip_prefix("~/") {
         Some(rest) => ("~/", rest),
         None => ("", value),
@@ -198,7 +204,7 @@ impl EnvCompleter for AcpZsh {
         buf: &mut dyn Write,
     ) -> io::Result<()> {
         let words = args.into_iter();
-        let words = words.map(|word| OsString::from(unquoted(&word.to_string_lossy())));
+        let words = words.map(|word| OsString::from(unquote(&word.to_string_lossy())));
         Zsh.write_complete(cmd, words.collect(), current_dir, buf)
     }
 }
@@ -234,7 +240,7 @@ impl EnvCompleter for AcpFish {
         buf: &mut dyn Write,
     ) -> io::Result<()> {
         if let Some(word) = args.last_mut() {
-            *word = OsString::from(unquoted(&word.to_string_lossy()));
+            *word = OsString::from(unquote(&word.to_string_lossy()));
         }
         Fish.write_complete(cmd, args, current_dir, buf)
     }
@@ -244,29 +250,33 @@ impl EnvCompleter for AcpFish {
 mod tests {
     use super::*;
 
-    fn joined(words: &[&str], at: usize) -> (Vec<String>, usize, String) {
-        let typed = BashWords::of(words.iter().map(OsString::from).collect(), at);
+    fn join_words(words: &[&str], at: usize) -> (Vec<String>, usize, String) {
+        let typed = BashWords::from_args(words.iter().map(OsString::from).collect(), at);
         let words = typed.words.iter();
         let words = words.map(|word| word.to_string_lossy().into_owned());
         (words.collect(), typed.index, typed.kept)
     }
 
-    fn owned(words: &[&str]) -> Vec<String> {
+    fn to_owned_words(words: &[&str]) -> Vec<String> {
         words.iter().map(|&word| word.to_owned()).collect()
     }
 
     #[test]
-    fn what_bash_splits_at_an_equals_sign_is_one_word() {
-        let (words, index, kept) = joined(&["acp", "run", "--agent", "=", "go"], 4);
-        assert_eq!(words, owned(&["acp", "run", "--agent=go"]));
+    fn words_split_at_an_equals_sign_are_joined() {
+        let (words, index, kept) = join_words(&["acp", "run", "--agent", "=", "go"], 4);
+        assert_eq!(words, to_owned_words(&["acp", "run", "--agent=go"]));
         assert_eq!((index, kept.as_str()), (2, "--agent="));
-        let (words, index, kept) = joined(&["acp", "run", "--cwd", "=", r"a\ b", "--mode", ""], 6);
-        assert_eq!(words, owned(&["acp", "run", "--cwd=a b", "--mode", ""]));
+        let (words, index, kept) =
+            join_words(&["acp", "run", "--cwd", "=", r"a\ b", "--mode", ""], 6);
+        assert_eq!(
+            words,
+            to_owned_words(&["acp", "run", "--cwd=a b", "--mode", ""])
+        );
         assert_eq!((index, kept.as_str()), (4, ""));
     }
 
     #[test]
-    fn what_bash_inserts_is_one_word() {
+    fn values_inserted_in_bash_are_quoted() {
         for (value, typed) in [
             ("build", "build"),
             ("the build", r"the\ build"),
@@ -275,9 +285,9 @@ mod tests {
             ("a~b", r"a\~b"),
             ("überarbeiten", "überarbeiten"),
         ] {
-            assert_eq!(quoted_for_bash(value), typed, "{value}");
+            assert_eq!(quote_for_bash(value), typed, "{value}");
             if !value.starts_with('~') {
-                assert_eq!(unquoted(typed), value);
+                assert_eq!(unquote(typed), value);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 
 /// Reads the configuration. Any mistake in it is an error, even in settings of other agents.
-pub(crate) fn read() -> Result<UserConfig, CommandExit> {
+pub(crate) fn read_user_config() -> Result<UserConfig, CommandExit> {
     let config = UserConfig::read()?;
     BundledAgentConfig::from_config(&config)?;
     Ok(config)

@@ -13,7 +13,7 @@ use acp::v1::{
 use acp_host::elicitation::{self, FieldAnswer, FormField};
 use acp_host::literal;
 
-use crate::screen::BAR;
+use crate::screen::QUESTION_BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
 /// The maximum number of open web pages to remember. For older ones, completion is not reported.
@@ -81,7 +81,7 @@ impl TerminalElicitation {
             out.push_text(&question_head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
                 for line in literal::escape_lines(about.trim_end()) {
-                    out.push_text(&format!("{BAR}{line}\n"));
+                    out.push_text(&format!("{QUESTION_BAR}{line}\n"));
                 }
             }
             if fields.iter().any(|field| field.is_required()) {
@@ -146,7 +146,7 @@ fn question_head(message: &str) -> String {
     let mut lines = literal::escape_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
-        text.push_str(&format!("{BAR}{line}\n"));
+        text.push_str(&format!("{QUESTION_BAR}{line}\n"));
     }
     text
 }

@@ -12,7 +12,7 @@ pub(crate) struct TerminalSettings {
 #[cfg(unix)]
 impl TerminalSettings {
     /// Reads the settings of the process's terminal. Returns `None` if there is no terminal.
-    pub(crate) fn now() -> Option<Self> {
+    pub(crate) fn capture() -> Option<Self> {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
         let before = rustix::termios::tcgetattr(&terminal).ok()?;
         Some(Self {
@@ -35,7 +35,7 @@ pub(crate) struct TerminalSettings;
 
 #[cfg(not(unix))]
 impl TerminalSettings {
-    pub(crate) fn now() -> Option<Self> {
+    pub(crate) fn capture() -> Option<Self> {
         None
     }
 
@@ -140,7 +140,7 @@ impl TypedLines {
         use std::io::{BufRead, BufReader, Read};
         use std::sync::LazyLock;
         use tokio::sync::{Mutex, mpsc};
-        static TYPED: LazyLock<Mutex<mpsc::Receiver<String>>> = LazyLock::new(|| {
+        static TYPED_LINES: LazyLock<Mutex<mpsc::Receiver<String>>> = LazyLock::new(|| {
             let (sender, receiver) = mpsc::channel(1);
             std::thread::spawn(move || {
                 let Ok(console) = std::fs::File::open("CONIN$") else {
@@ -159,7 +159,7 @@ impl TypedLines {
             });
             Mutex::new(receiver)
         });
-        TYPED.try_lock().ok().map(Self)
+        TYPED_LINES.try_lock().ok().map(Self)
     }
 
     /// Discards all complete lines so far. Returns `true` if there were any.

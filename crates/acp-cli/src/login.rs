@@ -14,9 +14,9 @@ use crate::args::login::{LoginArgs, LogoutArgs};
 use crate::exit::CommandExit;
 use crate::screen::{TerminalScreen, print};
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{StartFailure, StartTarget, option};
+use crate::start::{StartFailure, StartTarget, option_arguments};
 
-pub(crate) async fn login(args: LoginArgs) -> CommandExit {
+pub(crate) async fn run_login(args: LoginArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
         Err(e) => return CommandExit::usage(format!("working directory not found: {e}")),
@@ -54,7 +54,7 @@ pub(crate) async fn login(args: LoginArgs) -> CommandExit {
     CommandExit::SUCCESS
 }
 
-pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
+pub(crate) async fn run_logout(args: LogoutArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
         Err(e) => return CommandExit::usage(format!("working directory not found: {e}")),
@@ -185,7 +185,7 @@ fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
         let command = match methods {
             [_] => target.command_hint(&["login"]),
             _ => {
-                let method = option("--method", id.as_str());
+                let method = option_arguments("--method", id.as_str());
                 let words = std::iter::once("login").chain(method.iter().map(String::as_str));
                 target.command_hint(&words.collect::<Vec<_>>())
             }

@@ -43,7 +43,7 @@ use crate::exit::CommandExit;
 fn main() -> ExitCode {
     // Before any thread or process starts: agents and the programs they run must not be able to read secrets from this
     // process that they were not given.
-    acp_host::process_secrets::protect();
+    acp_host::process_secrets::protect_secrets();
     match completions::complete_for_shell() {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => {}
@@ -60,9 +60,9 @@ fn main() -> ExitCode {
         return ExitCode::from(CommandExit::USAGE);
     };
     let exit = match command {
-        CliCommand::Agents(args) => agents::agents(&args),
-        CliCommand::Bridge(args) => block_on(bridge::bridge(args)),
-        CliCommand::CheckRelay(args) => block_on(check_relay::check_relay(args)),
+        CliCommand::Agents(args) => agents::run_agents(&args),
+        CliCommand::Bridge(args) => block_on(bridge::run_bridge(args)),
+        CliCommand::CheckRelay(args) => block_on(check_relay::run_check_relay(args)),
         CliCommand::Agent(mut args) => match args.command.take() {
             Some(AgentSubcommand::Login(account)) => {
                 block_on(agent_login::login(account, args.model))
@@ -73,18 +73,18 @@ fn main() -> ExitCode {
                 Err(exit) => exit,
             },
         },
-        CliCommand::Chat(args) => block_on(chat::chat(args)),
-        CliCommand::Completions(args) => completions::completions(&args),
-        CliCommand::Man(args) => man::man(&args),
-        CliCommand::Check(args) => block_on(check::check(args)),
-        CliCommand::Login(args) => block_on(login::login(args)),
-        CliCommand::Logout(args) => block_on(login::logout(args)),
-        CliCommand::McpProxy(args) => block_on(mcp_proxy::mcp_proxy(args)),
-        CliCommand::Permissions(args) => permissions::permissions(&args),
-        CliCommand::Run(args) => block_on(run::run(args)),
+        CliCommand::Chat(args) => block_on(chat::run_chat(args)),
+        CliCommand::Completions(args) => completions::print_completions(&args),
+        CliCommand::Man(args) => man::print_man_pages(&args),
+        CliCommand::Check(args) => block_on(check::run_check(args)),
+        CliCommand::Login(args) => block_on(login::run_login(args)),
+        CliCommand::Logout(args) => block_on(login::run_logout(args)),
+        CliCommand::McpProxy(args) => block_on(mcp_proxy::run_mcp_proxy(args)),
+        CliCommand::Permissions(args) => permissions::run_permissions(&args),
+        CliCommand::Run(args) => block_on(run::run_prompt(args)),
         CliCommand::Serve(args) => block_on(serve::serve(args)),
-        CliCommand::Sessions(args) => block_on(sessions::sessions(args)),
-        CliCommand::Trace(args) => block_on(trace::trace(args)),
+        CliCommand::Sessions(args) => block_on(sessions::run_sessions(args)),
+        CliCommand::Trace(args) => block_on(trace::run_trace(args)),
     };
     exit.report()
 }

@@ -12,9 +12,9 @@ use crate::args::completions::ManArgs;
 use crate::exit::CommandExit;
 
 /// The name of the manual, at the top of each page.
-const MANUAL: &str = "Agent Client Protocol";
+const MANUAL_TITLE: &str = "Agent Client Protocol";
 
-pub(crate) fn man(args: &ManArgs) -> CommandExit {
+pub(crate) fn print_man_pages(args: &ManArgs) -> CommandExit {
     let mut command = CliArgs::command().disable_help_subcommand(true);
     command.build();
     match write_pages(&command, &args.directory) {
@@ -32,14 +32,17 @@ fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
         write_pages(subcommand, directory)?;
     }
     let name = command.get_display_name().unwrap_or(command.get_name());
-    std::fs::write(directory.join(format!("{name}.1")), page(command, name)?)
+    std::fs::write(
+        directory.join(format!("{name}.1")),
+        render_page(command, name)?,
+    )
 }
 
-fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
+fn render_page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     let version = command.get_version().unwrap_or_default();
     let man = Man::new(command.clone())
         .source(format!("acp {version}"))
-        .manual(MANUAL);
+        .manual(MANUAL_TITLE);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

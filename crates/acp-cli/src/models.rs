@@ -16,7 +16,7 @@ use crate::args::agent::ModelArgs;
 use crate::exit::CommandExit;
 
 /// The model name that means "no model".
-const OFFLINE: &str = "offline";
+const OFFLINE_MODEL: &str = "offline";
 
 /// The configuration of the bundled agent. The command line takes precedence.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl FromStr for ModelArgument {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
-            OFFLINE => Ok(Self::Offline),
+            OFFLINE_MODEL => Ok(Self::Offline),
             name => name.parse().map(Self::Model),
         }
     }
@@ -149,7 +149,7 @@ impl BundledAgentConfig {
             }
         }
         if let Some(file) = key_file() {
-            keys = keys.file(file);
+            keys = keys.with_file(file);
         }
         let mut choices = ModelChoices::new(keys)
             .with_model(named)

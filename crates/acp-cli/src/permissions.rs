@@ -86,15 +86,15 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
     literal::escape_line(&text)
 }
 
-pub(crate) fn permissions(args: &PermissionsArgs) -> CommandExit {
+pub(crate) fn run_permissions(args: &PermissionsArgs) -> CommandExit {
     let done = match &args.command {
-        None => list(&args.list),
-        Some(PermissionsSubcommand::Revoke(args)) => revoke(args),
+        None => list_permissions(&args.list),
+        Some(PermissionsSubcommand::Revoke(args)) => revoke_answers(args),
     };
     done.unwrap_or_else(|exit| exit)
 }
 
-fn list(args: &ListPermissionsArgs) -> Result<CommandExit, CommandExit> {
+fn list_permissions(args: &ListPermissionsArgs) -> Result<CommandExit, CommandExit> {
     let said = PermissionSources::for_directory(&args.cwd)?;
     let answers = said.answers()?;
     let shown = match args.format {
@@ -107,7 +107,7 @@ fn list(args: &ListPermissionsArgs) -> Result<CommandExit, CommandExit> {
     })
 }
 
-fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
+fn revoke_answers(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let said = PermissionSources::for_directory(&args.cwd)?;
     let failed = |e: acp_host::RememberedAnswersError| CommandExit::failed(e.to_string());
     let project = display_path(said.project.root());

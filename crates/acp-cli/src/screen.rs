@@ -8,7 +8,7 @@ use acp_host::terminal_text;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthChar;
 
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// How long no output may be shown before the progress line appears.
 const PROGRESS_DELAY: Duration = Duration::from_millis(600);
@@ -105,10 +105,10 @@ fn supports_color(to: &impl IsTerminal) -> bool {
 }
 
 /// The mark before each line of the agent's text in a question, so that it cannot be mistaken for text of this program.
-pub(crate) const BAR: &str = "  | ";
+pub(crate) const QUESTION_BAR: &str = "  | ";
 
 /// The indentation of continued lines in a question that are wider than the terminal.
-const CONTINUATION: &str = "      ";
+const CONTINUATION_INDENT: &str = "      ";
 
 /// The minimum width of a terminal, in columns, for lines to be wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
@@ -129,10 +129,10 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     }
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let rest = if line.starts_with(BAR) {
-            BAR
+        let rest = if line.starts_with(QUESTION_BAR) {
+            QUESTION_BAR
         } else {
-            CONTINUATION
+            CONTINUATION_INDENT
         };
         let mut used = 0;
         for c in line.chars() {
@@ -294,8 +294,8 @@ impl TerminalScreen {
         if !state.is_live || !idle {
             return;
         }
-        state.frame = (state.frame + 1) % FRAMES.len();
-        let frame = FRAMES.get(state.frame).unwrap_or(&"");
+        state.frame = (state.frame + 1) % SPINNER_FRAMES.len();
+        let frame = SPINNER_FRAMES.get(state.frame).unwrap_or(&"");
         let seconds = state.started_at.elapsed().as_secs();
         let doing: String = terminal_text::clean_line(doing).chars().take(50).collect();
         let mut err = std::io::stderr().lock();
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_of_an_agents_begins_at_the_left() {
+    fn agent_text_never_starts_at_the_left_margin() {
         let text = format!(
             "? Do it\n  | {}  1) Allow\n  $ {}\n",
             "x".repeat(36),

@@ -19,7 +19,7 @@ use acp_server::{
 use tokio::net::TcpListener;
 
 use crate::args::serve::{LogFormat, ServeArgs};
-use crate::args::shared::directory;
+use crate::args::shared::absolute_directory;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::signals::Signals;
@@ -99,10 +99,10 @@ fn check_exposure(args: &ServeArgs) -> Result<(), CommandExit> {
 /// Returns the agents to serve, each with its command and the directories that clients may open.
 fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
     let roots: Vec<PathBuf> = match args.cwd.as_slice() {
-        [] => vec![directory(Path::new("."))?],
+        [] => vec![absolute_directory(Path::new("."))?],
         roots => roots
             .iter()
-            .map(|root| directory(root))
+            .map(|root| absolute_directory(root))
             .collect::<Result<_, _>>()?,
     };
     let allowed =
@@ -128,7 +128,7 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
             true => Some(&terminal_user::confirm),
             false => None,
         };
-        let choice = selector.choose(&config::read()?, &cwd, ask)?;
+        let choice = selector.choose(&config::read_user_config()?, &cwd, ask)?;
         let target = StartTarget {
             agent: &choice,
             cwd: &cwd,
@@ -138,7 +138,7 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
             true => bundled_command(&choice.environment.environment(), &cwd)?,
             false => target.command()?,
         };
-        command.find().map_err(|e| {
+        command.find_executable().map_err(|e| {
             CommandExit::agent_failed(format!(
                 "cannot start the agent: {e}{}",
                 choice.install_hint()

@@ -14,13 +14,13 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 
 /// How long to wait for the exit of a failed agent, so that its exit code can be reported.
-const EXIT_WAIT: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long an agent may take to exit on its own after its stdin is closed, and again after it is asked to exit.
-pub(crate) const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// How long to wait for a response before noting that the agent is slow.
-pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
+pub(crate) const SLOW_START_DELAY: Duration = Duration::from_secs(5);
 
 /// The note that is shown if the agent is slow.
 pub(crate) const SLOW_NOTE: &str = "waiting for the agent to respond (Ctrl-C: exit)";
@@ -111,7 +111,11 @@ impl StartTarget<'_> {
         }
         words.extend(self.agent.environment.to_args().iter().cloned());
         if let Some(name) = &self.agent.name {
-            words.extend(option("--agent", name).iter().map(|word| quote(word)));
+            words.extend(
+                option_arguments("--agent", name)
+                    .iter()
+                    .map(|word| quote(word)),
+            );
         } else if !self.agent.is_bundled() {
             words.push("--".to_owned());
             words.extend(self.agent.command.iter().map(|word| quote(word)));
@@ -131,7 +135,7 @@ fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
 }
 
 /// Returns the arguments for an option with a value. A value that starts with `-` is joined with `=`.
-pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
+pub(crate) fn option_arguments(name: &str, value: &str) -> Vec<String> {
     match value.starts_with('-') {
         true => vec![format!("{name}={value}")],
         false => vec![name.to_owned(), value.to_owned()],
@@ -139,15 +143,15 @@ pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
 }
 
 /// Returns the options of every connection. Handlers run on the runtime's other thread, so that reading continues.
-pub(crate) fn connection_options() -> acp::Options {
+pub(crate) fn default_connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
     })
 }
 
 /// Returns the options of the connection to this agent. Noise is collected for error messages.
-pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
-    let options = ProtocolArg::for_agent(agent).apply(connection_options());
+pub(crate) fn connection_options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
+    let options = ProtocolArg::for_agent(agent).apply(default_connection_options());
     options.on_noise(process.noise_handler())
 }
 
@@ -161,7 +165,7 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
 
 /// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, each message received about
 /// the session is printed; if it is `resumed`, only messages received after it is open.
-pub(crate) fn transport_of_turn(
+pub(crate) fn turn_transport(
     process: &AgentProcess,
     format: RunFormat,
     resumed: bool,
@@ -249,7 +253,7 @@ async fn disconnect_exit(
     process: &AgentProcess,
     error: &acp::Error,
 ) -> CommandExit {
-    let ended = tokio::time::timeout(EXIT_WAIT, process.wait()).await;
+    let ended = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await;
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent exited: {exit}"),
         (acp::Error::Closed(reason), Err(_)) => {
@@ -272,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    fn chosen(name: Option<&str>, protocol: u16, command: &[&str]) -> AgentChoice {
+    fn agent_choice(name: Option<&str>, protocol: u16, command: &[&str]) -> AgentChoice {
         AgentChoice {
             name: name.map(str::to_owned),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_typed_can_be_typed() {
+    fn suggested_commands_can_be_typed() {
         let typed = |agent: AgentChoice, arguments: &[&str]| {
             let cwd = Path::new(".");
             let agent = &agent;
@@ -296,16 +300,26 @@ mod tests {
         };
         let command = ["my agent", "--key=it's", ""];
         assert_eq!(
-            typed(chosen(None, 1, &command), &["login", "--method", "a b"]),
+            typed(
+                agent_choice(None, 1, &command),
+                &["login", "--method", "a b"]
+            ),
             r"acp login --method 'a b' -- 'my agent' '--key=it'\''s' ''"
         );
         assert!(
-            typed(chosen(None, 2, &command), &["login"]).starts_with("acp login --protocol 2 -- ")
+            typed(agent_choice(None, 2, &command), &["login"])
+                .starts_with("acp login --protocol 2 -- ")
         );
         assert_eq!(
-            typed(chosen(Some("goose"), 1, &["goose", "acp"]), &["logout"]),
+            typed(
+                agent_choice(Some("goose"), 1, &["goose", "acp"]),
+                &["logout"]
+            ),
             "acp logout --agent goose"
         );
-        assert_eq!(typed(chosen(None, 1, &[]), &["sessions"]), "acp sessions");
+        assert_eq!(
+            typed(agent_choice(None, 1, &[]), &["sessions"]),
+            "acp sessions"
+        );
     }
 }

@@ -11,9 +11,9 @@ use crate::line_input::{self, TypedLines};
 use crate::screen::{ScreenOutput, ScreenQuestion, TerminalScreen, wrap_question};
 
 #[cfg(unix)]
-const TERMINAL: &str = "/dev/tty";
+const TERMINAL_PATH: &str = "/dev/tty";
 #[cfg(not(unix))]
-const TERMINAL: &str = "CONIN$";
+const TERMINAL_PATH: &str = "CONIN$";
 
 /// How long there must be no input after a question is shown, before a line counts as its answer. Earlier input was
 /// meant for something else, since the user had not seen the question. `acp chat` waits for the same time.
@@ -25,16 +25,16 @@ const EARLY_INPUT_NOTE: &str = "  (input typed before the question was ignored)"
 /// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
 /// stdout can be used for other things.
 pub(crate) fn can_ask() -> bool {
-    std::io::stderr().is_terminal() && File::open(TERMINAL).is_ok_and(|tty| tty.is_terminal())
+    std::io::stderr().is_terminal() && File::open(TERMINAL_PATH).is_ok_and(|tty| tty.is_terminal())
 }
 
 /// The maximum length of the answer to a yes-or-no question, in bytes.
-const MAX_ANSWER_LEN: u64 = 1024;
+const MAX_ANSWER_BYTES: u64 = 1024;
 
 /// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C simply terminates the
 /// program, since nothing is running yet.
 pub(crate) fn confirm(question: &str) -> bool {
-    let Ok(terminal) = File::open(TERMINAL) else {
+    let Ok(terminal) = File::open(TERMINAL_PATH) else {
         return false;
     };
     let mut early = line_input::discard(&terminal);
@@ -51,7 +51,7 @@ pub(crate) fn confirm(question: &str) -> bool {
     }
     eprint!("[y/N] ");
     let mut answer = String::new();
-    let read = BufReader::new(terminal.take(MAX_ANSWER_LEN)).read_line(&mut answer);
+    let read = BufReader::new(terminal.take(MAX_ANSWER_BYTES)).read_line(&mut answer);
     let answer = answer.trim().to_lowercase();
     read.is_ok() && (answer == "y" || answer == "yes")
 }

@@ -15,7 +15,7 @@ use crate::environment::EnvironmentSettings;
 use crate::error::ConfigError;
 use crate::mcp_servers::McpServerSettings;
 use crate::paths;
-use crate::source::{ConfigSource, FILE};
+use crate::source::{CONFIG_FILE, ConfigSource};
 
 /// The user's configuration. Unknown keys are errors, so that typos are noticed.
 #[derive(Debug, Default, Deserialize)]
@@ -45,14 +45,14 @@ impl UserConfig {
     /// Returns the path of the user's configuration file, if there is a configuration directory.
     #[must_use]
     pub fn file() -> Option<PathBuf> {
-        Some(paths::config_dir()?.join(FILE))
+        Some(paths::config_dir()?.join(CONFIG_FILE))
     }
 
     /// Returns the path of the configuration file for use in messages, or only its name if there is no configuration
     /// directory.
     #[must_use]
     pub fn display_path() -> String {
-        Self::file().map_or_else(|| FILE.to_owned(), |file| paths::display_path(&file))
+        Self::file().map_or_else(|| CONFIG_FILE.to_owned(), |file| paths::display_path(&file))
     }
 
     /// Reads the user's configuration. Returns the default configuration if the file does not exist.

@@ -40,7 +40,7 @@ pub use agents::list::{AgentList, AgentOrigin, ListedAgent};
 pub use agents::project::ProjectAgents;
 pub use agents::settings::AgentSettings;
 pub use agents::state_paths::{AgentStatePath, AgentStatePaths};
-pub use agents::well_known::{BUNDLED, KNOWN, KnownAgent, find_well_known};
+pub use agents::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, KnownAgent, find_well_known};
 pub use bundled::{BundledSettings, ModelSettings};
 pub use chat::{Background, ChatSettings, ImageMode};
 pub use config::UserConfig;

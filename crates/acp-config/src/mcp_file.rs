@@ -36,10 +36,10 @@ struct EditorSettings {
 pub fn read_mcp_file(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
     let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
-    parse(&text).map_err(|what| wrong(&what))
+    parse_servers(&text).map_err(|what| wrong(&what))
 }
 
-fn parse(text: &str) -> Result<Vec<McpServer>, String> {
+fn parse_servers(text: &str) -> Result<Vec<McpServer>, String> {
     if text.trim_start().starts_with('[') {
         let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| describe_error(&e))?;
         let unknown = servers
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_to_write_servers_are_read() {
+    fn both_server_formats_are_parsed() {
         let editors = r#"{"mcpServers": {
             "files": {"command": "/bin/files", "args": ["--stdio"], "env": {"KEY": "1"}},
             "web": {"url": "https://mcp.example.org", "headers": {"Authorization": "x"}},
@@ -120,16 +120,20 @@ mod tests {
             {"type": "sse", "name": "old", "url": "https://old.example.org", "headers": []},
             {"type": "http", "name": "web", "url": "https://mcp.example.org", "headers": [{"name": "Authorization", "value": "x"}]}
         ]"#;
-        assert_eq!(parse(editors).unwrap(), parse(protocol).unwrap());
+        assert_eq!(
+            parse_servers(editors).unwrap(),
+            parse_servers(protocol).unwrap()
+        );
     }
 
     #[test]
-    fn what_is_no_server_is_named() {
-        let error = parse(r#"{"mcpServers": {"x": {"args": []}}}"#).unwrap_err();
+    fn invalid_server_is_named() {
+        let error = parse_servers(r#"{"mcpServers": {"x": {"args": []}}}"#).unwrap_err();
         assert!(error.contains("\"x\""), "{error}");
-        assert!(parse(r#"[{"type": "carrier-pigeon", "name": "x"}]"#).is_err());
-        assert!(parse("nonsense").is_err());
-        let error = parse(r#"{"mcpServers": {"x": {"command": "x", "env": {"PIN": 271828}}}}"#);
+        assert!(parse_servers(r#"[{"type": "carrier-pigeon", "name": "x"}]"#).is_err());
+        assert!(parse_servers("nonsense").is_err());
+        let error =
+            parse_servers(r#"{"mcpServers": {"x": {"command": "x", "env": {"PIN": 271828}}}}"#);
         let error = error.unwrap_err();
         assert!(
             error.contains("expected a string") && !error.contains("271828"),

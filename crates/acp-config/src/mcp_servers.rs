@@ -149,13 +149,13 @@ pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<McpServer, String> {
+    fn parse_server(text: &str) -> Result<McpServer, String> {
         let server: McpServerSettings = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         server.into_mcp_server(|name| (name == "TOKEN").then(|| "secret".to_owned()))
     }
 
     #[test]
-    fn a_program_gets_what_is_given_and_what_is_passed() {
+    fn stdio_server_gets_given_and_passed_variables() {
         let text = "name = 'a'\ncommand = 'npx'\nargs = ['-y', 'b']\nenv = { A = '1' }\npass = ['TOKEN', 'NONE']";
         let env = vec![
             EnvVariable::new("A", "1"),
@@ -163,23 +163,23 @@ mod tests {
         ];
         let args = vec!["-y".to_owned(), "b".to_owned()];
         let expected = McpServer::Stdio(McpServerStdio::new("a", "npx", args, env));
-        assert_eq!(read(text), Ok(expected));
+        assert_eq!(parse_server(text), Ok(expected));
     }
 
     #[test]
-    fn an_address_is_streamable_http_if_nothing_else_is_said() {
+    fn url_defaults_to_streamable_http() {
         let key = || vec![HttpHeader::new("Authorization", "Bearer x")];
         let text =
             "name = 'a'\nurl = 'https://a.test/mcp'\nheaders = { Authorization = 'Bearer x' }";
         let expected = McpServer::Http(McpServerHttp::new("a", "https://a.test/mcp", key()));
-        assert_eq!(read(text), Ok(expected));
+        assert_eq!(parse_server(text), Ok(expected));
         let text = "name = 'a'\nurl = 'https://a.test/sse'\ntransport = 'sse'";
         let expected = McpServer::Sse(McpServerSse::new("a", "https://a.test/sse", vec![]));
-        assert_eq!(read(text), Ok(expected));
+        assert_eq!(parse_server(text), Ok(expected));
     }
 
     #[test]
-    fn what_makes_no_server_is_said() {
+    fn invalid_server_is_explained() {
         for (text, said) in [
             ("name = 'a'", "requires either"),
             (
@@ -201,7 +201,7 @@ mod tests {
             ),
             ("name = 'a'\ncommnad = 'b'", "unknown field"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = parse_server(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
     }

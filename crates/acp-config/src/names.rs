@@ -232,7 +232,7 @@ impl SessionNames {
 mod tests {
     use super::*;
 
-    fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
+    fn session_names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
         SessionNames {
             file: Some(StateFile::new(directory.join("names.json"), MAX_FILE_SIZE)),
             agent: agent.to_owned(),
@@ -241,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_of_an_agent_in_a_directory() {
+    fn name_belongs_to_an_agent_and_a_directory() {
         let directory = tempfile::tempdir().unwrap();
         let build: SessionName = "build".parse().unwrap();
-        let here = names(directory.path(), "goose", "/a");
+        let here = session_names(directory.path(), "goose", "/a");
         assert_eq!(here.assign(&build, "one", None).unwrap(), "one");
         for (agent, cwd) in [("goose", "/b"), ("claude", "/a")] {
-            let other = names(directory.path(), agent, cwd);
+            let other = session_names(directory.path(), agent, cwd);
             assert_eq!(other.find("build").unwrap(), None);
             assert_eq!(other.assign(&build, "two", None).unwrap(), "two");
         }
@@ -255,14 +255,14 @@ mod tests {
         assert_eq!(here.remove("build").unwrap().as_deref(), Some("one"));
         assert_eq!(here.remove("build").unwrap(), None);
         assert_eq!(here.list_all().unwrap().len(), 1);
-        let other = names(directory.path(), "goose", "/b");
+        let other = session_names(directory.path(), "goose", "/b");
         assert_eq!(other.find("build").unwrap().unwrap().id, "two");
     }
 
     #[test]
-    fn a_name_is_not_taken_from_a_session_unseen() {
+    fn name_is_not_reassigned_unexpectedly() {
         let directory = tempfile::tempdir().unwrap();
-        let names = names(directory.path(), "goose", "/a");
+        let names = session_names(directory.path(), "goose", "/a");
         let build: SessionName = "build".parse().unwrap();
         names.assign(&build, "one", None).unwrap();
         assert_eq!(names.assign(&build, "two", None).unwrap(), "one");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_line_of_text() {
+    fn name_is_a_single_line() {
         for name in ["build", "the build", "überarbeiten", "建", "-x"] {
             name.parse::<SessionName>().unwrap();
         }

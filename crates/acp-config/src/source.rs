@@ -12,7 +12,7 @@ use crate::error::ConfigError;
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
 /// The name of the configuration file, both the user's and a project's.
-pub(crate) const FILE: &str = "config.toml";
+pub(crate) const CONFIG_FILE: &str = "config.toml";
 
 /// A configuration file's path and text.
 #[derive(Debug, Clone, Default)]

@@ -124,7 +124,7 @@ impl AgentCommand {
     }
 
     /// Returns the path of the program's file, and the [`Command`] that starts it.
-    pub(crate) fn command(&self) -> Result<(PathBuf, Command), SpawnError> {
+    pub(crate) fn to_command(&self) -> Result<(PathBuf, Command), SpawnError> {
         let file = self.find_program()?;
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
             return Err(SpawnError::DirectoryNotFound { cwd: cwd.clone() });
@@ -143,7 +143,7 @@ impl AgentCommand {
     ///
     /// # Errors
     /// The program does not exist or is not executable.
-    pub fn find(&self) -> Result<PathBuf, SpawnError> {
+    pub fn find_executable(&self) -> Result<PathBuf, SpawnError> {
         self.find_program()
     }
 
@@ -159,7 +159,7 @@ impl AgentCommand {
             .map(|(_, value)| value.clone())
             .or_else(|| self.environment.get("PATH"));
         let base = std::env::current_dir().unwrap_or_default();
-        program::find(&self.program, path.as_deref(), &base).map_err(|e| match e {
+        program::find_program(&self.program, path.as_deref(), &base).map_err(|e| match e {
             ProgramError::NotExecutable(file) => SpawnError::NotExecutable { file },
             ProgramError::NotFound => {
                 let program = shown();
@@ -279,7 +279,7 @@ impl AgentProcess {
         command: &AgentCommand,
         mut on_stderr: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self, SpawnError> {
-        let (file, mut child) = command.command()?;
+        let (file, mut child) = command.to_command()?;
         let failed = |source| SpawnError::System {
             file: file.clone(),
             source,
@@ -490,7 +490,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_a_setting_is_a_program_with_its_arguments() {
+    fn command_line_is_split_into_program_and_arguments() {
         let command =
             AgentCommand::from_line(r#" npx -y "some agent" --key='a b' x\ y '' "#).unwrap();
         let expected = AgentCommand::new("npx").args(["-y", "some agent", "--key=a b", "x y", ""]);
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_and_long_ones_in_parts() {
+    fn complete_lines_are_emitted_and_long_ones_split() {
         let mut lines = Vec::new();
         let mut line = String::new();
         let long = "é".repeat(MAX_LINE_BYTES);

@@ -270,73 +270,77 @@ fn file_uri(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    const EMBEDDED: u64 = 1024;
+    const EMBEDDED_LIMIT_BYTES: u64 = 1024;
 
-    fn read(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Attachment) {
+    fn read_attachment(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Attachment) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join(name);
         std::fs::write(&file, bytes).unwrap();
-        let read = Attachment::read(&file, EMBEDDED).unwrap();
+        let read = Attachment::read(&file, EMBEDDED_LIMIT_BYTES).unwrap();
         (directory, read)
     }
 
-    fn json(attachment: &Attachment, takes: &PromptCapabilities) -> serde_json::Value {
+    fn content_json(attachment: &Attachment, takes: &PromptCapabilities) -> serde_json::Value {
         serde_json::to_value(attachment.content(takes).unwrap()).unwrap()
     }
 
     #[test]
-    fn text_is_embedded_where_that_is_taken_and_pointed_at_where_not() {
-        let (_directory, notes) = read("my notes.md", b"# Notes");
-        let embedded = json(&notes, &PromptCapabilities::new().embedded_context(true));
+    fn text_is_embedded_if_supported_and_linked_otherwise() {
+        let (_directory, notes) = read_attachment("my notes.md", b"# Notes");
+        let embedded = content_json(&notes, &PromptCapabilities::new().embedded_context(true));
         assert_eq!(embedded["resource"]["text"], "# Notes");
         let uri = embedded["resource"]["uri"].as_str().unwrap();
         assert!(uri.starts_with("file:///") && uri.ends_with("/my%20notes.md"));
 
-        let link = json(&notes, &PromptCapabilities::new());
+        let link = content_json(&notes, &PromptCapabilities::new());
         assert_eq!(link["type"], "resource_link");
         assert_eq!(link["name"], "my notes.md");
         assert_eq!(link["size"], 7);
     }
 
     #[test]
-    fn media_goes_only_where_it_is_taken() {
-        let (_directory, picture) = read("a.png", b"\x89PNG");
+    fn media_is_sent_only_if_supported() {
+        let (_directory, picture) = read_attachment("a.png", b"\x89PNG");
         let error = picture.content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().ends_with("does not accept images"));
-        let taken = json(&picture, &PromptCapabilities::new().image(true));
+        let taken = content_json(&picture, &PromptCapabilities::new().image(true));
         assert_eq!(taken["data"], "iVBORw==");
 
-        let (_directory, sound) = read("a.wav", b"RIFF");
+        let (_directory, sound) = read_attachment("a.wav", b"RIFF");
         let images = PromptCapabilities::new().image(true);
         let error = sound.content(&images).unwrap_err();
         assert!(error.to_string().ends_with("does not accept audio"));
-        let taken = json(&sound, &PromptCapabilities::new().audio(true));
+        let taken = content_json(&sound, &PromptCapabilities::new().audio(true));
         assert_eq!(taken["type"], "audio");
     }
 
     #[test]
-    fn what_is_long_and_what_is_a_directory_is_pointed_at() {
+    fn large_files_and_directories_are_linked() {
         let all = PromptCapabilities::new().embedded_context(true);
-        let (_directory, long) = read("long.txt", &[b'x'; EMBEDDED as usize + 1]);
-        assert_eq!(json(&long, &all)["size"], EMBEDDED + 1);
+        let (_directory, long) =
+            read_attachment("long.txt", &[b'x'; EMBEDDED_LIMIT_BYTES as usize + 1]);
+        assert_eq!(content_json(&long, &all)["size"], EMBEDDED_LIMIT_BYTES + 1);
         assert_eq!(long.content_size(), 0);
 
         let directory = tempfile::tempdir().unwrap();
-        let link = json(&Attachment::read(directory.path(), EMBEDDED).unwrap(), &all);
+        let link = content_json(
+            &Attachment::read(directory.path(), EMBEDDED_LIMIT_BYTES).unwrap(),
+            &all,
+        );
         assert_eq!(link["type"], "resource_link");
         assert!(link["uri"].as_str().unwrap().ends_with('/'));
 
-        let missing = Attachment::read(&directory.path().join("gone"), EMBEDDED);
+        let missing = Attachment::read(&directory.path().join("gone"), EMBEDDED_LIMIT_BYTES);
         assert!(missing.unwrap_err().to_string().contains("gone: "));
     }
 
     #[test]
-    fn an_image_that_no_message_has_room_for_is_refused_unread() {
+    fn oversized_image_is_rejected_unread() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("huge.png");
         let huge = std::fs::File::create(&file).unwrap();
         huge.set_len(MAX_MEDIA_BYTES + 1).unwrap();
-        let error = Attachment::read(&file, EMBEDDED).unwrap_err();
+        let error = Attachment::read(&file, EMBEDDED_LIMIT_BYTES).unwrap_err();
         assert!(error.to_string().contains("file too large (limit: 32 MiB)"));
     }
 }

@@ -125,8 +125,8 @@ pub(crate) struct Fingerprint(usize, u64);
 
 impl Fingerprint {
     pub(crate) fn new(text: &str) -> Self {
-        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        Self(text.len(), KEY.hash_one(text))
+        static HASH_KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Self(text.len(), HASH_KEYS.hash_one(text))
     }
 }
 

@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 use crate::literal;
 
 /// The size limit of a compiled pattern from the agent, in bytes.
-const MAX_PATTERN_SIZE: usize = 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A field of an elicitation form, for the user to fill in.
 #[derive(Debug, Clone)]
@@ -450,7 +450,7 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
     };
     // The agent has to check patterns that this engine does not support.
     let regex = RegexBuilder::new(pattern)
-        .size_limit(MAX_PATTERN_SIZE)
+        .size_limit(MAX_PATTERN_BYTES)
         .build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {

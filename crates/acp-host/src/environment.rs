@@ -211,7 +211,7 @@ impl Environment {
             // A name that is not UTF-8 could mean anything.
             return self.passes_all;
         };
-        let named = |pattern: &str| matches(pattern, name);
+        let named = |pattern: &str| matches_pattern(pattern, name);
         let asked_for = self.passes_all || self.pass_patterns.iter().any(|pattern| named(pattern));
         asked_for
             || PASSED_VARIABLES.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
@@ -249,7 +249,7 @@ fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
     is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         None => is_same_name(OsStr::new(pattern), OsStr::new(name)),
         Some(stem) => name

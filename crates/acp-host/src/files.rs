@@ -15,16 +15,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::buffered_files::{BufferedFiles, SessionFile};
 use crate::buffers::{BufferWrite, BufferWriteError, Buffers};
 use crate::read_lines::{CancelOnDrop, LineRange, ReadLinesError, read_lines};
-use crate::replace::replace;
+use crate::replace::replace_file;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
 /// The default size limit of one read, in bytes.
-const DEFAULT_MAX_READ: usize = 64 * 1024 * 1024;
+const DEFAULT_MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of files that are read or written at the same time. Further requests wait. This bounds the memory
 /// that a flood of requests can take: this number times the size limit of one read, plus the responses that the agent
 /// has not read yet, which the connection bounds (`acp::Limits::request_memory`).
-const MAX_CONCURRENT: usize = 4;
+const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// Access to the text files under a session's roots, and to no other files.
 ///
@@ -57,8 +57,8 @@ impl Files {
     pub fn with_roots(roots: Roots) -> Self {
         Self {
             roots,
-            max_read: DEFAULT_MAX_READ,
-            permits: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            max_read: DEFAULT_MAX_READ_BYTES,
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
             buffers: None,
         }
     }
@@ -385,5 +385,5 @@ fn write_text(roots: &Roots, path: &Path, content: &str) -> Result<(), FileError
     }
     // Everything from here on happens in this one directory, even if the path to it changes.
     let dir = place.dir().open_dir(above.unwrap_or(Path::new(".")))?;
-    Ok(replace(&dir, name, content)?)
+    Ok(replace_file(&dir, name, content)?)
 }

@@ -20,7 +20,7 @@ impl AgentCommand {
     /// # Errors
     /// The program cannot be started; see [`SpawnError`].
     pub async fn run_in_terminal(&self) -> Result<ProcessExit, SpawnError> {
-        let (file, mut command) = self.command()?;
+        let (file, mut command) = self.to_command()?;
         command
             .stdin(Stdio::inherit())
             .stdout(Stdio::inherit())
@@ -35,7 +35,7 @@ impl AgentCommand {
             let mut child = match sandbox {
                 Some(sandbox) => {
                     let runtime = tokio::runtime::Handle::current();
-                    sandbox.run(move || {
+                    sandbox.run_confined(move || {
                         let _inside = runtime.enter();
                         command.spawn()
                     })??

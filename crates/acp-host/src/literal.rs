@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 
 /// The maximum number of combining marks after a letter. More of them would cover the lines above and below.
-const MAX_MARKS: usize = 8;
+const MAX_COMBINING_MARKS: usize = 8;
 
 /// A piece of text, in the form in which it is displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
         let seen = match c {
             '\t' => tabs,
             '\\' => !rest.starts_with("\\u{"),
-            c if mark => letter && marks < MAX_MARKS && is_visible(c),
+            c if mark => letter && marks < MAX_COMBINING_MARKS && is_visible(c),
             c => is_visible(c),
         };
         marks = if mark { marks + 1 } else { 0 };
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_unseen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         let unseen = "\0\u{7}\u{1b}\u{7f}\u{80}\u{9b}\u{a0}\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180b}\u{180e}\u{1680}\
             \u{2000}\u{200a}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{202f}\u{205f}\u{2060}\
             \u{2064}\u{2066}\u{2069}\u{206f}\u{2800}\u{3000}\u{3164}\u{e000}\u{fdd0}\u{fe00}\u{fe0e}\u{fe0f}\u{feff}\u{ffa0}\
@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn ordinary_text_is_unchanged() {
         let people = "naïve e\u{301}t 日本語 שלום नमस्ते สวัสดี ❤ 👧🏽 — “q” C:\\new 'a\\nb' `x` ~\"";
         assert_eq!(escape_line(people), people);
     }
 
     #[test]
-    fn what_is_escaped_is_told_from_what_was_written_so() {
+    fn escaped_text_differs_from_literal_escapes() {
         assert_eq!(escape_line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
         assert_eq!(escape_line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
         assert_eq!(escape_line("\\\u{1b}"), r"\\u{1b}");
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_they_end() {
+    fn lines_end_at_line_breaks() {
         assert_eq!(escape_line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
         assert_eq!(escape_lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
         assert_eq!(escape_lines(""), [""]);
     }
 
     #[test]
-    fn marks_stand_on_letters_and_not_on_each_other_without_end() {
+    fn combining_marks_are_limited() {
         assert_eq!(escape_line("\u{301}a"), r"\u{301}a");
         assert_eq!(escape_line("-\u{338}"), r"-\u{338}");
         let tower = escape_line(&format!("a{}", "\u{301}".repeat(20)));

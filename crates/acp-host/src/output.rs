@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_cut_between_pieces_are_joined_and_invalid_bytes_replaced() {
+    fn split_characters_are_joined_and_invalid_bytes_replaced() {
         let bytes = "aé€🦀".as_bytes();
         for cut in 0..=bytes.len() {
             let (mut decoder, mut text) = (Utf8Decoder::default(), String::new());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_is_cut_at_a_character() {
+    fn truncation_respects_char_boundaries() {
         for limit in 0..12 {
             let mut kept = BoundedText::new(limit);
             let mut all = String::new();

@@ -77,7 +77,7 @@ pub(crate) enum ProcessEvent<'a> {
 }
 
 /// The size of the buffer for reading output, in bytes.
-const BUFFER_SIZE: usize = 16 * 1024;
+const READ_BUFFER_SIZE: usize = 16 * 1024;
 
 /// The maximum size of a pipe for an unprivileged process, in bytes.
 const MAX_PIPE_SIZE: usize = 1024 * 1024;
@@ -210,7 +210,7 @@ async fn follow_process(
     watch: Option<Arc<UndoWatch>>,
     mut report: impl FnMut(ProcessEvent<'_>) + Send,
 ) {
-    let mut buffer = vec![0; BUFFER_SIZE];
+    let mut buffer = vec![0; READ_BUFFER_SIZE];
     let mut text = String::new();
     let mut decoder = Utf8Decoder::default();
     let mut open = true;
@@ -233,7 +233,7 @@ async fn follow_process(
                     // the pipe open forever.
                     let mut drained = 0;
                     while open && drained < MAX_PIPE_SIZE {
-                        match pipe.read_now(&mut buffer).await {
+                        match pipe.read_available(&mut buffer).await {
                             Some(0) => open = false,
                             Some(read) => {
                                 drained += read;

@@ -20,7 +20,7 @@ static REMOVED_VARIABLES: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new
 /// - What the process was started with open, except its standard streams, is closed in everything it starts.
 ///
 /// Does nothing on systems other than Linux.
-pub fn protect() {
+pub fn protect_secrets() {
     sys::hide_this_process();
     sys::close_inherited_in_children();
     let taken = sys::take_variables(is_secret_name);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_known_by_its_name() {
+    fn key_variables_are_recognized_by_name() {
         for name in [
             "OPENAI_API_KEY",
             "GH_TOKEN",

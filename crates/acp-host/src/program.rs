@@ -16,7 +16,7 @@ pub(crate) enum ProgramError {
 
 /// Finds the program `name` in the directories of `path` or, if `name` contains a directory, relative to `base`. If
 /// `path` is `None`, uses the `PATH` of this process.
-pub(crate) fn find(
+pub(crate) fn find_program(
     name: &OsStr,
     path: Option<&OsStr>,
     base: &Path,
@@ -32,7 +32,7 @@ pub(crate) fn find(
             .unwrap_or(OsStr::new(sys::DEFAULT_PATH));
         std::env::split_paths(path).collect()
     };
-    let looked = first_usable(
+    let looked = find_first_usable(
         file,
         base,
         directories,
@@ -59,7 +59,7 @@ enum PathKind {
 }
 
 /// Returns the first candidate that is a program. `look` returns what is at a path.
-fn first_usable(
+fn find_first_usable(
     name: &Path,
     base: &Path,
     directories: Vec<PathBuf>,
@@ -128,7 +128,7 @@ mod tests {
                 None => (*file == path).then_some(PathKind::Program),
             })
         };
-        first_usable(
+        find_first_usable(
             Path::new(name),
             Path::new("/p"),
             directories,
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn shims_of_windows_are_found_by_their_endings() {
-        const ENDINGS: &str = ".COM;.EXE;.BAT;.CMD";
+    fn windows_programs_are_found_by_their_extensions() {
+        const EXTENSIONS: &str = ".COM;.EXE;.BAT;.CMD";
         let npm = ["/p/node/npx", "/p/node/npx.CMD", "/p/bin/npx.EXE"];
         for (files, name, found) in [
             // The script beside it is for another shell.
@@ -168,17 +168,17 @@ mod tests {
             (&["/p/bin/agent"], "agent", "/p/bin/agent"),
         ] {
             assert_eq!(
-                find_among(files, name, ENDINGS).as_deref(),
+                find_among(files, name, EXTENSIONS).as_deref(),
                 Ok(found),
                 "{name}"
             );
         }
-        let missing = find_among(&npm, "uvx", ENDINGS);
+        let missing = find_among(&npm, "uvx", EXTENSIONS);
         assert_eq!(missing, Err(ProgramError::NotFound));
     }
 
     #[test]
-    fn elsewhere_a_name_is_a_name() {
+    fn extensions_are_ignored_on_unix() {
         let files = ["/p/node/a*", "/p/a", "/p/bin/b.CMD", "/p/bin/c*"];
         assert_eq!(find_among(&files, "a", "").as_deref(), Ok("/p/a"));
         assert_eq!(find_among(&files, "b", ""), Err(ProgramError::NotFound));

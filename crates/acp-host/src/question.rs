@@ -21,7 +21,7 @@ use crate::permissions::{AlwaysEffect, RememberedSubject};
 pub const CONTEXT_LINES: usize = 3;
 
 /// The maximum size of the texts of a diff, in bytes, for determining which lines the diff shows.
-const MAX_DIFF_SIZE: usize = 64 * 1024;
+const MAX_DIFF_BYTES: usize = 64 * 1024;
 
 /// The keys in a tool's input for a command line, or for its words.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
@@ -338,7 +338,7 @@ fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     if old.is_empty() || new.is_empty() {
         return true;
     }
-    if old.len() + new.len() > MAX_DIFF_SIZE {
+    if old.len() + new.len() > MAX_DIFF_BYTES {
         return false;
     }
     let compared = TextDiff::from_lines(old, new);

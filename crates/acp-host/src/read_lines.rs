@@ -92,7 +92,7 @@ pub(crate) fn read_lines(
                 }
             }
         }
-        written += json_len(piece);
+        written += json_escaped_len(piece);
         if written > max {
             return Err(ReadLinesError::TooLarge);
         }
@@ -109,7 +109,7 @@ pub(crate) fn read_lines(
 }
 
 /// Returns how many bytes these bytes take in a JSON string.
-fn json_len(bytes: &[u8]) -> usize {
+fn json_escaped_len(bytes: &[u8]) -> usize {
     // There are so few bytes that the sum of their extra bytes always fits into one byte.
     const BLOCK_SIZE: usize = 48;
     let more = |byte: &u8| match *byte {
@@ -126,11 +126,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_counted_as_json_has_it() {
+    fn escaped_length_equals_that_of_serde_json() {
         let every: String = (0..=0x2FF_u32).filter_map(char::from_u32).collect();
         for text in ["", "plain", &"\0".repeat(1000), &every] {
             let json = serde_json::to_string(text).unwrap();
-            assert_eq!(json_len(text.as_bytes()), json.len() - 2, "{text:?}");
+            assert_eq!(
+                json_escaped_len(text.as_bytes()),
+                json.len() - 2,
+                "{text:?}"
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::text_form::TextForm;
 /// then gets a temporary name for a short time, because replacing a file requires one. On other systems, the new file
 /// is a hidden file in the same directory, which remains if this process is killed. Such files are never removed,
 /// because they might belong to a process that is still running.
-pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
+pub(crate) fn replace_file(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
     let old = ReplacedFile::open(dir, name)?;
     let form = match &old {
         // The form of a file that can be written but not read is unknown.
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_not_finished_leaves_nothing() {
+    fn unfinished_file_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a"), "old").unwrap();
         let dir = Dir::open_ambient_dir(directory.path(), cap_std::ambient_authority()).unwrap();
@@ -182,7 +182,7 @@ mod tests {
     /// Checks that both ways of creating a temporary file have the same result.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_file_without_a_name_gets_one_or_leaves_nothing() {
+    fn unnamed_file_is_linked_or_removed() {
         let directory = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(directory.path(), cap_std::ambient_authority()).unwrap();
         let Some(mut file) = sys::create_unnamed(&dir, false) else {

@@ -16,7 +16,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use crate::sys;
 
 /// The maximum number of symlinks that are followed in one path, as on Linux.
-const MAX_LINKS: usize = 40;
+const MAX_SYMLINKS: usize = 40;
 
 /// The maximum length of a path, in bytes. No system accepts a longer one. A path from a peer may be as long as a
 /// message, and would take many times that memory once split into components.
@@ -279,7 +279,7 @@ impl Roots {
             match root.dir.symlink_metadata(&next) {
                 Ok(metadata) if metadata.is_symlink() => {
                     links += 1;
-                    if links > MAX_LINKS {
+                    if links > MAX_SYMLINKS {
                         return Err(PathError::Io(io::Error::other(
                             "too many levels of symbolic links",
                         )));

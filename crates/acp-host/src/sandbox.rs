@@ -208,7 +208,7 @@ impl Sandbox {
 
     /// Runs a function on the sandbox's confined thread, and waits for it. Processes that the function starts are
     /// confined too.
-    pub(crate) fn run<T: Send + 'static>(
+    pub(crate) fn run_confined<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_at_once_lose_nothing_and_the_file_is_the_owner_s_alone() {
+    fn concurrent_updates_lose_nothing_and_the_file_is_private() {
         let directory = tempfile::tempdir().unwrap();
         let value = StateFile::new(directory.path().join("below/numbers.json"), 1024);
         assert_eq!(value.read::<Vec<u32>>().unwrap(), None);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_broken_is_said_and_stays_as_it_is() {
+    fn oversized_or_corrupt_file_is_reported_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let value = StateFile::new(directory.path().join("text.json"), 16);
         let write = |text: &str| {

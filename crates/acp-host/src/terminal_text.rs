@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_is_cut_in_the_middle() {
+    fn long_text_is_truncated_in_the_middle() {
         let long = format!("{}é{}", "a".repeat(200), "z".repeat(1000));
         let shown = clean_value(&long);
         assert!(shown.starts_with(&"a".repeat(200)), "{shown}");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_the_terminal_is_taken_out_even_in_pieces() {
+    fn split_escape_sequences_are_removed() {
         let mut clean = TextCleaner::default();
         let pieces = [
             "red \u{1b}[3",

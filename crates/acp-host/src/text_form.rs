@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_so_throughout_is_kept() {
+    fn only_consistent_properties_are_detected() {
         for (old, new, expected) in [
             ("a\r\nb\r\n", "1\n2\n", "1\r\n2\r\n"),
             ("a\r\nb", "1\n2", "1\r\n2"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_in_which_pieces_it_comes() {
+    fn form_is_detected_across_split_reads() {
         for text in [
             "\u{FEFF}a\r\nb\r\n",
             "a\r\n\nb",

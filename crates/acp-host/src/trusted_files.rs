@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_other_programs_obey_is_known_wherever_it_is() {
+    fn trusted_files_are_recognized_at_any_depth() {
         for obeyed in [
             ".git/hooks/pre-commit",
             ".GIT/config",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_git_takes_for_a_repository_is_known_also_while_it_is_made() {
+    fn bare_repository_is_recognized_while_it_is_created() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let is_in = |path: &str| is_in_bare_repository(Path::new(path), |p| root.join(p).exists());

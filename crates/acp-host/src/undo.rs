@@ -23,7 +23,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use self::directory_role::{DirectoryRole, EntryAction, is_bare};
 use self::report::UndoReport;
-use self::undone_files::{UndoneFiles, link};
+use self::undone_files::{UndoneFiles, create_symlink};
 use crate::trusted_files::TRUSTED_PATHS;
 
 /// The maximum number of directory entries to examine. Entries beyond it are not protected, and the report says so.
@@ -34,11 +34,11 @@ const MAX_ENTRIES: usize = 300_000;
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum size of a recorded file, in bytes. A change to a larger file is reported but not undone.
-const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The maximum total size of the recorded files in a root, in bytes. A change to a file beyond it is reported but not
 /// undone.
-const MAX_TOTAL_SIZE: u64 = 64 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Protects files in some directories that other programs run or trust, by undoing changes to them.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl UndoGuard {
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
-            state.before_watch = self.roots.iter().map(GuardedRoot::record).collect();
+            state.before_watch = self.roots.iter().map(GuardedRoot::take_snapshot).collect();
             // These changes may come from the user, or from a process that a command left running unnoticed.
             let after = std::mem::take(&mut state.after_watch);
             let both = self.roots.iter().zip(after).zip(&state.before_watch);
@@ -173,7 +173,7 @@ impl UndoGuard {
             let Ok(path) = path.strip_prefix(&root.path) else {
                 continue;
             };
-            let now = root.record();
+            let now = root.take_snapshot();
             let of_it = |other: &Path| path.starts_with(other) || other.starts_with(path);
             before.entries.retain(|other, _| !other.starts_with(path));
             let accepted = now.entries.into_iter().filter(|(other, _)| of_it(other));
@@ -262,7 +262,9 @@ impl GuardedRoot {
     fn file_stamps(&self) -> BTreeMap<PathBuf, FileStamp> {
         let (found, _) = self.walk(None);
         let files = found.into_iter().filter(|(_, meta)| !meta.is_dir());
-        files.map(|(path, meta)| (path, stamp(&meta))).collect()
+        files
+            .map(|(path, meta)| (path, file_stamp(&meta)))
+            .collect()
     }
 
     /// Returns the protected files, and whether a limit was exceeded. Directories that are not readable are skipped,
@@ -342,7 +344,7 @@ impl GuardedRoot {
             // A command may have made it unreadable to hide what it put there.
             Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
                 let place = directory_or_dot(directory);
-                let had = mode(&self.dir.symlink_metadata(place)?);
+                let had = file_mode(&self.dir.symlink_metadata(place)?);
                 self.set_mode(place, had | 0o700)?;
                 opened.push((place.to_owned(), had));
                 self.open_directory(directory)
@@ -375,12 +377,12 @@ impl GuardedRoot {
         }
     }
 
-    fn record(&self) -> RootSnapshot {
+    fn take_snapshot(&self) -> RootSnapshot {
         let begun = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap_or_default();
         let (found, is_cut) = self.walk(None);
-        let mut left = MAX_TOTAL_SIZE;
+        let mut left = MAX_TOTAL_BYTES;
         let mut entries = BTreeMap::new();
         for (path, meta) in found {
             let kind = self.entry_kind(&path, &meta, left);
@@ -389,8 +391,8 @@ impl GuardedRoot {
             }
             let entry = SnapshotEntry {
                 kind,
-                mode: mode(&meta),
-                stamp: stamp(&meta),
+                mode: file_mode(&meta),
+                stamp: file_stamp(&meta),
             };
             entries.insert(path, entry);
         }
@@ -417,7 +419,7 @@ impl GuardedRoot {
             return SnapshotKind::Other;
         }
         let read = || -> io::Result<Option<Vec<u8>>> {
-            let most = MAX_FILE_SIZE.min(left);
+            let most = MAX_FILE_BYTES.min(left);
             if meta.len() > most {
                 return Ok(None);
             }
@@ -436,13 +438,13 @@ impl GuardedRoot {
         };
         match &before.kind {
             SnapshotKind::Directory => meta.is_dir(),
-            SnapshotKind::Other => stamp(&meta) == before.stamp,
-            SnapshotKind::Link(_) => self.entry_kind(path, &meta, MAX_TOTAL_SIZE) == before.kind,
+            SnapshotKind::Other => file_stamp(&meta) == before.stamp,
+            SnapshotKind::Link(_) => self.entry_kind(path, &meta, MAX_TOTAL_BYTES) == before.kind,
             SnapshotKind::File(content) => {
-                stamp(&meta) == before.stamp
+                file_stamp(&meta) == before.stamp
                     || content.is_some()
-                        && mode(&meta) == before.mode
-                        && self.entry_kind(path, &meta, MAX_TOTAL_SIZE) == before.kind
+                        && file_mode(&meta) == before.mode
+                        && self.entry_kind(path, &meta, MAX_TOTAL_BYTES) == before.kind
             }
         }
     }
@@ -455,7 +457,7 @@ impl GuardedRoot {
         let aside = UndoneFiles::new(self, kept_in);
         for (path, entry) in &before.entries {
             let meta = self.dir.symlink_metadata(path);
-            let is_closed = meta.is_ok_and(|meta| meta.is_dir() && mode(&meta) != entry.mode);
+            let is_closed = meta.is_ok_and(|meta| meta.is_dir() && file_mode(&meta) != entry.mode);
             if is_closed
                 && entry.kind == SnapshotKind::Directory
                 && self.set_mode(path, entry.mode).is_ok()
@@ -467,7 +469,7 @@ impl GuardedRoot {
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
                 // What exceeded the limits of the first scan may have existed before.
-                && (!before.is_incomplete || stamp(meta).2 >= before.started_at);
+                && (!before.is_incomplete || file_stamp(meta).2 >= before.started_at);
             let is_gone = self.dir.symlink_metadata(path).is_err();
             if is_gone || !is_new {
                 continue;
@@ -550,7 +552,7 @@ impl GuardedRoot {
                 file.write_all(content)?;
                 self.set_mode(path, entry.mode)
             }
-            SnapshotKind::Link(to) => link(&self.dir, to, path),
+            SnapshotKind::Link(to) => create_symlink(&self.dir, to, path),
             SnapshotKind::File(None) | SnapshotKind::Other => Ok(()),
         }
     }
@@ -577,24 +579,24 @@ fn directory_or_dot(directory: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn stamp(meta: &Metadata) -> FileStamp {
+fn file_stamp(meta: &Metadata) -> FileStamp {
     use cap_std::fs::MetadataExt;
     // The writer cannot set the change time back.
     (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())
 }
 
 #[cfg(not(unix))]
-fn stamp(meta: &Metadata) -> FileStamp {
+fn file_stamp(meta: &Metadata) -> FileStamp {
     (0, meta.len(), 0, 0)
 }
 
 #[cfg(unix)]
-fn mode(meta: &Metadata) -> u32 {
+fn file_mode(meta: &Metadata) -> u32 {
     cap_std::fs::MetadataExt::mode(meta)
 }
 
 #[cfg(not(unix))]
-fn mode(_meta: &Metadata) -> u32 {
+fn file_mode(_meta: &Metadata) -> u32 {
     0
 }
 
@@ -603,7 +605,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_bound_is_said_and_what_is_nearest_is_protected_all_the_same() {
+    fn scan_limit_is_reported_and_the_nearest_files_are_protected() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
@@ -631,16 +633,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_to_be_recorded_is_told_and_not_lost() {
+    fn file_too_large_to_record_is_reported_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         let large = std::fs::File::create(root.join(".bashrc")).unwrap();
-        large.set_len(MAX_FILE_SIZE + 1).unwrap();
+        large.set_len(MAX_FILE_BYTES + 1).unwrap();
         let guard = UndoGuard::new(std::slice::from_ref(&root), &[], None)
             .unwrap()
             .unwrap();
         let watch = guard.watch();
-        large.set_len(MAX_FILE_SIZE + 2).unwrap();
+        large.set_len(MAX_FILE_BYTES + 2).unwrap();
         let told = watch.finish().unwrap();
         assert!(told.contains("acp could not revert a change"), "{told}");
         assert!(told.contains("too large to back up"), "{told}");

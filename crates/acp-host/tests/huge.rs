@@ -14,10 +14,10 @@ use std::task::Poll;
 
 use acp_host::Files;
 use acp_wire::jsonrpc::Error;
-use common::{block_on, soon};
+use common::{block_on, with_timeout};
 
 /// Creates a file of two lines and a third that is as long as a file can be. The third is a hole, which takes no space.
-fn huge(directory: &Path) -> PathBuf {
+fn create_huge_file(directory: &Path) -> PathBuf {
     let path = directory.join("huge");
     fs::write(&path, "one\ntwo\n").unwrap();
     let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -30,7 +30,7 @@ fn huge(directory: &Path) -> PathBuf {
 
 /// Returns the peak memory of this process, in bytes.
 #[cfg(target_os = "linux")]
-fn peak() -> usize {
+fn peak_memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status
         .lines()
@@ -41,28 +41,30 @@ fn peak() -> usize {
 }
 
 #[tokio::test]
-async fn of_a_huge_file_only_what_is_asked_for_is_read() {
+async fn partial_read_of_a_huge_file_uses_little_memory() {
     let temporary = tempfile::tempdir().unwrap();
-    let path = huge(temporary.path());
+    let path = create_huge_file(temporary.path());
     let most = 1024 * 1024;
     let files = Files::new([temporary.path().to_owned()])
         .unwrap()
         .max_read(most);
     #[cfg(target_os = "linux")]
-    let before = peak();
+    let before = peak_memory();
     for (line, expected) in [(1, "one\n"), (2, "two\n")] {
-        let read = soon(files.read_text(&path, Some(line), Some(1))).await;
+        let read = with_timeout(files.read_text(&path, Some(line), Some(1))).await;
         assert_eq!(read.unwrap(), expected);
     }
     // Read all of it, and the line that is too long.
     for (line, limit) in [(None, None), (Some(2), Some(2)), (Some(3), Some(1))] {
-        let error = soon(files.read_text(&path, line, limit)).await.unwrap_err();
+        let error = with_timeout(files.read_text(&path, line, limit))
+            .await
+            .unwrap_err();
         assert_eq!(error.code, Error::INVALID_PARAMS);
         assert!(error.message.contains("limit: 1048576 bytes"), "{error}");
     }
     #[cfg(target_os = "linux")]
     {
-        let grown = peak() - before;
+        let grown = peak_memory() - before;
         println!("the peak grew by {grown} bytes");
         assert!(grown < 16 * most, "{grown} bytes");
     }
@@ -70,13 +72,13 @@ async fn of_a_huge_file_only_what_is_asked_for_is_read() {
 
 /// Starts as many reads as are allowed at the same time and drops them. Another read then succeeds.
 #[test]
-fn reading_ends_when_nobody_waits_for_it_any_more() {
-    block_on(reading_is_given_up());
+fn read_stops_when_its_future_is_dropped() {
+    block_on(check_abandoned_read());
 }
 
-async fn reading_is_given_up() {
+async fn check_abandoned_read() {
     let temporary = tempfile::tempdir().unwrap();
-    let path = huge(temporary.path());
+    let path = create_huge_file(temporary.path());
     let files = Files::new([temporary.path().to_owned()]).unwrap();
     for _ in 0..4 {
         let mut reading = Box::pin(files.read_text(&path, Some(1_000_000), Some(1)));
@@ -84,6 +86,6 @@ async fn reading_is_given_up() {
         let begun = std::future::poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx).is_pending()));
         assert!(begun.await);
     }
-    let read = soon(files.read_text(&path, Some(2), Some(1))).await;
+    let read = with_timeout(files.read_text(&path, Some(2), Some(1))).await;
     assert_eq!(read.unwrap(), "two\n");
 }

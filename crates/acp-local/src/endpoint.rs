@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_read_as_it_is_written() {
+    fn endpoint_round_trips_through_its_text() {
         for text in [
             "unix:/tmp/acp-x/socket",
             "tcp:127.0.0.1:4000",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_and_nonsense_are_refused() {
+    fn remote_and_invalid_endpoints_are_rejected() {
         for text in [
             "",
             "unix",

@@ -13,10 +13,10 @@ use crate::endpoint::{LocalReader, LocalStream, LocalWriter};
 use crate::token::{LocalToken, constant_time_eq};
 
 /// The maximum length of a first line, in bytes, including the line ending.
-const MAX_LINE: u64 = 256;
+const MAX_LINE_BYTES: u64 = 256;
 
 /// The timeout for the first line.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
@@ -26,10 +26,10 @@ pub enum HandshakeError {
     #[error("connection closed")]
     Closed,
     /// The peer did not send a complete line in time.
-    #[error("timed out after {} s waiting for a token", TIMEOUT.as_secs())]
+    #[error("timed out after {} s waiting for a token", HANDSHAKE_TIMEOUT.as_secs())]
     TimedOut,
     /// The peer sent a line that is too long for a token.
-    #[error("expected a token, got a line longer than {MAX_LINE} bytes")]
+    #[error("expected a token, got a line longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// The peer sent something other than the expected token. The error does not show what it sent.
     #[error("wrong token")]
@@ -80,7 +80,7 @@ pub async fn accept_handshake(
         read_expected_line(&mut authenticated.reader, &token.client_half()).await?;
         write_line(&mut authenticated.writer, &token.server_half()).await
     };
-    timeout(TIMEOUT, within)
+    timeout(HANDSHAKE_TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
     Ok(authenticated)
@@ -100,7 +100,7 @@ pub async fn send_handshake(
         write_line(&mut authenticated.writer, &token.client_half()).await?;
         read_expected_line(&mut authenticated.reader, &token.server_half()).await
     };
-    timeout(TIMEOUT, within)
+    timeout(HANDSHAKE_TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
     Ok(authenticated)
@@ -129,11 +129,14 @@ async fn read_expected_line(
     line: &str,
 ) -> Result<(), HandshakeError> {
     let mut read = Vec::new();
-    let length = reader.take(MAX_LINE).read_until(b'\n', &mut read).await?;
+    let length = reader
+        .take(MAX_LINE_BYTES)
+        .read_until(b'\n', &mut read)
+        .await?;
     match read.last() {
         Some(b'\n') if constant_time_eq(&read, line.as_bytes()) => Ok(()),
         Some(b'\n') => Err(HandshakeError::WrongToken),
-        _ if length as u64 == MAX_LINE => Err(HandshakeError::TooLong),
+        _ if length as u64 == MAX_LINE_BYTES => Err(HandshakeError::TooLong),
         _ => Err(HandshakeError::Closed),
     }
 }
@@ -144,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (DuplexStream, LocalStream) {
+    fn stream_pair() -> (DuplexStream, LocalStream) {
         let (theirs, ours) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
         let stream = LocalStream {
@@ -155,9 +158,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_that_know_the_token_find_each_other_and_lose_no_byte() {
+    async fn peers_with_the_token_connect_and_lose_no_bytes() {
         let token = LocalToken::random();
-        let (theirs, ours) = pair();
+        let (theirs, ours) = stream_pair();
         let (reader, writer) = tokio::io::split(theirs);
         let theirs = LocalStream {
             reader: Box::new(reader),
@@ -173,7 +176,7 @@ mod tests {
         server.reader.read_line(&mut line).await.unwrap();
         assert_eq!(line, "{}\n");
         // What arrives together with the token is not lost.
-        let (mut theirs, ours) = pair();
+        let (mut theirs, ours) = stream_pair();
         let bytes = format!("{}first\n", token.client_half());
         theirs.write_all(bytes.as_bytes()).await.unwrap();
         let mut server = accept_handshake(ours, &token).await.unwrap();
@@ -183,13 +186,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_know_the_token_is_told_nothing() {
+    async fn peer_without_the_token_learns_nothing() {
         let token = LocalToken::random();
         let other = LocalToken::random().client_half();
         let long = "x".repeat(1000);
         let begun = &token.client_half()[..20];
         for said in [&*other, "\n", &*long, begun, "", &*token.server_half()] {
-            let (mut theirs, ours) = pair();
+            let (mut theirs, ours) = stream_pair();
             theirs.write_all(said.as_bytes()).await.unwrap();
             theirs.shutdown().await.unwrap();
             assert!(accept_handshake(ours, &token).await.is_err(), "{said:?}");
@@ -200,8 +203,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_line_is_not_read_to_its_end() {
-        let (mut theirs, ours) = pair();
+    async fn overlong_line_is_not_read_to_its_end() {
+        let (mut theirs, ours) = stream_pair();
         theirs.write_all(&[b'x'; 1000]).await.unwrap();
         // The connection is still open, and more could arrive.
         let refused = accept_handshake(ours, &LocalToken::random()).await;
@@ -209,9 +212,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_says_nothing_is_not_waited_for() {
+    async fn silent_peer_times_out() {
         let token = LocalToken::random();
-        let (mut theirs, ours) = pair();
+        let (mut theirs, ours) = stream_pair();
         theirs
             .write_all(&token.client_half().as_bytes()[..10])
             .await
@@ -221,14 +224,14 @@ mod tests {
             accept_handshake(ours, &token).await,
             Err(HandshakeError::TimedOut)
         ));
-        assert_eq!(began.elapsed(), TIMEOUT);
+        assert_eq!(began.elapsed(), HANDSHAKE_TIMEOUT);
     }
 
     #[tokio::test]
-    async fn nobody_talks_to_one_that_took_the_place_of_another() {
+    async fn replaced_server_is_detected() {
         let token = LocalToken::random();
         // The original listener has ended, and this one does not know the other half.
-        let (mut theirs, ours) = pair();
+        let (mut theirs, ours) = stream_pair();
         theirs
             .write_all(LocalToken::random().server_half().as_bytes())
             .await

@@ -73,14 +73,14 @@ fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir_in(parent)
     };
-    const NAME: &str = "socket";
+    const SOCKET_NAME: &str = "socket";
     let mut directory = directory_in(parent)?;
     // A socket address holds only about a hundred bytes, and JSON only Unicode.
-    let path = directory.path().join(NAME);
+    let path = directory.path().join(SOCKET_NAME);
     if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
         directory = directory_in("/tmp".as_ref())?;
     }
-    let path = directory.path().join(NAME);
+    let path = directory.path().join(SOCKET_NAME);
     let listener = Listener(ListenerKind::Unix(tokio::net::UnixListener::bind(&path)?));
     let place = ListenerEndpoint {
         endpoint: Endpoint::unix(path),
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     /// Checks that bytes and the end of a stream arrive in both directions.
-    async fn carries((listener, place): (Listener, ListenerEndpoint)) {
+    async fn assert_carries_bytes((listener, place): (Listener, ListenerEndpoint)) {
         // The other program parses it like this.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
@@ -127,23 +127,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_place_of_this_system_carries_bytes() {
-        carries(Listener::bind().unwrap()).await;
+    async fn platform_listener_carries_bytes() {
+        assert_carries_bytes(Listener::bind().unwrap()).await;
     }
 
     #[tokio::test]
-    async fn the_place_of_systems_without_unix_sockets_carries_bytes() {
-        carries(bind_tcp().unwrap()).await;
+    async fn tcp_listener_carries_bytes() {
+        assert_carries_bytes(bind_tcp().unwrap()).await;
     }
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_path_that_is_too_long_for_a_socket_is_not_taken() {
+    async fn overlong_socket_path_is_not_used() {
         let parent = tempfile::Builder::new()
             .prefix(&"long".repeat(30))
             .tempdir()
             .unwrap();
-        carries(bind_unix(parent.path()).unwrap()).await;
+        assert_carries_bytes(bind_unix(parent.path()).unwrap()).await;
         // The attempt leaves nothing behind.
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 /// The number of characters in each half of a token.
-const HALF_LENGTH: usize = 64;
+const HALF_LEN: usize = 64;
 
 /// The secret token that the two programs share. It has two halves: the connecting program sends one, and the listening
 /// program responds with the other. This way, a connecting program also detects an impostor that listens on the address
@@ -54,8 +54,8 @@ impl FromStr for LocalToken {
 
     fn from_str(text: &str) -> Result<Self, ParseTokenError> {
         let hexadecimal = text.bytes().all(|b| b.is_ascii_hexdigit());
-        match text.split_at_checked(HALF_LENGTH) {
-            Some((said, answered)) if hexadecimal && answered.len() == HALF_LENGTH => Ok(Self {
+        match text.split_at_checked(HALF_LEN) {
+            Some((said, answered)) if hexadecimal && answered.len() == HALF_LEN => Ok(Self {
                 client_half: said.to_owned(),
                 server_half: answered.to_owned(),
             }),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_read_as_it_is_revealed() {
+    fn token_round_trips_through_its_text() {
         let token = LocalToken::random();
         let read: LocalToken = token.reveal().parse().unwrap();
         assert_eq!(
@@ -101,8 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused_and_not_shown() {
-        let half = "a".repeat(HALF_LENGTH);
+    fn invalid_token_is_rejected_and_not_printed() {
+        let half = "a".repeat(HALF_LEN);
         for text in [
             "",
             "abc",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_compared_whole() {
+    fn lines_are_compared_in_full() {
         assert!(constant_time_eq(b"abc\n", b"abc\n"));
         for other in [&b"abd\n"[..], b"abc", b"abc\nd", b""] {
             assert!(!constant_time_eq(b"abc\n", other));

@@ -46,20 +46,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {
         [proxy, connect, endpoint] if proxy == "mcp-proxy" && connect == "--connect" => {
-            Ok(acp_mcp::proxy::run(&endpoint.parse()?).await?)
+            Ok(acp_mcp::proxy::run_proxy(&endpoint.parse()?).await?)
         }
-        agent => client(agent).await,
+        agent => run_client(agent).await,
     }
 }
 
-async fn client(agent: &[String]) -> Result<(), Box<dyn Error>> {
+async fn run_client(agent: &[String]) -> Result<(), Box<dyn Error>> {
     let what = "What the person has selected in the editor, which no file has";
     let tools = ToolServer::tools("editor")
         .tool("selection", what, async |_: NoArguments| {
             Ok("let answer = 42;")
         })
         .start(ProxyCommand::this_program(["mcp-proxy"])?)?;
-    let (handshake, driver) = connect(start(agent)?, ToolClient { tools });
+    let (handshake, driver) = connect(spawn_agent(agent)?, ToolClient { tools });
     let work = async {
         let session = handshake
             .await?
@@ -72,7 +72,7 @@ async fn client(agent: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 /// The agent of this command, or one of this example's own.
-fn start(command: &[String]) -> Result<Transport, Box<dyn Error>> {
+fn spawn_agent(command: &[String]) -> Result<Transport, Box<dyn Error>> {
     if let Some((program, args)) = command.split_first() {
         return Ok(Transport::spawn(Command::new(program).args(args))?);
     }
@@ -99,7 +99,7 @@ impl Agent for ToolAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
         for server in &*self.0.lock().await {
-            let said = call_all(server).await;
+            let said = call_every_tool(server).await;
             let said = said.map_err(|e| acp::Error::internal(e.to_string()))?;
             turn.send_message(said).await?;
         }
@@ -108,7 +108,7 @@ impl Agent for ToolAgent {
 }
 
 /// Starts an MCP server, calls its tools, and ends it.
-async fn call_all(server: &McpServer) -> Result<String, Box<dyn Error + Send + Sync>> {
+async fn call_every_tool(server: &McpServer) -> Result<String, Box<dyn Error + Send + Sync>> {
     let McpServer::Stdio(told) = server else {
         return Ok("a server that is not on stdio".to_owned());
     };

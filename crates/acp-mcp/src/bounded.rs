@@ -225,7 +225,7 @@ mod tests {
 
     impl BoundedPeer {
         /// Creates the peer of a server with this limit on concurrent requests.
-        async fn of_server(requests: usize) -> Self {
+        async fn connect_to_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (go, going) = watch::channel(false);
             let (begun, beginning) = watch::channel(0);
@@ -253,7 +253,7 @@ mod tests {
             let client = json!({"name": "test", "version": "1"});
             let params =
                 json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-            peer.ask(0, "initialize", params).await;
+            peer.send_request(0, "initialize", params).await;
             assert!(peer.next().await["result"]["serverInfo"].is_object());
             peer
         }
@@ -263,13 +263,14 @@ mod tests {
             self.writer.write_all(line.as_bytes()).await.unwrap();
         }
 
-        async fn ask(&mut self, id: i64, method: &str, params: Value) {
+        async fn send_request(&mut self, id: i64, method: &str, params: Value) {
             self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
                 .await;
         }
 
-        async fn call(&mut self, id: i64) {
-            self.ask(id, "tools/call", json!({"name": "wait"})).await;
+        async fn send_call(&mut self, id: i64) {
+            self.send_request(id, "tools/call", json!({"name": "wait"}))
+                .await;
         }
 
         async fn next(&mut self) -> Value {
@@ -278,12 +279,12 @@ mod tests {
         }
 
         /// Waits until this many calls have started.
-        async fn begun(&mut self, count: usize) {
+        async fn wait_for_calls(&mut self, count: usize) {
             self.begun.wait_for(|begun| *begun == count).await.unwrap();
         }
 
         /// Returns the ids of the next responses, with `true` for results.
-        async fn answers(&mut self, count: usize) -> Vec<(i64, bool)> {
+        async fn read_responses(&mut self, count: usize) -> Vec<(i64, bool)> {
             let mut answers = Vec::new();
             for _ in 0..count {
                 let answer = self.next().await;
@@ -298,41 +299,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_much_is_refused_and_the_rest_is_answered() {
-        let mut peer = BoundedPeer::of_server(2).await;
+    async fn excess_requests_are_rejected_and_the_rest_answered() {
+        let mut peer = BoundedPeer::connect_to_server(2).await;
         for id in 1..=4 {
-            peer.call(id).await;
+            peer.send_call(id).await;
         }
         let refused = peer.next().await;
         assert_eq!(refused["id"], 3);
         assert_eq!(refused["error"]["message"], "too many concurrent requests");
         assert_eq!(peer.next().await["id"], 4);
         peer.go.send(true).unwrap();
-        assert_eq!(peer.answers(2).await, [(1, true), (2, true)]);
+        assert_eq!(peer.read_responses(2).await, [(1, true), (2, true)]);
         // Their permits are free again.
         for id in 5..=6 {
-            peer.call(id).await;
-            assert_eq!(peer.answers(1).await, [(id, true)]);
+            peer.send_call(id).await;
+            assert_eq!(peer.read_responses(1).await, [(id, true)]);
         }
     }
 
     #[tokio::test]
-    async fn a_call_that_is_not_wanted_keeps_its_place_as_long_as_it_is_worked_on() {
-        let mut peer = BoundedPeer::of_server(1).await;
-        peer.call(1).await;
-        peer.begun(1).await;
+    async fn cancelled_call_holds_its_permit_until_it_ends() {
+        let mut peer = BoundedPeer::connect_to_server(1).await;
+        peer.send_call(1).await;
+        peer.wait_for_calls(1).await;
         // This tool ignores its cancellation token.
         let params = json!({"requestId": 1});
         let cancel =
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
         peer.send(cancel).await;
-        peer.call(2).await;
-        assert_eq!(peer.answers(1).await, [(2, false)]);
+        peer.send_call(2).await;
+        assert_eq!(peer.read_responses(1).await, [(2, false)]);
         peer.go.send(true).unwrap();
         // The first call ends now, without a notice. Sooner or later there is capacity again.
         for id in 3.. {
-            peer.call(id).await;
-            if peer.answers(1).await == [(id, true)] {
+            peer.send_call(id).await;
+            if peer.read_responses(1).await == [(id, true)] {
                 return;
             }
         }
@@ -340,8 +341,8 @@ mod tests {
 
     /// Uses paused time, which advances only when every task waits.
     #[tokio::test(start_paused = true)]
-    async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
-        let mut peer = BoundedPeer::of_server(1).await;
+    async fn slow_notifications_delay_later_ones_without_loss() {
+        let mut peer = BoundedPeer::connect_to_server(1).await;
         for _ in 0..=MAX_NOTIFICATIONS {
             let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
             peer.send(initialized).await;
@@ -349,7 +350,7 @@ mod tests {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         assert_eq!(*peer.begun.borrow(), MAX_NOTIFICATIONS);
         peer.go.send(true).unwrap();
-        peer.begun(MAX_NOTIFICATIONS + 1).await;
+        peer.wait_for_calls(MAX_NOTIFICATIONS + 1).await;
     }
 
     /// A server that sends requests with these ids and records what it receives.
@@ -382,8 +383,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_server_asks_beyond_the_limit_is_refused() {
-        const FEW: usize = 64;
+    async fn excess_server_requests_are_rejected() {
+        const REQUEST_LIMIT: usize = 64;
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let asks = (0..100).collect();
         let mut bounded = BoundedTransport::for_client(
@@ -391,15 +392,15 @@ mod tests {
                 asks,
                 sent: Arc::clone(&sent),
             },
-            FEW,
+            REQUEST_LIMIT,
         );
         let mut taken = Vec::new();
         while let Some(message) = bounded.receive().await {
             taken.push(message);
         }
-        assert_eq!(taken.len(), FEW);
+        assert_eq!(taken.len(), REQUEST_LIMIT);
         let refused = sent.lock().unwrap().clone();
-        assert_eq!(refused.len(), 100 - FEW);
+        assert_eq!(refused.len(), 100 - REQUEST_LIMIT);
         assert!(
             refused[0].contains("too many concurrent requests"),
             "{}",

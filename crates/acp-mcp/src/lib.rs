@@ -69,7 +69,7 @@ mod tools;
 
 pub use acp_local::{Endpoint, LocalToken, ParseEndpointError, ParseTokenError};
 pub use bounded::BoundedTransport;
-pub use proxy::TOKEN_VAR;
+pub use proxy::TOKEN_VARIABLE;
 pub use proxy_command::ProxyCommand;
 pub use rmcp;
 pub use tool_server::ToolServer;

@@ -1,6 +1,7 @@
 //! The proxy: a program that agents start as an MCP server, and that forwards bytes between the agent and the client.
 //!
-//! `acp mcp-proxy` is such a program. To use your own with [`ProxyCommand`](crate::ProxyCommand), have it call [`run`].
+//! `acp mcp-proxy` is such a program. To use your own with [`ProxyCommand`](crate::ProxyCommand), have it call
+//! [`run_proxy`].
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 /// The name of the environment variable with the proxy's token. Every user of the machine could see an argument.
-pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
+pub const TOKEN_VARIABLE: &str = "ACP_MCP_TOKEN";
 
 /// How long the client may take to respond to the last requests after the agent has closed its side. Without this
 /// limit, a client that hangs would keep the proxy running.
@@ -25,7 +26,9 @@ const BUFFER_SIZE: usize = 64 * 1024;
 #[non_exhaustive]
 pub enum ProxyError {
     /// The environment variable is not set to a valid token.
-    #[error("{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand")]
+    #[error(
+        "{TOKEN_VARIABLE} is not set; this command is meant to be started by an agent, not by hand"
+    )]
     MissingToken,
     /// Standard input and output cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
@@ -58,24 +61,24 @@ pub enum ProxyError {
 }
 
 /// Forwards bytes between standard input and output and the tool server at `endpoint`, until either side closes the
-/// connection. Reads the token from the environment variable [`TOKEN_VAR`].
+/// connection. Reads the token from the environment variable [`TOKEN_VARIABLE`].
 ///
 /// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
 ///
 /// # Errors
 /// See [`ProxyError`]. The agent closing stdin is not an error.
-pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
-    let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::MissingToken)?;
+pub async fn run_proxy(endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let token = std::env::var(TOKEN_VARIABLE).map_err(|_| ProxyError::MissingToken)?;
     let token = token.parse().map_err(|_| ProxyError::MissingToken)?;
     let stdio = acp::transport::stdio().map_err(ProxyError::Stdio)?;
-    run_with(endpoint, &token, stdio).await
+    run_proxy_with(endpoint, &token, stdio).await
 }
 
-/// Same as [`run`], with the given transport and token.
+/// Same as [`run_proxy`], with the given transport and token.
 ///
 /// # Errors
-/// Same as for [`run`].
-pub async fn run_with(
+/// Same as for [`run_proxy`].
+pub async fn run_proxy_with(
     endpoint: &Endpoint,
     token: &LocalToken,
     agent: Transport,
@@ -171,7 +174,7 @@ mod tests {
         tunnel: JoinHandle<Result<(), ProxyError>>,
     }
 
-    fn ends() -> TunnelEnds {
+    fn tunnel_ends() -> TunnelEnds {
         let ((stdin, input), (output, stdout)) = (duplex(64), duplex(64));
         let ((answers, reader), (writer, questions)) = (duplex(64), duplex(64));
         let agent = Transport::new(input, output);
@@ -189,54 +192,54 @@ mod tests {
         }
     }
 
-    async fn all(mut from: DuplexStream) -> Vec<u8> {
+    async fn read_to_end(mut from: DuplexStream) -> Vec<u8> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).await.unwrap();
         bytes
     }
 
     #[tokio::test(start_paused = true)]
-    async fn every_byte_goes_through_and_so_does_each_end() {
+    async fn tunnel_passes_every_byte_and_both_ends() {
         let TunnelEnds {
             mut stdin,
             stdout,
             questions,
             mut answers,
             tunnel,
-        } = ends();
+        } = tunnel_ends();
         // Far more than the streams hold, and not text.
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
         let asked = bytes.clone();
         tokio::spawn(async move { stdin.write_all(&asked).await.unwrap() });
-        assert!(all(questions).await == bytes);
+        assert!(read_to_end(questions).await == bytes);
         // The agent has sent all its requests. The client responds now.
         let answered = bytes.clone();
         tokio::spawn(async move { answers.write_all(&answered).await.unwrap() });
-        assert!(all(stdout).await == bytes);
+        assert!(read_to_end(stdout).await == bytes);
         tunnel.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_is_gone_is_told_from_an_agent_that_is_gone() {
+    async fn lost_client_differs_from_lost_agent() {
         // The client ends.
-        let mut ends_of_client = ends();
+        let mut ends_of_client = tunnel_ends();
         drop((ends_of_client.answers, ends_of_client.questions));
         let _ = ends_of_client.stdin.write_all(b"?").await;
         let ended = ends_of_client.tunnel.await.unwrap();
         assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
         // The client ends while the agent is sending, so that the write fails first.
-        let mut asking = ends();
+        let mut asking = tunnel_ends();
         drop(asking.questions);
         asking.stdin.write_all(b"?").await.unwrap();
         asking.answers.write_all(b"last words").await.unwrap();
         drop(asking.answers);
-        assert_eq!(all(asking.stdout).await, b"last words");
+        assert_eq!(read_to_end(asking.stdout).await, b"last words");
         let ended = asking.tunnel.await.unwrap();
         assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
         // The agent stops reading.
-        let mut deaf = ends();
+        let mut deaf = tunnel_ends();
         drop(deaf.stdout);
         deaf.answers.write_all(b"!").await.unwrap();
         let ended = deaf.tunnel.await.unwrap();
@@ -244,14 +247,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_hangs_does_not_keep_the_proxy() {
+    async fn hanging_client_does_not_block_the_proxy() {
         let TunnelEnds {
             stdin,
             stdout: _stdout,
             questions: _questions,
             answers: _answers,
             tunnel,
-        } = ends();
+        } = tunnel_ends();
         let began = tokio::time::Instant::now();
         drop(stdin);
         let ended = tunnel.await.unwrap();

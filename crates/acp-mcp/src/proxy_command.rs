@@ -12,9 +12,9 @@ pub struct ProxyCommand {
 }
 
 impl ProxyCommand {
-    /// Creates a command from a program and its arguments. The program must call [`proxy::run`](crate::proxy::run). A
-    /// relative path is resolved against the current directory of this process, because the agent may run in another
-    /// one.
+    /// Creates a command from a program and its arguments. The program must call
+    /// [`proxy::run`](crate::proxy::run_proxy). A relative path is resolved against the current directory of this
+    /// process, because the agent may run in another one.
     ///
     /// # Errors
     /// Fails if the path is empty or is not valid Unicode, which the protocol cannot represent.
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_is_an_absolute_path() {
+    fn program_path_is_absolute() {
         let command = ProxyCommand::new("bin/editor", ["proxy"]).unwrap();
         assert!(Path::new(&command.program).is_absolute());
         assert!(Path::new(&command.program).ends_with("bin/editor"));
@@ -82,7 +82,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_path_that_json_cannot_say_is_an_error() {
+    fn non_utf8_path_is_an_error() {
         use std::os::unix::ffi::OsStrExt;
         let path = Path::new(std::ffi::OsStr::from_bytes(b"/bin/\xff"));
         let error = ProxyCommand::new(path, ["proxy"]).unwrap_err();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_looked_for_on_path() {
+    fn program_is_found_on_path() {
         // Every system that runs this test has Cargo on its PATH.
         let cargo = find_on_path("cargo").unwrap();
         assert!(cargo.is_file());

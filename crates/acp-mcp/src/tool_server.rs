@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::bounded::{BoundedTransport, MAX_REQUESTS};
-use crate::proxy::TOKEN_VAR;
+use crate::proxy::TOKEN_VARIABLE;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
 
@@ -92,7 +92,7 @@ impl ToolServer {
             "--connect".to_owned(),
             self.listener_endpoint.endpoint().to_string(),
         ]);
-        let env = vec![EnvVariable::new(TOKEN_VAR, self.token.reveal())];
+        let env = vec![EnvVariable::new(TOKEN_VARIABLE, self.token.reveal())];
         let stdio = McpServerStdio::new(&self.name, &self.proxy.program, args, env);
         McpServer::Stdio(stdio)
     }

@@ -137,7 +137,7 @@ impl Tools {
         }
         let name = name.clone();
         let call = move |arguments| -> CallFuture {
-            let arguments = match read_arguments(&name, arguments) {
+            let arguments = match parse_arguments(&name, arguments) {
                 Ok(arguments) => arguments,
                 Err(error_text) => return Box::pin(std::future::ready(error_result(error_text))),
             };
@@ -340,7 +340,7 @@ const MAX_ERROR_CHARS: usize = 500;
 ///
 /// # Errors
 /// Fails if the arguments do not match `A`. The error says where and why.
-fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
+fn parse_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let place = match error.path().to_string().as_str() {
             "." => String::new(),
@@ -361,24 +361,24 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "deserialized only")]
-    struct Arguments {
+    struct SampleArguments {
         name: String,
         #[serde(default)]
         sizes: Vec<u8>,
         #[serde(default, rename = "é \"quoted\"")]
         odd: Option<bool>,
-        inner: Option<Box<Arguments>>,
-        kind: Option<Kind>,
+        inner: Option<Box<SampleArguments>>,
+        kind: Option<SampleKind>,
     }
 
     #[derive(Debug, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Kind {
+    enum SampleKind {
         Small,
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_its_place() {
+    fn invalid_argument_is_reported_with_its_location() {
         for (arguments, told) in [
             (json!({}), "missing field `name`"),
             (
@@ -421,27 +421,27 @@ mod tests {
             let Value::Object(object) = arguments.clone() else {
                 panic!("{arguments}")
             };
-            let error = read_arguments::<Arguments>("tool", object).unwrap_err();
+            let error = parse_arguments::<SampleArguments>("tool", object).unwrap_err();
             let expected = format!("invalid arguments for `tool`: {told}");
             assert_eq!(error, expected, "{arguments}");
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_quoted_in_part() {
+    fn long_invalid_argument_is_quoted_in_part() {
         let long = JsonObject::from_iter([("sizes".to_owned(), json!("x".repeat(10_000)))]);
-        let error = read_arguments::<Arguments>("tool", long).unwrap_err();
+        let error = parse_arguments::<SampleArguments>("tool", long).unwrap_err();
         assert!(error.len() < 600, "{error}");
         assert!(error.contains("`sizes`: invalid type: string"), "{error}");
     }
 
     #[test]
-    fn a_tool_without_arguments_says_so_and_takes_any() {
+    fn tool_without_arguments_accepts_any() {
         let schema = argument_schema::<NoArguments>().unwrap();
         assert_eq!(schema["properties"], json!({}));
         assert_eq!(schema["type"], "object");
         assert_eq!(schema["additionalProperties"], false);
         let some = JsonObject::from_iter([("why".to_owned(), json!("because"))]);
-        assert!(read_arguments::<NoArguments>("tool", some).is_ok());
+        assert!(parse_arguments::<NoArguments>("tool", some).is_ok());
     }
 }

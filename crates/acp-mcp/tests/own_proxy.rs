@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 #[derive(Deserialize, JsonSchema)]
-struct Add {
+struct AddArguments {
     left: i64,
     right: i64,
 }
@@ -28,20 +28,20 @@ async fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {
         [proxy, connect, endpoint] if proxy == "mcp-proxy" && connect == "--connect" => {
-            acp_mcp::proxy::run(&endpoint.parse().unwrap())
+            acp_mcp::proxy::run_proxy(&endpoint.parse().unwrap())
                 .await
                 .unwrap();
         }
         _ => {
-            let checked = tokio::time::timeout(Duration::from_secs(60), check()).await;
+            let checked = tokio::time::timeout(Duration::from_secs(60), check_own_proxy()).await;
             checked.expect("it takes longer than it may");
         }
     }
 }
 
-async fn check() {
+async fn check_own_proxy() {
     let server = ToolServer::tools("sums")
-        .tool("add", "Adds two numbers", async |it: Add| {
+        .tool("add", "Adds two numbers", async |it: AddArguments| {
             let sum = it.left.checked_add(it.right).ok_or("that is too much")?;
             Ok(sum.to_string())
         })

@@ -26,7 +26,7 @@ pub(crate) const SSE_LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-e
 pub(crate) const SECRET_KEY: HeaderName = HeaderName::from_static("x-secret-key");
 
 /// The key of this crate's object in `_meta` of the response to `initialize`.
-pub(crate) const META: &str = "acp-sdk/remote";
+pub(crate) const META_KEY: &str = "acp-sdk/remote";
 
 /// What a side offers in [`RESUME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) struct ResumeTerms {
 
 impl ResumeTerms {
     /// Reads the header. Unknown parameters are ignored, so that later versions can add some.
-    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers
             .get(RESUME)?
             .to_str()
@@ -58,14 +58,14 @@ impl ResumeTerms {
             }
         }
         // A window that is too small would need an acknowledgement for each message.
-        (window >= MIN_WINDOW).then_some(Self {
+        (window >= MIN_WINDOW_BYTES).then_some(Self {
             window,
             grace: Duration::from_secs(grace),
         })
     }
 
     /// Returns the value of the header.
-    pub(crate) fn value(&self) -> HeaderValue {
+    pub(crate) fn header_value(&self) -> HeaderValue {
         let Self { window, grace } = self;
         let text = match grace.as_secs() {
             0 => format!("1; window={window}"),
@@ -76,4 +76,4 @@ impl ResumeTerms {
 }
 
 /// The smallest window, in bytes.
-pub(crate) const MIN_WINDOW: usize = 4096;
+pub(crate) const MIN_WINDOW_BYTES: usize = 4096;

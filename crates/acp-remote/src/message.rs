@@ -8,15 +8,15 @@ use serde_json::value::RawValue;
 
 /// What a message is about.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Head<'a> {
-    pub(crate) kind: Kind<'a>,
+pub(crate) struct MessageHead<'a> {
+    pub(crate) kind: MessageHeadKind<'a>,
     /// The session that the params name.
     pub(crate) session: Option<Cow<'a, str>>,
 }
 
 /// The type of a message. Ids are the JSON text of the id.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum MessageHeadKind<'a> {
     Request {
         id: &'a str,
         method: Cow<'a, str>,
@@ -36,7 +36,7 @@ pub(crate) enum Kind<'a> {
 
 /// Why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotAMessage {
+pub(crate) enum MessageHeadError {
     /// It is a batch.
     Batch,
     /// It is not JSON, or not an object of JSON-RPC.
@@ -44,27 +44,29 @@ pub(crate) enum NotAMessage {
 }
 
 #[derive(Deserialize)]
-struct Members<'a> {
+struct MessageMembers<'a> {
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 /// Reads a member that is there, even if it is `null`.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_present<'de, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(value).map(Some)
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Named<'a> {
+struct SessionMember<'a> {
     #[serde(borrow, default)]
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -72,7 +74,7 @@ struct Named<'a> {
 }
 
 /// Reads what params or a result name. Whether they are valid is for others to say.
-fn named(value: Option<&RawValue>) -> Named<'_> {
+fn parse_session(value: Option<&RawValue>) -> SessionMember<'_> {
     let object = value
         .map(RawValue::get)
         .filter(|text| text.starts_with('{'));
@@ -82,21 +84,22 @@ fn named(value: Option<&RawValue>) -> Named<'_> {
 }
 
 /// Reads what a message is about.
-pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
-    if let Some(head) = update(line) {
+pub(crate) fn parse_head(line: &[u8]) -> Result<MessageHead<'_>, MessageHeadError> {
+    if let Some(head) = parse_update_head(line) {
         return Ok(head);
     }
     let line = line.trim_ascii();
     if line.first() == Some(&b'[') {
-        return Err(NotAMessage::Batch);
+        return Err(MessageHeadError::Batch);
     }
-    let members: Members<'_> = serde_json::from_slice(line).map_err(|_| NotAMessage::Invalid)?;
+    let members: MessageMembers<'_> =
+        serde_json::from_slice(line).map_err(|_| MessageHeadError::Invalid)?;
     let id = members.id.map(RawValue::get);
     if let Some(method) = members.method {
-        let named = named(members.params);
+        let named = parse_session(members.params);
         let kind = match id {
-            Some(id) => Kind::Request { id, method },
-            None => Kind::Notification {
+            Some(id) => MessageHeadKind::Request { id, method },
+            None => MessageHeadKind::Notification {
                 cancels: named
                     .request_id
                     .map(RawValue::get)
@@ -104,41 +107,41 @@ pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
                 method,
             },
         };
-        return Ok(Head {
+        return Ok(MessageHead {
             kind,
             session: named.session_id,
         });
     }
     match (id, members.result, members.error) {
-        (Some(id), Some(result), None) => Ok(Head {
-            kind: Kind::Response {
+        (Some(id), Some(result), None) => Ok(MessageHead {
+            kind: MessageHeadKind::Response {
                 id,
-                opened: named(Some(result)).session_id,
+                opened: parse_session(Some(result)).session_id,
                 is_error: false,
             },
             session: None,
         }),
-        (Some(id), _, Some(_)) => Ok(Head {
-            kind: Kind::Response {
+        (Some(id), _, Some(_)) => Ok(MessageHead {
+            kind: MessageHeadKind::Response {
                 id,
                 opened: None,
                 is_error: true,
             },
             session: None,
         }),
-        _ => Err(NotAMessage::Invalid),
+        _ => Err(MessageHeadError::Invalid),
     }
 }
 
 /// Recognizes an update, the most frequent message, by its first bytes. Whether the rest is valid is not checked.
-fn update(line: &[u8]) -> Option<Head<'_>> {
+fn parse_update_head(line: &[u8]) -> Option<MessageHead<'_>> {
     let (method, params) = parse_plain_notification(line)?;
     if method != "session/update" {
         return None;
     }
     let (session, _) = params.strip_prefix("{\"sessionId\":\"")?.split_once('"')?;
-    (!session.contains('\\')).then_some(Head {
-        kind: Kind::Notification {
+    (!session.contains('\\')).then_some(MessageHead {
+        kind: MessageHeadKind::Notification {
             method: Cow::Borrowed(method),
             cancels: None,
         },
@@ -172,18 +175,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_classified() {
         let session = |name: &'static str| Some(Cow::Borrowed(name));
-        let request = head(
+        let request = parse_head(
             br#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","params":{"sessionId":"s"}}"#,
         );
-        let kind = Kind::Request {
+        let kind = MessageHeadKind::Request {
             id: "\"a\"",
             method: "session/prompt".into(),
         };
         assert_eq!(
             request,
-            Ok(Head {
+            Ok(MessageHead {
                 kind,
                 session: session("s")
             })
@@ -192,54 +195,54 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{}}}"#,
             r#"{"method":"session/update","jsonrpc":"2.0","params":{"update":{},"sessionId":"\u0073"}}"#,
         ] {
-            let kind = Kind::Notification {
+            let kind = MessageHeadKind::Notification {
                 method: "session/update".into(),
                 cancels: None,
             };
             assert_eq!(
-                head(text.as_bytes()),
-                Ok(Head {
+                parse_head(text.as_bytes()),
+                Ok(MessageHead {
                     kind,
                     session: session("s")
                 })
             );
         }
-        let kind = Kind::Response {
+        let kind = MessageHeadKind::Response {
             id: "1",
             opened: session("s"),
             is_error: false,
         };
         assert_eq!(
-            head(br#"{"id":1,"result":{"sessionId":"s"}}"#),
-            Ok(Head {
+            parse_head(br#"{"id":1,"result":{"sessionId":"s"}}"#),
+            Ok(MessageHead {
                 kind,
                 session: None
             })
         );
-        let kind = Kind::Response {
+        let kind = MessageHeadKind::Response {
             id: "null",
             opened: None,
             is_error: false,
         };
         assert_eq!(
-            head(br#"{"id":null,"result":null}"#),
-            Ok(Head {
+            parse_head(br#"{"id":null,"result":null}"#),
+            Ok(MessageHead {
                 kind,
                 session: None
             })
         );
-        let kind = Kind::Notification {
+        let kind = MessageHeadKind::Notification {
             method: "$/cancel_request".into(),
             cancels: Some("7"),
         };
         assert_eq!(
-            head(br#"{"method":"$/cancel_request","params":{"requestId":7}}"#),
-            Ok(Head {
+            parse_head(br#"{"method":"$/cancel_request","params":{"requestId":7}}"#),
+            Ok(MessageHead {
                 kind,
                 session: None
             })
         );
-        assert_eq!(head(b" [{}]"), Err(NotAMessage::Batch));
+        assert_eq!(parse_head(b" [{}]"), Err(MessageHeadError::Batch));
         for text in [
             "",
             "x",
@@ -250,7 +253,11 @@ mod tests {
             "{\"id\":1,\"method\":\"a\"",
             "{} {}",
         ] {
-            assert_eq!(head(text.as_bytes()), Err(NotAMessage::Invalid), "{text}");
+            assert_eq!(
+                parse_head(text.as_bytes()),
+                Err(MessageHeadError::Invalid),
+                "{text}"
+            );
         }
     }
 }

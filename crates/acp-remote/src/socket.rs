@@ -6,12 +6,14 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
 /// After how much silence the system probes a peer, and how often.
-const IDLE: Duration = Duration::from_secs(30);
-const INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Prepares a socket: small messages leave at once, and the system notices when the peer's machine is gone.
-pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<()> {
+pub(crate) fn configure_socket(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let keepalive = TcpKeepalive::new().with_time(IDLE).with_interval(INTERVAL);
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE_TIME)
+        .with_interval(KEEPALIVE_INTERVAL);
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

@@ -2,26 +2,26 @@
 
 use crate::CloseStatus;
 
-/// Writes the start of an event. Its data, without line feeds, and [`end_event`] follow.
-pub(crate) const START: &[u8] = b"data: ";
+/// Writes the start of an event. Its data, without line feeds, and [`finish_event`] follow.
+pub(crate) const DATA_PREFIX: &[u8] = b"data: ";
 
 /// Writes the end of an event, with its id.
-pub(crate) fn end_event(id: u64, out: &mut Vec<u8>) {
+pub(crate) fn finish_event(id: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\nid: ");
     out.extend_from_slice(id.to_string().as_bytes());
     out.extend_from_slice(b"\n\n");
 }
 
 /// A comment that keeps a stream alive.
-pub(crate) const HEARTBEAT: &[u8] = b": heartbeat\n\n";
+pub(crate) const HEARTBEAT_COMMENT: &[u8] = b": heartbeat\n\n";
 
 /// What the comment at the end of a stream starts with.
-const CLOSE: &str = "close ";
+const CLOSE_PREFIX: &str = "close ";
 
 /// Returns the comment at the end of a stream, which tells why the connection was closed.
-pub(crate) fn close(status: &CloseStatus) -> Vec<u8> {
+pub(crate) fn encode_close(status: &CloseStatus) -> Vec<u8> {
     let reason = status.reason.replace(['\r', '\n'], " ");
-    format!(": {CLOSE}{} {reason}\n\n", status.code).into_bytes()
+    format!(": {CLOSE_PREFIX}{} {reason}\n\n", status.code).into_bytes()
 }
 
 /// Reads events from the bytes of a stream, however they are cut.
@@ -50,7 +50,7 @@ pub(crate) enum StreamEvent {
 
 /// The error for a message that is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct EventTooLong;
 
 impl EventReader {
     /// Creates a reader for messages of up to `max_message` bytes.
@@ -67,7 +67,7 @@ impl EventReader {
     }
 
     /// Reads the next event from `input`, and removes what was read from it. Returns `None` if more is needed.
-    pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<StreamEvent>, TooLong> {
+    pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<StreamEvent>, EventTooLong> {
         loop {
             if input.is_empty() {
                 return Ok(None);
@@ -80,7 +80,7 @@ impl EventReader {
                 *input = &[];
                 let length = self.line.len() + self.data.len();
                 return if length > self.max_message + 16 {
-                    Err(TooLong)
+                    Err(EventTooLong)
                 } else {
                     Ok(None)
                 };
@@ -101,7 +101,7 @@ impl EventReader {
         }
     }
 
-    fn end_line(&mut self, mut line: &[u8]) -> Result<Option<StreamEvent>, TooLong> {
+    fn end_line(&mut self, mut line: &[u8]) -> Result<Option<StreamEvent>, EventTooLong> {
         if std::mem::take(&mut self.is_first_line) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
@@ -122,7 +122,7 @@ impl EventReader {
         match field {
             b"data" => {
                 if self.data.len() + value.len() > self.max_message {
-                    return Err(TooLong);
+                    return Err(EventTooLong);
                 }
                 if self.has_data {
                     // A line feed between the tokens of a message means the same as a space.
@@ -138,7 +138,7 @@ impl EventReader {
             }
             b"" => {
                 let text = String::from_utf8_lossy(value);
-                let status = text.strip_prefix(CLOSE).unwrap_or_default();
+                let status = text.strip_prefix(CLOSE_PREFIX).unwrap_or_default();
                 let (code, reason) = status.split_once(' ').unwrap_or((status, ""));
                 if let Ok(code) = code.parse() {
                     return Ok(Some(StreamEvent::Close(code, reason.to_owned())));
@@ -155,7 +155,7 @@ impl EventReader {
 mod tests {
     use super::*;
 
-    fn read(input: &[u8], size: usize) -> Vec<StreamEvent> {
+    fn read_events(input: &[u8], size: usize) -> Vec<StreamEvent> {
         let mut reader = EventReader::new(100);
         let mut events = Vec::new();
         for mut piece in input.chunks(size) {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_however_they_are_cut() {
+    fn events_split_across_reads_are_parsed() {
         let input = "\u{feff}data: {\"a\":1}\nid: 7\n\n: heartbeat\n\nevent: message\r\ndata:{\r\ndata: }\r\rid: x\n\
                      data: {\"b\":\"data: \"}\n\nretry: 3\n\nnothing\n\ndata\n\n: close 1011 it broke\n\ndata: {\"lost";
         let message = |data: &str, id| StreamEvent::Message {
@@ -182,25 +182,25 @@ mod tests {
             StreamEvent::Close(1011, "it broke".to_owned()),
         ];
         for size in 1..input.len() {
-            assert_eq!(read(input.as_bytes(), size), expected, "by {size}");
+            assert_eq!(read_events(input.as_bytes(), size), expected, "by {size}");
         }
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        let mut out = START.to_vec();
+    fn events_round_trip() {
+        let mut out = DATA_PREFIX.to_vec();
         out.extend_from_slice(b"{}");
-        end_event(u64::MAX, &mut out);
-        out.extend_from_slice(HEARTBEAT);
+        finish_event(u64::MAX, &mut out);
+        out.extend_from_slice(HEARTBEAT_COMMENT);
         let expected = StreamEvent::Message {
             data: b"{}".to_vec(),
             id: Some(u64::MAX),
         };
-        assert_eq!(read(&out, 3), [expected]);
+        assert_eq!(read_events(&out, 3), [expected]);
     }
 
     #[test]
-    fn long_messages_are_refused_as_they_arrive() {
+    fn oversized_message_is_rejected_while_it_arrives() {
         let mut reader = EventReader::new(100);
         let mut refused = Ok(None);
         for _ in 0..100 {
@@ -209,10 +209,10 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(refused, Err(TooLong));
+        assert_eq!(refused, Err(EventTooLong));
         assert!(reader.line.len() < 200);
         let mut reader = EventReader::new(100);
         let lines = b"data: xxxxxxxxxx\n".repeat(20);
-        assert_eq!(reader.next(&mut &*lines), Err(TooLong));
+        assert_eq!(reader.next(&mut &*lines), Err(EventTooLong));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 /// The maximum length of a token, in bytes.
-const LONGEST: usize = 1024;
+const MAX_TOKEN_LEN: usize = 1024;
 
 /// A secret that a client must know to use a server. It is never shown by `Debug`, and compared in constant time.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ impl Token {
     pub fn new(text: &str) -> Result<Self, InvalidToken> {
         let text = text.trim();
         let is_valid = !text.is_empty()
-            && text.len() <= LONGEST
+            && text.len() <= MAX_TOKEN_LEN
             && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_valid.then(|| Self(text.to_owned())).ok_or(InvalidToken)
     }
@@ -53,7 +53,7 @@ impl fmt::Debug for Token {
 
 /// The error for text that cannot be a [`Token`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("invalid token: expected 1 to {LONGEST} visible ASCII characters")]
+#[error("invalid token: expected 1 to {MAX_TOKEN_LEN} visible ASCII characters")]
 pub struct InvalidToken;
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_one_line_of_visible_characters() {
+    fn token_is_one_line_of_visible_characters() {
         assert_eq!(Token::new("abc\n").unwrap().expose(), "abc");
         assert!(Token::new("abc").unwrap().matches(b"abc"));
         assert!(!Token::new("abc").unwrap().matches(b"abd"));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_random_and_not_shown() {
+    fn random_token_is_unique_and_not_printed() {
         let token = Token::random();
         assert_eq!(token.expose().len(), 64);
         assert!(!token.matches(Token::random().expose().as_bytes()));

@@ -22,11 +22,11 @@ use serde_json::value::RawValue;
 use acp_rules::Side;
 
 /// The version of the format. Files of newer versions are rejected.
-pub const VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// The maximum length of a message that is recorded in full, in bytes. The library's connections have the same limit.
 /// Of a longer message, and of a line over 64 KiB that is not a message, only the beginning is recorded.
-pub const MAX_MESSAGE_LEN: usize = 64 * 1024 * 1024;
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Whether secrets were redacted or recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub enum Secrets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceHeader {
-    /// The version of the format: [`VERSION`].
+    /// The version of the format: [`FORMAT_VERSION`].
     #[serde(rename = "acp_trace")]
     pub version: u32,
     /// When the trace was started, according to the system clock (RFC 3339, UTC). The `t` of all records is relative to
@@ -221,7 +221,7 @@ impl TraceRecord {
     ///
     /// # Errors
     /// The line is not JSON, or a known field has an invalid value.
-    pub(super) fn read(line: &str, number: u64) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(line: &str, number: u64) -> Result<Self, serde_json::Error> {
         let read: EventLine<'_> = serde_json::from_str(line)?;
         let at = read.t;
         if read.event.is_some() {

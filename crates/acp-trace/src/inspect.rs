@@ -4,7 +4,7 @@ use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
 /// The number of bytes of a line that are kept to compare the next one with.
-const MAX_PREFIX_LEN: usize = 4 * 1024;
+const MAX_PREFIX_BYTES: usize = 4 * 1024;
 
 /// The maximum number of lines to inspect at a time.
 const MAX_LINES: usize = 1024;
@@ -55,7 +55,7 @@ impl LineInspector {
                 is_json: json,
                 is_suspicious: suspicious,
             });
-            before = Some(line.get(..MAX_PREFIX_LEN).unwrap_or(line));
+            before = Some(line.get(..MAX_PREFIX_BYTES).unwrap_or(line));
         }
         self.last_line.clear();
         self.last_line.extend_from_slice(before.unwrap_or_default());
@@ -84,14 +84,17 @@ pub(super) fn split_first_line(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
 
 /// Returns the length of the longest common prefix, in bytes.
 fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
-    const WIDE: usize = 32;
-    const WORD: usize = 8;
-    let (ones, others) = (one.as_chunks::<WIDE>().0, other.as_chunks::<WIDE>().0);
+    const WIDE_BLOCK_SIZE: usize = 32;
+    const WORD_SIZE: usize = 8;
+    let (ones, others) = (
+        one.as_chunks::<WIDE_BLOCK_SIZE>().0,
+        other.as_chunks::<WIDE_BLOCK_SIZE>().0,
+    );
     let equal = ones.iter().zip(others).take_while(|(a, b)| a == b);
-    let mut shared = equal.count() * WIDE;
+    let mut shared = equal.count() * WIDE_BLOCK_SIZE;
     let one = one.get(shared..).unwrap_or_default();
     let other = other.get(shared..).unwrap_or_default();
-    let (ones, others) = (one.as_chunks::<WORD>(), other.as_chunks::<WORD>());
+    let (ones, others) = (one.as_chunks::<WORD_SIZE>(), other.as_chunks::<WORD_SIZE>());
     for (a, b) in ones.0.iter().zip(others.0) {
         let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
         shared += differ.trailing_zeros() as usize / 8;
@@ -100,7 +103,7 @@ fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
         }
     }
     // One of them ends here, or has less than a word left.
-    let words = ones.0.len().min(others.0.len()) * WORD;
+    let words = ones.0.len().min(others.0.len()) * WORD_SIZE;
     let one = one.get(words..).unwrap_or_default();
     let other = other.get(words..).unwrap_or_default();
     let equal = one.iter().zip(other).take_while(|(a, b)| a == b);
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_of_a_line_holds_for_the_next_as_far_as_they_are_alike() {
+    fn result_of_a_line_is_reused_for_its_common_prefix() {
         let redactor = Redactor::new();
         let text = concat!(
             "{\"text\":\"one\"}\n{\"text\":\"one key\"}\n{\"text\":\"one key more\"}\n{\"text\":\"one ke\"}\n",
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_lines_are_looked_at_in_parts() {
+    fn many_lines_are_inspected_in_parts() {
         let text = "1\n".repeat(MAX_LINES + 1);
         let mut lines = LineInspector::default();
         let (looks, rest) = lines.inspect(None, text.as_bytes());
@@ -161,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_bytes_are_shared_as_are_the_same(
+        fn common_prefix_length_is_exact(
             common in prop::collection::vec(any::<u8>(), 0..100),
             one in prop::collection::vec(0..3_u8, 0..50),
             other in prop::collection::vec(0..3_u8, 0..50),

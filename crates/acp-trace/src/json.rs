@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// Checks each line with the length it shares with the one before, and compares the results with serde_json's.
-    fn check(lines: &[Vec<u8>]) {
+    fn assert_same_as_serde(lines: &[Vec<u8>]) {
         let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];
         for line in lines {
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    fn value() -> impl Strategy<Value = Value> {
+    fn arbitrary_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             "\\PC{0,20}".prop_map(Value::String),
             "[\"\\\\\u{1}-\u{7f}]{0,9}".prop_map(Value::String),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn it_knows_json_when_it_sees_it() {
+    fn valid_json_is_recognized() {
         let json = [
             r#" {"a" : [1, -0.5e+7, 0, 1E9, "x\u00e9\n\/", true, false, null, {}, []] } "#,
             "\"\"",
@@ -362,8 +362,8 @@ mod tests {
     proptest! {
         /// Generates lines that start alike and continue differently. Most are JSON.
         #[test]
-        fn it_says_what_serde_json_says(
-            values in prop::collection::vec((value(), any::<bool>()), 1..4),
+        fn results_agree_with_serde_json(
+            values in prop::collection::vec((arbitrary_json(), any::<bool>()), 1..4),
             edits in prop::collection::vec(
                 (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>())), 0..12),
         ) {
@@ -388,7 +388,7 @@ mod tests {
                 let original = lines[which.index(lines.len())].clone();
                 lines.extend([line, original]);
             }
-            check(&lines);
+            assert_same_as_serde(&lines);
         }
     }
 }

@@ -26,9 +26,9 @@ mod tap;
 pub use acp_rules::{REDACTED, Side};
 pub use entry::{EntryBuilder, TraceEntry, TraceEntryKind};
 pub use format::{
-    MAX_MESSAGE_LEN, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord, VERSION,
+    FORMAT_VERSION, MAX_MESSAGE_BYTES, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord,
 };
-pub use html::{PageError, PageFinding, PageSummary, page};
+pub use html::{PageError, PageFinding, PageSummary, write_page};
 pub use lint::{LintFinding, MessageSummary, TraceLinter};
 pub use pipes::{PipeInput, PipeOutput, child, stdio};
 pub use read::{TraceReadError, TraceReader};

@@ -135,7 +135,7 @@ impl TraceLinter {
                 }]
             }
             RecordBody::Oversized { from, .. } => {
-                self.rules.record_missed_message(direction(*from));
+                self.rules.record_missed_message(message_direction(*from));
                 Vec::new()
             }
             RecordBody::Event(event) => {
@@ -179,7 +179,7 @@ impl TraceLinter {
         value: &Value,
         redacted: bool,
     ) -> Vec<LintFinding> {
-        let direction = direction(from);
+        let direction = message_direction(from);
         let asked = self
             .rules
             .request_method(direction, value)
@@ -215,11 +215,15 @@ impl TraceLinter {
         let version = match asked {
             Some("initialize") => value.pointer("/result/protocolVersion"),
             _ if value["method"] == "initialize" => value.pointer("/params/protocolVersion"),
-            _ => return Schema::of(self.rules.version()).check_message(direction, value, asked),
+            _ => {
+                return Schema::for_version(self.rules.version())
+                    .check_message(direction, value, asked);
+            }
         };
         match version.and_then(Value::as_u64) {
             Some(2..) if asked.is_none() => {
-                let faults = Schema::of(SchemaVersion::V2).check_message(direction, value, asked);
+                let faults =
+                    Schema::for_version(SchemaVersion::V2).check_message(direction, value, asked);
                 // A client that supports both versions may send the fields of both.
                 let of_v1 = |fault: &SchemaFault| {
                     fault.kind == SchemaFaultKind::UnknownField
@@ -227,10 +231,12 @@ impl TraceLinter {
                 };
                 faults.into_iter().filter(|fault| !of_v1(fault)).collect()
             }
-            Some(2) => Schema::of(SchemaVersion::V2).check_message(direction, value, asked),
+            Some(2) => {
+                Schema::for_version(SchemaVersion::V2).check_message(direction, value, asked)
+            }
             // Nothing is known of later versions.
             Some(3..) => Vec::new(),
-            _ => Schema::of(SchemaVersion::V1).check_message(direction, value, asked),
+            _ => Schema::for_version(SchemaVersion::V1).check_message(direction, value, asked),
         }
     }
 
@@ -267,7 +273,7 @@ impl TraceLinter {
 }
 
 /// Returns the direction in which a side sends.
-fn direction(from: Side) -> Direction {
+fn message_direction(from: Side) -> Direction {
     match from {
         Side::Client => Direction::ToAgent,
         Side::Agent => Direction::ToClient,

@@ -9,7 +9,7 @@ use super::format::TraceEvent;
 use acp_rules::Side;
 
 /// The capacity of the queue, in bytes. When it is full, threads that push wait.
-const CAPACITY: usize = 4 * 1024 * 1024;
+const MAX_BUFFERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The maximum number of queued entries.
 const MAX_ENTRIES: usize = 64 * 1024;
@@ -53,7 +53,8 @@ pub(super) struct LogBatch {
 
 impl LogBatch {
     fn has_capacity(&self, length: usize) -> bool {
-        let fits = self.bytes.len() + length <= CAPACITY && self.entries.len() < MAX_ENTRIES;
+        let fits =
+            self.bytes.len() + length <= MAX_BUFFERED_BYTES && self.entries.len() < MAX_ENTRIES;
         // A piece that exceeds the capacity is accepted when the buffer is empty.
         fits || self.entries.is_empty()
     }
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_more_waits_for_a_writer_that_has_fallen_behind() {
+    fn push_waits_for_a_slow_writer() {
         let log = RecordLog {
             start: Instant::now()
                 .checked_sub(Duration::from_secs(1))

@@ -30,8 +30,8 @@ impl PipeInput {
     }
 
     /// Increases the capacity if this is a pipe and the system allows it.
-    pub(super) fn grow(&self, bytes: usize) {
-        system::grow(&self.0, bytes);
+    pub(super) fn enlarge(&self, bytes: usize) {
+        system::enlarge(&self.0, bytes);
     }
 }
 
@@ -52,8 +52,8 @@ impl PipeOutput {
         Ok(())
     }
 
-    pub(super) fn grow(&self, bytes: usize) {
-        system::grow(&self.0, bytes);
+    pub(super) fn enlarge(&self, bytes: usize) {
+        system::enlarge(&self.0, bytes);
     }
 }
 
@@ -138,7 +138,7 @@ mod system {
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(super) fn grow(file: &File, bytes: usize) {
+    pub(super) fn enlarge(file: &File, bytes: usize) {
         // If that is not allowed, or it is not a pipe, or it is larger already, its size stays.
         if rustix::pipe::fcntl_getpipe_size(file).is_ok_and(|size| size < bytes) {
             let _ = rustix::pipe::fcntl_setpipe_size(file, bytes);
@@ -146,7 +146,7 @@ mod system {
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(super) fn grow(_: &File, _: usize) {}
+    pub(super) fn enlarge(_: &File, _: usize) {}
 }
 
 #[cfg(windows)]
@@ -176,5 +176,5 @@ mod system {
         Ok(())
     }
 
-    pub(super) fn grow(_: &File, _: usize) {}
+    pub(super) fn enlarge(_: &File, _: usize) {}
 }

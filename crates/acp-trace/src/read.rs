@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use super::format::{MAX_MESSAGE_LEN, TraceHeader, TraceRecord, VERSION};
+use super::format::{FORMAT_VERSION, MAX_MESSAGE_BYTES, TraceHeader, TraceRecord};
 
 /// The maximum length of a line, in bytes: that of a message, and some space for the rest of the record.
-const MAX_LINE_LEN: usize = MAX_MESSAGE_LEN + 1024 * 1024;
+const MAX_LINE_BYTES: usize = MAX_MESSAGE_BYTES + 1024 * 1024;
 
 /// The maximum size of the buffer that is kept for the next line, in bytes.
-const MAX_KEPT_BUFFER: usize = 1024 * 1024;
+const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// The error when reading a trace.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum TraceReadError {
     #[error("not a trace file (invalid header)")]
     NotATrace,
     /// The trace has a newer format than this program supports.
-    #[error("unsupported trace version {version} (supported: {VERSION})")]
+    #[error("unsupported trace version {version} (supported: {FORMAT_VERSION})")]
     Version {
         /// The version of the format.
         version: u32,
@@ -93,7 +93,7 @@ impl<R: BufRead> TraceReader<R> {
         }
         let VersionHeader { acp_trace: version } =
             serde_json::from_slice(first).map_err(|_| TraceReadError::NotATrace)?;
-        if version != VERSION {
+        if version != FORMAT_VERSION {
             return Err(TraceReadError::Version { version });
         }
         let header = serde_json::from_slice(first).map_err(|_| TraceReadError::NotATrace)?;
@@ -127,7 +127,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
         };
         let record = std::str::from_utf8(text)
             .map_err(serde::de::Error::custom)
-            .and_then(|text| TraceRecord::read(text, line));
+            .and_then(|text| TraceRecord::parse(text, line));
         Some(record.map_err(|reason| TraceReadError::NotARecord { line, reason }))
     }
 }
@@ -149,7 +149,7 @@ impl BoundedLines {
     fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
-            self.buffer.shrink_to(MAX_KEPT_BUFFER);
+            self.buffer.shrink_to(MAX_IDLE_CAPACITY);
         }
         loop {
             let there = match input.fill_buf() {
@@ -160,7 +160,7 @@ impl BoundedLines {
             };
             let end = memchr::memchr(b'\n', there);
             let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-            if self.is_skipping || self.buffer.len() + part.len() > MAX_LINE_LEN {
+            if self.is_skipping || self.buffer.len() + part.len() > MAX_LINE_BYTES {
                 self.is_skipping = true;
                 self.buffer.clear();
             } else {
@@ -186,21 +186,21 @@ mod tests {
     use crate::format::{RecordBody, TraceEvent};
     use acp_rules::Side;
 
-    const HEADER: &str = "{\"acp_trace\":1,\"started\":\"2026-01-01T00:00:00Z\",\"command\":[\"a\"],\"by\":\"acp\",\
+    const TRACE_HEADER: &str = "{\"acp_trace\":1,\"started\":\"2026-01-01T00:00:00Z\",\"command\":[\"a\"],\"by\":\"acp\",\
         \"secrets\":\"redacted\",\"later\":1}\n";
 
-    fn read(records: &str) -> TraceReader<BufReader<io::Cursor<Vec<u8>>>> {
-        let file = format!("{HEADER}{records}").into_bytes();
+    fn reader_for(records: &str) -> TraceReader<BufReader<io::Cursor<Vec<u8>>>> {
+        let file = format!("{TRACE_HEADER}{records}").into_bytes();
         // A small capacity, so that lines are read in parts.
         TraceReader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
     }
 
     #[test]
-    fn records_are_what_was_written() {
+    fn written_records_are_read_back() {
         let records = "{\"t\":5,\"from\":\"agent\",\"len\":9,\"redacted\":2,\"msg\":{ \"a\":1.0}}\n\
             {\"t\":6,\"from\":\"client\",\"len\":2,\"noise64\":\"/yA=\"}\n\
             {\"t\":7,\"event\":\"exited\",\"signal\":\"SIGKILL\"}\n";
-        let all: Vec<TraceRecord> = read(records).map(Result::unwrap).collect();
+        let all: Vec<TraceRecord> = reader_for(records).map(Result::unwrap).collect();
         let RecordBody::Message {
             from,
             length,
@@ -225,9 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_passed_over_and_what_is_wrong_is_told_with_its_line() {
+    fn unknown_records_are_skipped_and_invalid_ones_reported_with_their_line() {
         let records = "{\"t\":1,\"picture\":\"x\"}\n{\"t\":2,\"event\":\"slept\"}\n{\"t\":\"3\"}\nx\n{\"t\":4,\"stderr\":\"y\"}\n{\"t\":5,\"std";
-        let mut reader = read(records);
+        let mut reader = reader_for(records);
         assert!(matches!(
             reader.next().unwrap().unwrap().body,
             RecordBody::Unknown
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told() {
+    fn file_that_is_not_a_trace_is_reported() {
         for file in ["", "{}\n", "{\"jsonrpc\":\"2.0\"}\n", "\u{0}\n"] {
             let error = TraceReader::new(file.as_bytes()).unwrap_err();
             assert!(

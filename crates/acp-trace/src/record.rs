@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::format::{Secrets, TraceEvent, TraceHeader, VERSION};
+use super::format::{FORMAT_VERSION, Secrets, TraceEvent, TraceHeader};
 use super::log::{LogEntryKind, RecordLog};
 use super::pipes::PipeOutput;
 use super::record_thread::RecordThread;
@@ -93,12 +93,12 @@ pub struct TraceNotes(Arc<RecordLog>);
 
 impl TraceNotes {
     /// Records a line that the agent printed to stderr. Waits for the disk if it is too slow.
-    pub fn stderr(&self, line: &str) {
+    pub fn record_stderr(&self, line: &str) {
         self.0.push(LogEntryKind::Stderr, line.as_bytes());
     }
 
     /// Records an event of the agent's process or of a stream.
-    pub fn event(&self, event: TraceEvent) {
+    pub fn record_event(&self, event: TraceEvent) {
         self.0.push(LogEntryKind::Event(event), &[]);
     }
 }
@@ -135,7 +135,7 @@ impl TraceRecorder {
         };
         let log = Arc::new(RecordLog::new());
         let header = TraceHeader {
-            version: VERSION,
+            version: FORMAT_VERSION,
             started: jiff::Timestamp::now().to_string(),
             command,
             by: settings.recorder.clone(),
@@ -185,7 +185,7 @@ impl TraceRecorder {
     /// Finishes the trace once everything is written. Waits for at most `patience`, since writing to a disk may hang.
     #[must_use]
     pub fn finish(mut self, patience: Duration) -> RecordingSummary {
-        self.notes().event(TraceEvent::End);
+        self.notes().record_event(TraceEvent::End);
         self.log.close();
         let recorded = self.summary_receiver.recv_timeout(patience);
         if let (Ok(_), Some(writer)) = (&recorded, self.writer.take()) {

@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::sync::Arc;
 
-use super::format::{MAX_MESSAGE_LEN, TraceEvent};
+use super::format::{MAX_MESSAGE_BYTES, TraceEvent};
 use super::inspect::{LineInspector, split_first_line};
 use super::log::{LogBatch, LogEntryKind, RecordLog};
-use super::record_writer::{LineSource, MAX_NOISE_LEN, RecordWriter};
+use super::record_writer::{LineSource, MAX_NOISE_BYTES, RecordWriter};
 use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
 /// The number of bytes to collect before writing, unless fewer are available.
-const WRITE_SIZE: usize = 256 * 1024;
+const WRITE_CHUNK_BYTES: usize = 256 * 1024;
 
 /// The maximum size of the buffer that is kept for the next message, in bytes.
-const MAX_KEPT_BUFFER: usize = 1024 * 1024;
+const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// A line that has only partly arrived.
 #[derive(Debug, Default)]
@@ -32,13 +32,13 @@ impl PartialLine {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        if self.dropped_len > 0 || self.bytes.len() + bytes.len() > MAX_MESSAGE_LEN {
-            let room = MAX_NOISE_LEN.saturating_sub(self.bytes.len());
+        if self.dropped_len > 0 || self.bytes.len() + bytes.len() > MAX_MESSAGE_BYTES {
+            let room = MAX_NOISE_BYTES.saturating_sub(self.bytes.len());
             let kept = bytes.get(..room).unwrap_or(bytes);
             self.bytes.extend_from_slice(kept);
             self.dropped_len += bytes.len() - kept.len();
-            self.dropped_len += self.bytes.len().saturating_sub(MAX_NOISE_LEN);
-            self.bytes.truncate(MAX_NOISE_LEN);
+            self.dropped_len += self.bytes.len().saturating_sub(MAX_NOISE_BYTES);
+            self.bytes.truncate(MAX_NOISE_BYTES);
         } else {
             self.bytes.extend_from_slice(bytes);
         }
@@ -46,7 +46,7 @@ impl PartialLine {
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(MAX_KEPT_BUFFER);
+        self.bytes.shrink_to(MAX_IDLE_CAPACITY);
         self.dropped_len = 0;
     }
 }
@@ -77,7 +77,7 @@ impl RecordThread {
             log,
             client: SideStream::default(),
             agent: SideStream::default(),
-            records: RecordWriter::new(redactor, WRITE_SIZE),
+            records: RecordWriter::new(redactor, WRITE_CHUNK_BYTES),
             tap_buffer: Vec::new(),
         }
     }
@@ -104,7 +104,7 @@ impl RecordThread {
                     LogEntryKind::Stderr => self.records.add_stderr(piece.time_us, own),
                     LogEntryKind::Event(event) => self.handle_event(piece.time_us, &event),
                 }
-                if self.records.out.len() >= WRITE_SIZE {
+                if self.records.out.len() >= WRITE_CHUNK_BYTES {
                     self.flush(file)?;
                     self.log.set_written(piece.time_us);
                 }
@@ -119,7 +119,7 @@ impl RecordThread {
         let out = &mut self.records.out;
         file.write_all(out)?;
         out.clear();
-        out.shrink_to(MAX_KEPT_BUFFER);
+        out.shrink_to(MAX_IDLE_CAPACITY);
         Ok(())
     }
 

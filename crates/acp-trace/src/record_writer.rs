@@ -1,6 +1,6 @@
 //! Builds the lines of a trace in memory.
 
-use super::format::{self, MAX_MESSAGE_LEN, TraceEvent};
+use super::format::{self, MAX_MESSAGE_BYTES, TraceEvent};
 use super::inspect::LineResult;
 use super::recording::RecordingSummary;
 use super::redact::Redactor;
@@ -8,7 +8,7 @@ use acp_rules::Side;
 
 /// The maximum length of a line that is not JSON to record in full, in bytes. Of a longer line, and of a message that
 /// is too long, this much is recorded.
-pub(super) const MAX_NOISE_LEN: usize = 64 * 1024;
+pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
 /// Where a line comes from.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ impl RecordWriter {
     fn add_redacted(&mut self, from: LineSource, text: &str) {
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
         let shown = redacted.as_ref().map_or(text, |(text, _)| text);
-        if shown.len() > MAX_MESSAGE_LEN {
+        if shown.len() > MAX_MESSAGE_BYTES {
             // The redacted message is longer, and now too long.
             self.add_oversized(from, shown.as_bytes(), text.len());
             return;
@@ -103,7 +103,7 @@ impl RecordWriter {
 
     /// Adds a line that is not JSON.
     fn add_noise(&mut self, from: LineSource, text: &str, suspicious: bool) {
-        if text.len() > MAX_NOISE_LEN {
+        if text.len() > MAX_NOISE_BYTES {
             self.add_oversized(from, text.as_bytes(), text.len());
             return;
         }
@@ -117,7 +117,7 @@ impl RecordWriter {
 
     /// Adds a line that is not UTF-8. If it may contain a secret, only its redacted text is recorded.
     fn add_binary(&mut self, from: LineSource, line: &[u8], suspicious: bool) {
-        if line.len() > MAX_NOISE_LEN {
+        if line.len() > MAX_NOISE_BYTES {
             self.add_oversized(from, line, line.len());
             return;
         }
@@ -138,7 +138,7 @@ impl RecordWriter {
 
     /// Adds the beginning of a line that is too long, and its length.
     pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
-        let beginning = line.get(..MAX_NOISE_LEN).unwrap_or(line);
+        let beginning = line.get(..MAX_NOISE_BYTES).unwrap_or(line);
         let text = String::from_utf8_lossy(beginning);
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_text(&text));
         self.begin_record(from, length);

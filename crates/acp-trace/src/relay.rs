@@ -160,8 +160,8 @@ impl Relay {
             };
             if read >= GROW_THRESHOLD && !grown {
                 grown = true;
-                input.grow(BUFFER_SIZE);
-                output.grow(BUFFER_SIZE);
+                input.enlarge(BUFFER_SIZE);
+                output.enlarge(BUFFER_SIZE);
             }
             let passed = match &tap {
                 Some(tap) => tap.pass(input, output, read),

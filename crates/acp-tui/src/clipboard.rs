@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 /// The time limit for the clipboard program.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum size of an image, in bytes. In base64, an image of this size still fits into a message.
 const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
@@ -64,7 +64,7 @@ pub(crate) async fn save_image(into: &Path) -> Result<PathBuf, String> {
         "no desktop clipboard available; drop an image file on the terminal, or attach it",
     )?;
     let name = program.command.first().copied().unwrap_or_default();
-    let read = tokio::time::timeout(TIMEOUT, read_image(&program));
+    let read = tokio::time::timeout(PROGRAM_TIMEOUT, read_image(&program));
     let image = match read.await {
         Ok(Ok(image)) => image,
         Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_desktop_decides_who_is_asked() {
+    fn clipboard_program_depends_on_the_desktop() {
         let asked =
             |there: &[&str]| clipboard_program(|name| there.contains(&name)).map(|p| p.command[0]);
         assert_eq!(asked(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-paste"));

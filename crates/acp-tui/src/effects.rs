@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::agent::{
-    self, AgentFailure, ChatEnvironment, ChatNotes, GRACE, QuestionQueue, RunningAgent,
+    self, AgentFailure, ChatEnvironment, ChatNotes, QuestionQueue, RunningAgent,
+    SHUTDOWN_GRACE_PERIOD,
 };
 use crate::app::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey};
 use crate::clipboard;
@@ -72,7 +73,7 @@ impl EffectWorker {
                 method,
             } => {
                 if let Some(link) = ends {
-                    stop_agent(&link.process, Some(&link), GRACE).await;
+                    stop_agent(&link.process, Some(&link), SHUTDOWN_GRACE_PERIOD).await;
                 }
                 screen.suspend().await;
                 let result = log_in_in_terminal(&spec, &self.environment.cwd, &method).await;
@@ -148,7 +149,7 @@ impl EffectWorker {
                 }
                 let result = connection.list_sessions(&request).await;
                 let result = result.map_err(|e| AgentFailure::from_error(&e));
-                let names = read_names(names).await;
+                let names = read_session_names(names).await;
                 Some(ChatEvent::SessionsListed {
                     agent,
                     result,
@@ -197,7 +198,7 @@ impl EffectWorker {
                     let result = link
                         .open(&spec, &environment.cwd, &how, &initial_options)
                         .await;
-                    let name = read_name(spec.names.clone(), &how).await;
+                    let name = find_session_name(spec.names.clone(), &how).await;
                     Some(ChatEvent::SessionOpened { tab, result, name })
                 });
             }
@@ -307,12 +308,12 @@ impl EffectWorker {
         for watch in self.watches.values() {
             watch.abort();
         }
-        for link in app.links() {
+        for link in app.running_agents() {
             link.connection.close();
             link.host.close().await;
         }
         for process in app.processes() {
-            process.shutdown(GRACE).await;
+            process.shutdown(SHUTDOWN_GRACE_PERIOD).await;
         }
     }
 }
@@ -397,16 +398,16 @@ async fn decode_image(task: DecodeTask) -> Option<ChatEvent> {
     let decoded = tokio::task::spawn_blocking(move || task.decode());
     Some(ChatEvent::ImageDecoded(match decoded.await {
         Ok(done) => done,
-        Err(_) => DecodeTask::failure(key),
+        Err(_) => DecodeTask::failed_result(key),
     }))
 }
 
 /// Saves a thread as a new Markdown file.
 async fn export(thread: ThreadHandle, file: PathBuf) -> Option<ChatEvent> {
-    let text = thread.read(crate::export::markdown);
+    let text = thread.read(crate::export::render_markdown);
     let written = tokio::task::spawn_blocking({
         let file = file.clone();
-        move || write_new(&file, &text)
+        move || write_new_file(&file, &text)
     });
     let file = file.display();
     Some(ChatEvent::Note(match written.await {
@@ -417,11 +418,11 @@ async fn export(thread: ThreadHandle, file: PathBuf) -> Option<ChatEvent> {
 }
 
 /// Reads the name of a session that existed before, if it has one. If it has several, returns the last.
-async fn read_name(names: Option<SessionNames>, source: &SessionSource) -> Option<String> {
+async fn find_session_name(names: Option<SessionNames>, source: &SessionSource) -> Option<String> {
     let SessionSource::Existing(id) = source else {
         return None;
     };
-    let named = read_names(names).await.into_iter();
+    let named = read_session_names(names).await.into_iter();
     let mut named = named.rev().filter(|(_, session)| session == id);
     named.next().map(|(name, _)| name)
 }
@@ -439,7 +440,7 @@ async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result
 /// Reads the stored session names.
 ///
 /// Returns none if they cannot be read, so that sessions can still be opened.
-async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
+async fn read_session_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     let Some(names) = names else {
         return Vec::new();
     };
@@ -457,7 +458,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
 }
 
 /// Writes a new file. Fails if the file exists.
-fn write_new(file: &Path, text: &str) -> io::Result<()> {
+fn write_new_file(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
     file.write_all(text.as_bytes())
@@ -497,7 +498,7 @@ async fn log_in_in_terminal(
 }
 
 /// The editors to look for if none is configured, in order of preference.
-const EDITORS: &[&str] = if cfg!(windows) {
+const DEFAULT_EDITORS: &[&str] = if cfg!(windows) {
     &["notepad.exe"]
 } else {
     &["vi", "nano"]
@@ -514,7 +515,10 @@ fn editor_command() -> Option<String> {
         let path = std::env::var_os("PATH")?;
         let is_there =
             |name: &&&str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
-        EDITORS.iter().find(is_there).map(|name| (*name).to_owned())
+        DEFAULT_EDITORS
+            .iter()
+            .find(is_there)
+            .map(|name| (*name).to_owned())
     })
 }
 
@@ -523,7 +527,7 @@ async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
             "no editor found: set VISUAL or EDITOR (tried {})",
-            EDITORS.join(", ")
+            DEFAULT_EDITORS.join(", ")
         ));
     };
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");

@@ -18,7 +18,10 @@ pub(crate) struct FuzzyMatch {
 /// Returns the items that match `filter`, best first. Equal matches keep their order.
 ///
 /// Returns all items if the filter is empty. The filter's words may match in any order.
-pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<FuzzyMatch> {
+pub(crate) fn find_matches<'a>(
+    filter: &str,
+    all: impl Iterator<Item = &'a str>,
+) -> Vec<FuzzyMatch> {
     if filter.trim().is_empty() {
         let found = |(index, _)| FuzzyMatch {
             index,
@@ -78,10 +81,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_is_first_and_without_a_filter_all_are_as_they_were() {
+    fn best_match_comes_first_and_an_empty_filter_keeps_the_order() {
         let all = ["gemini pro", "claude opus", "claude sonnet", "日本 pro"];
         let indices = |filter: &str| -> Vec<usize> {
-            let found = find(filter, all.iter().copied());
+            let found = find_matches(filter, all.iter().copied());
             found.iter().map(|found| found.index).collect()
         };
         assert_eq!(indices(" "), [0, 1, 2, 3]);
@@ -89,7 +92,7 @@ mod tests {
         assert_eq!(indices("sonnet cl"), [2]);
         assert_eq!(indices("pro"), [0, 3]);
         assert!(indices("zz").is_empty());
-        let found = find("本p", all.iter().copied());
+        let found = find_matches("本p", all.iter().copied());
         let plain = Style::new();
         let spans = highlight_matches(all[3], 0, &found[0].letters, plain, plain.bold());
         let bold = spans.iter().filter(|span| span.style == plain.bold());

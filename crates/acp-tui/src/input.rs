@@ -7,9 +7,9 @@ use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The symbol that stands for a line feed, so that the text stays on one line.
-const LINE_FEED: &str = "⏎";
+const LINE_FEED_SYMBOL: &str = "⏎";
 /// The symbol that stands for each letter of masked text.
-const MASK: &str = "•";
+const MASK_SYMBOL: &str = "•";
 
 /// A single-line text input.
 #[derive(Clone)]
@@ -177,8 +177,8 @@ impl LineInput {
         let room = width.saturating_sub(1);
         let shown = |grapheme: &str| -> String {
             match grapheme {
-                _ if self.is_masked => MASK.to_owned(),
-                "\n" | "\r\n" => LINE_FEED.to_owned(),
+                _ if self.is_masked => MASK_SYMBOL.to_owned(),
+                "\n" | "\r\n" => LINE_FEED_SYMBOL.to_owned(),
                 grapheme if grapheme.cell_width() == 0 => "\u{fffd}".to_owned(),
                 grapheme => grapheme.to_owned(),
             }
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn typed(keys: &[KeyEvent]) -> LineInput {
+    fn input_after_keys(keys: &[KeyEvent]) -> LineInput {
         let mut input = LineInput::new(100);
         for key in keys {
             input.handle_key(*key);
@@ -233,47 +233,50 @@ mod tests {
         input
     }
 
-    fn key(code: KeyCode) -> KeyEvent {
+    fn key_event(code: KeyCode) -> KeyEvent {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    fn control(c: char) -> KeyEvent {
+    fn ctrl_event(c: char) -> KeyEvent {
         KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL)
     }
 
     #[test]
-    fn it_is_edited_by_what_is_seen_as_a_letter() {
-        let mut input = typed(&[]);
+    fn editing_works_by_grapheme_clusters() {
+        let mut input = input_after_keys(&[]);
         assert_eq!(
             input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false),
             InputOutcome::Changed
         );
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
-        input.handle_key(key(KeyCode::Backspace));
-        input.handle_key(control('w'));
+        input.handle_key(key_event(KeyCode::Backspace));
+        input.handle_key(ctrl_event('w'));
         assert_eq!(input.text(), "né\u{301}e 日本[");
-        input.handle_key(key(KeyCode::Home));
-        input.handle_key(key(KeyCode::Right));
-        input.handle_key(key(KeyCode::Delete));
+        input.handle_key(key_event(KeyCode::Home));
+        input.handle_key(key_event(KeyCode::Right));
+        input.handle_key(key_event(KeyCode::Delete));
         assert_eq!(input.text(), "ne 日本[");
         assert_eq!(
-            input.handle_key(key(KeyCode::Char('x'))),
+            input.handle_key(key_event(KeyCode::Char('x'))),
             InputOutcome::Changed
         );
-        assert_eq!(input.handle_key(key(KeyCode::Tab)), InputOutcome::Ignored);
-        assert_eq!(input.handle_key(control('c')), InputOutcome::Ignored);
+        assert_eq!(
+            input.handle_key(key_event(KeyCode::Tab)),
+            InputOutcome::Ignored
+        );
+        assert_eq!(input.handle_key(ctrl_event('c')), InputOutcome::Ignored);
         assert_eq!(input.text(), "nxe 日本[");
-        input.handle_key(control('k'));
+        input.handle_key(ctrl_event('k'));
         assert_eq!(input.text(), "nx");
     }
 
     #[test]
-    fn the_cursor_is_always_seen_and_a_secret_never() {
+    fn cursor_is_always_visible_and_a_secret_never() {
         let mut input = LineInput::new(20);
         input.insert("日本語日本", false);
         assert_eq!(input.visible_part(6, Style::new()).0.content, "日本");
         assert_eq!(input.visible_part(6, Style::new()).1, 4);
-        input.handle_key(key(KeyCode::Home));
+        input.handle_key(key_event(KeyCode::Home));
         assert_eq!(input.visible_part(5, Style::new()).0.content, "日本");
         assert_eq!(input.insert("123456", false), InputOutcome::Full);
         assert_eq!(input.text(), "12345日本語日本");
@@ -294,7 +297,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_typed_breaks_it(
+        fn arbitrary_keys_do_not_break_the_input(
             pieces in prop::collection::vec((".{0,4}", 0_usize..12), 0..12),
             width in 0_u16..40,
         ) {
@@ -303,8 +306,8 @@ mod tests {
             for (text, n) in pieces {
                 input.insert(&text, true);
                 match codes.get(n) {
-                    Some(code) => input.handle_key(key(*code)),
-                    None => input.handle_key(control(['w', 'u', 'k', 'b', 'f', 'd'][n - codes.len()])),
+                    Some(code) => input.handle_key(key_event(*code)),
+                    None => input.handle_key(ctrl_event(['w', 'u', 'k', 'b', 'f', 'd'][n - codes.len()])),
                 };
                 let (span, column) = input.visible_part(width, Style::new());
                 let columns: u16 = span.content.graphemes(true).map(CellWidth::cell_width).sum();

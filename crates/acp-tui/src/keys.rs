@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_by_default_is_one_and_does_one_thing() {
+    fn default_keys_are_valid_and_unique() {
         let keys = KeyBindings::default();
         let all: usize = KeyAction::ALL.iter().map(|a| a.default_keys().len()).sum();
         assert_eq!(keys.0.len(), all);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_written_as_one_says_them() {
+    fn keys_round_trip_through_their_text() {
         let key: KeyChord = "ctrl-t".parse().unwrap();
         assert_eq!(
             key,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_that_is_mistyped_is_told_with_those_there_are() {
+    fn unknown_action_gets_a_suggestion() {
         let mut keys = KeyBindings::default();
         let error = keys.bind("next-mod", &[]).unwrap_err().to_string();
         assert!(
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_taken_leaves_what_it_did() {
+    fn reassigned_key_is_removed_from_its_old_action() {
         let mut keys = KeyBindings::default();
         keys.bind("quit", &["ctrl-t".to_owned()]).unwrap();
         let ctrl = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);

@@ -25,6 +25,6 @@ mod theme;
 mod view;
 
 pub use keys::{KeyAction, KeyBindings, KeyBindingsError, KeyChord, ParseKeyError};
-pub use run::{ChatError, run};
+pub use run::{ChatError, run_chat};
 pub use setup::{AgentSpec, ChatSetup, HintSource, InitialOptions, SandboxHook, SessionSource};
 pub use theme::{Background, Colors, Theme};

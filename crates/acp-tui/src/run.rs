@@ -27,7 +27,7 @@ const LAYOUT_DELAY: Duration = Duration::from_millis(4);
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The maximum number of events handled before the screen is redrawn.
-const MAX_BATCH: usize = 64;
+const MAX_EVENTS_PER_FRAME: usize = 64;
 
 /// An error that ended a chat.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum ChatError {
 ///
 /// # Errors
 /// Fails if the terminal cannot be used or no agent is configured.
-pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
+pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
     if setup.agents.is_empty() {
         return Err(ChatError::NoAgent);
     }
@@ -129,7 +129,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
 /// Handles the input that has arrived since the last event, so that both are drawn together.
 fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
     let mut effects = Vec::new();
-    for _ in 0..MAX_BATCH {
+    for _ in 0..MAX_EVENTS_PER_FRAME {
         let Some(input) = screen.try_next() else {
             break;
         };

@@ -13,14 +13,16 @@ use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetT
 use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
 
-use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect, is_guarded, kitty, query};
+use crate::images::{
+    ImageCanvas, ImageSupport, PixelSize, detect_support, is_guarded, kitty, query,
+};
 use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
 /// Whether the terminal's state has been changed and the panic hook must restore it.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static TERMINAL_IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-static HOOK: Once = Once::new();
+static PANIC_HOOK: Once = Once::new();
 
 /// The size of the output buffer, in bytes.
 const OUTPUT_BUFFER_SIZE: usize = 32 * 1024;
@@ -40,7 +42,7 @@ pub(crate) struct ChatTerminal {
 impl ChatTerminal {
     /// Takes over the terminal. Input is not read until [`Self::start_input`] is called.
     pub(crate) fn take(mouse: bool, images: ImageMode, colors: Colors) -> io::Result<Self> {
-        HOOK.call_once(|| {
+        PANIC_HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 if is_guarded() {
@@ -51,7 +53,7 @@ impl ChatTerminal {
             }));
         });
         set_up_terminal(mouse)?;
-        let images = detect(images, colors, cell_size(), |name| std::env::var(name).ok());
+        let images = detect_support(images, colors, cell_size(), |name| std::env::var(name).ok());
         if matches!(
             images,
             ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
@@ -86,7 +88,7 @@ impl ChatTerminal {
             ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
         );
         let heard = match asked {
-            true => tokio::task::spawn_blocking(query::listen).await,
+            true => tokio::task::spawn_blocking(query::read_replies).await,
             false => Ok(Default::default()),
         };
         // The task does not panic, and a runtime that is shutting down has nothing left to show.
@@ -198,7 +200,7 @@ const SAVE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 const RESTORE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {
-    TAKEN.store(true, Ordering::SeqCst);
+    TERMINAL_IS_TAKEN.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
     execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
@@ -216,7 +218,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
 
 /// Restores the terminal's original state. Does nothing if it is already restored.
 fn restore_terminal() {
-    if !TAKEN.swap(false, Ordering::SeqCst) {
+    if !TERMINAL_IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();

@@ -211,11 +211,11 @@ impl Error {
 
 /// Returns `text`, truncated to 1024 bytes: an error message must not send a peer's input back in full.
 fn truncate(text: &str) -> Cow<'_, str> {
-    const MAX_LEN: usize = 1024;
-    if text.len() <= MAX_LEN {
+    const MAX_MESSAGE_BYTES: usize = 1024;
+    if text.len() <= MAX_MESSAGE_BYTES {
         return Cow::Borrowed(text);
     }
-    let mut end = MAX_LEN;
+    let mut end = MAX_MESSAGE_BYTES;
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -388,11 +388,11 @@ mod tests {
     }
 
     /// Reads a record in which one field has this value.
-    fn read_with(field: &str, value: &Value) -> FieldKinds {
+    fn parse_field(field: &str, value: &Value) -> FieldKinds {
         serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
     }
 
-    fn read<T: Lenient>(json: &str) -> Option<T> {
+    fn parse<T: Lenient>(json: &str) -> Option<T> {
         let mut d = serde_json::Deserializer::from_str(json);
         let read = T::lenient(&mut d).unwrap();
         d.end().unwrap();
@@ -429,29 +429,29 @@ mod tests {
                 if field == "_meta" && wrong.is_object() {
                     continue;
                 }
-                assert_eq!(read_with(field, &wrong), nothing, "{field}: {wrong}");
+                assert_eq!(parse_field(field, &wrong), nothing, "{field}: {wrong}");
             }
         }
-        assert_eq!(read_with("clearable", &json!(-1.5)), nothing);
-        assert_eq!(read_with("clearableList", &json!({"a": [1]})), nothing);
-        assert_eq!(read_with("any", &json!(null)), nothing);
+        assert_eq!(parse_field("clearable", &json!(-1.5)), nothing);
+        assert_eq!(parse_field("clearableList", &json!({"a": [1]})), nothing);
+        assert_eq!(parse_field("any", &json!(null)), nothing);
     }
 
     #[test]
     fn null_clears_clearable_fields() {
-        let cleared = read_with("clearable", &json!(null));
+        let cleared = parse_field("clearable", &json!(null));
         assert_eq!(cleared.clearable, Some(None));
         assert_eq!(
             serde_json::to_value(&cleared).unwrap()["clearable"],
             Value::Null
         );
         assert_eq!(
-            read_with("clearable", &json!("x")),
+            parse_field("clearable", &json!("x")),
             FieldKinds::new("r", 0_u32, []).clearable("x")
         );
-        let cleared = read_with("clearableList", &json!(null));
+        let cleared = parse_field("clearableList", &json!(null));
         assert_eq!(cleared.clearable_list, Some(None));
-        let cleared = read_with("clearableAny", &json!(null));
+        let cleared = parse_field("clearableAny", &json!(null));
         assert_eq!(cleared.clearable_any, Some(Value::Null));
         assert_eq!(
             serde_json::to_value(&cleared).unwrap()["clearableAny"],
@@ -462,29 +462,29 @@ mod tests {
     #[test]
     fn lists_skip_invalid_items() {
         let items = json!([1, null, "2", 3.0, -4, [5], {"a": 6}, 7.5, 8]);
-        assert_eq!(read_with("list", &items).list, [1, 3, 8]);
-        assert_eq!(read_with("writtenList", &items).written_list, [1, 3, 8]);
-        assert_eq!(read_with("requiredList", &items).required_list, [1, 3, 8]);
+        assert_eq!(parse_field("list", &items).list, [1, 3, 8]);
+        assert_eq!(parse_field("writtenList", &items).written_list, [1, 3, 8]);
+        assert_eq!(parse_field("requiredList", &items).required_list, [1, 3, 8]);
         assert_eq!(
-            read_with("optionalList", &items).optional_list,
+            parse_field("optionalList", &items).optional_list,
             Some(vec![1, 3, 8])
         );
         assert_eq!(
-            read_with("clearableList", &items).clearable_list,
+            parse_field("clearableList", &items).clearable_list,
             Some(Some(vec![1, 3, 8]))
         );
     }
 
     #[test]
     fn an_empty_optional_list_differs_from_an_absent_one() {
-        let empty = read_with("optionalList", &json!([]));
+        let empty = parse_field("optionalList", &json!([]));
         assert_eq!(empty.optional_list, Some(vec![]));
         assert_eq!(
             serde_json::to_value(&empty).unwrap()["optionalList"],
             json!([])
         );
         assert_eq!(
-            serde_json::to_value(read_with("list", &json!([])))
+            serde_json::to_value(parse_field("list", &json!([])))
                 .unwrap()
                 .get("list"),
             None
@@ -493,43 +493,43 @@ mod tests {
 
     #[test]
     fn scalars_are_not_converted() {
-        assert_eq!(read::<bool>("true"), Some(true));
-        assert_eq!(read::<bool>("1"), None);
-        assert_eq!(read::<String>(r#""a\n""#), Some("a\n".to_owned()));
-        assert_eq!(read::<String>("5"), None);
-        assert_eq!(read::<f64>("3"), Some(3.0));
-        assert_eq!(read::<f64>("-3"), Some(-3.0));
-        assert_eq!(read::<f64>(r#""3""#), None);
+        assert_eq!(parse::<bool>("true"), Some(true));
+        assert_eq!(parse::<bool>("1"), None);
+        assert_eq!(parse::<String>(r#""a\n""#), Some("a\n".to_owned()));
+        assert_eq!(parse::<String>("5"), None);
+        assert_eq!(parse::<f64>("3"), Some(3.0));
+        assert_eq!(parse::<f64>("-3"), Some(-3.0));
+        assert_eq!(parse::<f64>(r#""3""#), None);
         for none in ["null", "[[1],{}]", r#"{"a":{"b":[]}}"#] {
-            assert_eq!(read::<bool>(none), None);
-            assert_eq!(read::<String>(none), None);
-            assert_eq!(read::<u64>(none), None);
-            assert_eq!(read::<f64>(none), None);
+            assert_eq!(parse::<bool>(none), None);
+            assert_eq!(parse::<String>(none), None);
+            assert_eq!(parse::<u64>(none), None);
+            assert_eq!(parse::<f64>(none), None);
         }
     }
 
     #[test]
     fn whole_numbers_out_of_range_are_none() {
-        assert_eq!(read::<u16>("65535"), Some(u16::MAX));
-        assert_eq!(read::<u16>("65536"), None);
-        assert_eq!(read::<u32>("4294967296"), None);
-        assert_eq!(read::<u32>("-1"), None);
-        assert_eq!(read::<u64>("18446744073709551615"), Some(u64::MAX));
-        assert_eq!(read::<i64>("18446744073709551615"), None);
-        assert_eq!(read::<i64>("-9223372036854775808"), Some(i64::MIN));
-        assert_eq!(read::<u64>("2.0"), Some(2));
-        assert_eq!(read::<u64>("2.5"), None);
-        assert_eq!(read::<i64>("-2e3"), Some(-2000));
-        assert_eq!(read::<i64>("9007199254740992.0"), Some(1 << 53));
-        assert_eq!(read::<i64>("9007199254740994.0"), None);
+        assert_eq!(parse::<u16>("65535"), Some(u16::MAX));
+        assert_eq!(parse::<u16>("65536"), None);
+        assert_eq!(parse::<u32>("4294967296"), None);
+        assert_eq!(parse::<u32>("-1"), None);
+        assert_eq!(parse::<u64>("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse::<i64>("18446744073709551615"), None);
+        assert_eq!(parse::<i64>("-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(parse::<u64>("2.0"), Some(2));
+        assert_eq!(parse::<u64>("2.5"), None);
+        assert_eq!(parse::<i64>("-2e3"), Some(-2000));
+        assert_eq!(parse::<i64>("9007199254740992.0"), Some(1 << 53));
+        assert_eq!(parse::<i64>("9007199254740994.0"), None);
     }
 
     #[test]
     fn maps_skip_invalid_entries() {
         let map =
-            read::<BTreeMap<String, u32>>(r#"{"a":1,"b":"x","c":null,"d":[1],"e":2.0,"f":1e999}"#);
+            parse::<BTreeMap<String, u32>>(r#"{"a":1,"b":"x","c":null,"d":[1],"e":2.0,"f":1e999}"#);
         assert_eq!(map, Some([("a".to_owned(), 1), ("e".to_owned(), 2)].into()));
-        assert_eq!(read::<BTreeMap<String, u32>>("[]"), None);
+        assert_eq!(parse::<BTreeMap<String, u32>>("[]"), None);
     }
 
     #[test]

@@ -18,14 +18,14 @@ pub struct RawObject(Vec<(String, Box<RawValue>)>);
 /// The fields that hold a type.
 const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
 /// The length up to which a type is shown. The longest known type has 25 bytes.
-const MAX_TYPE_LEN: usize = 64;
+const MAX_TYPE_BYTES: usize = 64;
 
 /// Writes the names of all fields, but only the value of the type, because the value of an unknown field may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for (name, value) in &self.0 {
-            let is_kind = TYPE_FIELDS.contains(&&**name) && value.get().len() <= MAX_TYPE_LEN;
+            let is_kind = TYPE_FIELDS.contains(&&**name) && value.get().len() <= MAX_TYPE_BYTES;
             let shown = if is_kind { value.get() } else { ".." };
             map.entry(name, &format_args!("{shown}"));
         }

@@ -174,7 +174,7 @@ mod tests {
         serde_json::from_str(json)
     }
 
-    fn fields<const N: usize>(fields: [(&str, u32); N]) -> Fields {
+    fn color_fields<const N: usize>(fields: [(&str, u32); N]) -> Fields {
         fields.map(|(key, value)| (key.to_owned(), value)).into()
     }
 
@@ -183,13 +183,13 @@ mod tests {
         let color = read_color(r#"{"color":"red","a":1,"b":2}"#).unwrap();
         assert_eq!(
             color,
-            ReadColor::Streamed(Color::Red, fields([("a", 1), ("b", 2)]))
+            ReadColor::Streamed(Color::Red, color_fields([("a", 1), ("b", 2)]))
         );
         let color = read_color(r#"{ "col\u006fr" : "r\u0065d" }"#).unwrap();
-        assert_eq!(color, ReadColor::Streamed(Color::Red, fields([])));
+        assert_eq!(color, ReadColor::Streamed(Color::Red, color_fields([])));
         assert_eq!(
             read_color(r#"{"color":"rouge"}"#).unwrap(),
-            ReadColor::Streamed(Color::Red, fields([]))
+            ReadColor::Streamed(Color::Red, color_fields([]))
         );
     }
 
@@ -198,10 +198,13 @@ mod tests {
         let color = read_color(r#"{"a":1,"color":"blue","b":2}"#).unwrap();
         assert_eq!(
             color,
-            ReadColor::Buffered(Color::Blue, fields([("a", 1), ("b", 2)]))
+            ReadColor::Buffered(Color::Blue, color_fields([("a", 1), ("b", 2)]))
         );
         let color = read_color(r#"{"a":1,"color":"blue"}"#).unwrap();
-        assert_eq!(color, ReadColor::Buffered(Color::Blue, fields([("a", 1)])));
+        assert_eq!(
+            color,
+            ReadColor::Buffered(Color::Blue, color_fields([("a", 1)]))
+        );
     }
 
     #[test]
@@ -266,10 +269,10 @@ mod tests {
             /// The variant without a tag.
             Plain(crate::v1::HttpHeader) without tag
         }
-        fallback = crimson;
+        fallback = read_crimson;
     }
 
-    fn crimson(tag: &str, object: &RawObject) -> Option<ColorUnion> {
+    fn read_crimson(tag: &str, object: &RawObject) -> Option<ColorUnion> {
         (tag == "crimson").then(|| object.read().ok().map(ColorUnion::Red))?
     }
 

@@ -15,7 +15,7 @@ pub enum StringProgress {
 }
 
 /// The length of the longest escape, a surrogate pair: `\ud83d\ude00`.
-const MAX_ESCAPE_LEN: usize = 12;
+const MAX_ESCAPE_BYTES: usize = 12;
 
 /// Decodes a piece of a JSON string and appends the result to `text`. Resolves escapes, and reads a lone surrogate as
 /// U+FFFD. Returns how many bytes of the piece were read, and why reading stopped.
@@ -50,7 +50,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
         }
         // An unfinished escape may continue in the next piece. A control character is invalid in JSON.
         let cut = from.starts_with('\\')
-            && from.len() < MAX_ESCAPE_LEN
+            && from.len() < MAX_ESCAPE_BYTES
             && end == StringProgress::Incomplete;
         end = if cut {
             StringProgress::Incomplete
@@ -64,20 +64,22 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
 
 /// Returns the number of bytes before the first one that JSON strings must escape.
 fn plain_len(bytes: &[u8]) -> usize {
-    const WORD: usize = size_of::<u64>();
-    const ONES: u64 = 0x0101_0101_0101_0101;
+    const WORD_SIZE: usize = size_of::<u64>();
+    const ONE_PER_BYTE: u64 = 0x0101_0101_0101_0101;
     // Sets the highest bit of each byte that is below `n`. Bytes after the first such byte may have it set in error.
-    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & (ONES << 7);
-    let (words, _) = bytes.as_chunks::<WORD>();
+    let below =
+        |word: u64, n: u64| word.wrapping_sub(ONE_PER_BYTE * n) & !word & (ONE_PER_BYTE << 7);
+    let (words, _) = bytes.as_chunks::<WORD_SIZE>();
     for (at, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let [quote, backslash] = [b'"', b'\\'].map(|c| below(word ^ (ONES * u64::from(c)), 1));
+        let [quote, backslash] =
+            [b'"', b'\\'].map(|c| below(word ^ (ONE_PER_BYTE * u64::from(c)), 1));
         let special = below(word, 0x20) | quote | backslash;
         if special != 0 {
-            return at * WORD + special.trailing_zeros() as usize / 8;
+            return at * WORD_SIZE + special.trailing_zeros() as usize / 8;
         }
     }
-    let from = words.len() * WORD;
+    let from = words.len() * WORD_SIZE;
     let rest = bytes.get(from..).unwrap_or_default();
     let special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
     from + rest.iter().position(special).unwrap_or(rest.len())
@@ -124,7 +126,7 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
 
 /// Appends a string, escaped as between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
     loop {
         let (plain, from) = rest.split_at(plain_len(rest));
@@ -141,7 +143,7 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
             0x0c => b'f',
             b'"' | b'\\' => *byte,
             _ => {
-                let digits = [byte >> 4, byte & 0xf].map(|d| DIGITS[usize::from(d)]);
+                let digits = [byte >> 4, byte & 0xf].map(|d| HEX_DIGITS[usize::from(d)]);
                 out.extend_from_slice(b"\\u00");
                 out.extend_from_slice(&digits);
                 continue;
@@ -174,7 +176,7 @@ mod tests {
 
     /// Returns the text between the quotes of a JSON string. Returns `None` if the string is invalid or contains a
     /// quote.
-    fn unescaped(inner: &str) -> Option<String> {
+    fn unescape_all(inner: &str) -> Option<String> {
         let mut text = String::new();
         let (used, end) = unescape(format!("{inner}\"").as_bytes(), &mut text);
         (end == StringProgress::Complete && used == inner.len()).then_some(text)
@@ -188,25 +190,25 @@ mod tests {
             (r"\ude00\ud83d", "\u{fffd}\u{fffd}"),
             (r"\ud83d\ud83d\ude00", "\u{fffd}😀"),
         ] {
-            assert_eq!(unescaped(inner).as_deref(), Some(text), "{inner}");
+            assert_eq!(unescape_all(inner).as_deref(), Some(text), "{inner}");
         }
     }
 
     #[test]
     fn invalid_strings_are_none() {
         for inner in [r#"a"b"#, r"\x", r"\u12", r"\u+123", "\\"] {
-            assert_eq!(unescaped(inner), None, "{inner}");
+            assert_eq!(unescape_all(inner), None, "{inner}");
         }
     }
 
     /// Reads bytes in pieces of this size. The unread rest of each piece is put before the next one.
-    fn in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
+    fn unescape_in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
         let (mut text, mut waiting) = (String::new(), Vec::new());
         for piece in bytes.chunks(size) {
             waiting.extend_from_slice(piece);
             let (used, end) = unescape(&waiting, &mut text);
             waiting.drain(..used);
-            assert!(waiting.len() < MAX_ESCAPE_LEN || end != StringProgress::Incomplete);
+            assert!(waiting.len() < MAX_ESCAPE_BYTES || end != StringProgress::Incomplete);
             if end != StringProgress::Incomplete {
                 return (text, end);
             }
@@ -224,7 +226,7 @@ mod tests {
         ] {
             for size in 1..bytes.len() {
                 assert_eq!(
-                    in_pieces(bytes, size).1,
+                    unescape_in_pieces(bytes, size).1,
                     StringProgress::Invalid,
                     "{bytes:?} by {size}"
                 );
@@ -232,7 +234,7 @@ mod tests {
         }
         // Bytes after the end are ignored.
         assert_eq!(
-            in_pieces(b"a\"\xff", 9),
+            unescape_in_pieces(b"a\"\xff", 9),
             ("a".to_owned(), StringProgress::Complete)
         );
     }
@@ -249,9 +251,9 @@ mod tests {
                 escape_into(&mut inner, text);
                 inner.extend_from_slice(escape.get(&ESCAPES).as_bytes());
             }
-            let whole = unescaped(std::str::from_utf8(&inner).unwrap()).unwrap();
+            let whole = unescape_all(std::str::from_utf8(&inner).unwrap()).unwrap();
             inner.extend_from_slice(b"\"}}");
-            prop_assert_eq!(in_pieces(&inner, size), (whole, StringProgress::Complete));
+            prop_assert_eq!(unescape_in_pieces(&inner, size), (whole, StringProgress::Complete));
         }
 
         #[test]
@@ -272,14 +274,14 @@ mod tests {
         fn unescape_agrees_with_serde_json(text: String) {
             let json = serde_json::to_string(&text).unwrap();
             let inner = json.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
-            prop_assert_eq!(unescaped(inner), Some(text));
+            prop_assert_eq!(unescape_all(inner), Some(text));
         }
 
         #[test]
         fn no_input_causes_a_panic(inner: String) {
             let json = format!("\"{inner}\"");
             // If both accept the string, they read the same text.
-            if let (Some(text), Ok(read)) = (unescaped(&inner), serde_json::from_str::<String>(&json)) {
+            if let (Some(text), Ok(read)) = (unescape_all(&inner), serde_json::from_str::<String>(&json)) {
                 prop_assert_eq!(text, read);
             }
         }

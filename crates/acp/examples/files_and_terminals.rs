@@ -57,7 +57,7 @@ impl Agent for FilesAndTerminalsAgent {
 }
 
 /// The maximum number of bytes of a command's output that are read.
-const MAX_OUTPUT_LEN: u64 = 64 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
 /// A host that lends local files, and terminals whose commands it runs itself.
 #[derive(Default)]
@@ -125,7 +125,10 @@ impl Terminals<()> for LocalHost {
         let task = tokio::spawn(async move {
             let mut printed = Vec::new();
             if let Some(stdout) = child.stdout.take() {
-                let _ = stdout.take(MAX_OUTPUT_LEN).read_to_end(&mut printed).await;
+                let _ = stdout
+                    .take(MAX_OUTPUT_BYTES)
+                    .read_to_end(&mut printed)
+                    .await;
             }
             let status = child.wait().await.ok();
             let code = status.and_then(|status| status.code());

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// Returns the results of the predicates: peer error, auth required, cancelled, closed, transport, protocol.
-    fn says(error: &Error) -> [bool; 6] {
+    fn error_predicates(error: &Error) -> [bool; 6] {
         [
             error.peer_error().is_some(),
             error.is_auth_required(),
@@ -223,7 +223,7 @@ mod tests {
             ),
             (Error::InvalidRequest("so".to_owned()), [no; 6]),
         ] {
-            assert_eq!(says(&error), said, "{error:?}");
+            assert_eq!(error_predicates(&error), said, "{error:?}");
         }
     }
 }

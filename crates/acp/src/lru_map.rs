@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The maximum length of an id that is used as a key unchanged, in bytes.
-const MAX_KEY_LEN: usize = 4096;
+const MAX_KEY_BYTES: usize = 4096;
 
 /// Returns the key for an id: the id itself, or its start and a hash if it is too long.
 pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
-    if id.len() <= MAX_KEY_LEN {
+    if id.len() <= MAX_KEY_BYTES {
         return Cow::Borrowed(id);
     }
     let mut hasher = DefaultHasher::new();

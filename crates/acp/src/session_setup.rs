@@ -8,10 +8,10 @@ use acp_wire::v1::{
 };
 
 /// The maximum length of a session id, in bytes. Ids are stored with each session and sent with every update.
-pub(crate) const MAX_ID_LEN: usize = 4096;
+pub(crate) const MAX_ID_BYTES: usize = 4096;
 
 /// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
-const MAX_PATHS_LEN: usize = 256 * 1024;
+const MAX_PATHS_BYTES: usize = 256 * 1024;
 
 /// The parameters for opening a session. See the specification's page "Session Setup".
 #[derive(Debug, Clone)]
@@ -81,9 +81,9 @@ impl SessionSetup {
             .clone()
             .map(|path| path.len() + size_of::<String>())
             .sum();
-        if bytes > MAX_PATHS_LEN {
+        if bytes > MAX_PATHS_BYTES {
             return Err(format!(
-                "session paths too long: {bytes} bytes (limit: {MAX_PATHS_LEN} bytes)"
+                "session paths too long: {bytes} bytes (limit: {MAX_PATHS_BYTES} bytes)"
             ));
         }
         match paths.find(|path| !is_absolute(path)) {

@@ -173,21 +173,21 @@ impl ToolCallPatch {
 
     /// Merges a later update of the same call into this one.
     pub fn merge(&mut self, later: Self) {
-        fn take<T>(known: &mut Option<T>, later: Option<T>) {
+        fn take_later<T>(known: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
                 *known = later;
             }
         }
-        take(&mut self.name, later.name);
-        take(&mut self.title, later.title);
-        take(&mut self.kind, later.kind);
-        take(&mut self.status, later.status);
-        take(&mut self.content, later.content);
-        take(&mut self.locations, later.locations);
-        take(&mut self.raw_input, later.raw_input);
-        take(&mut self.raw_output, later.raw_output);
-        take(&mut self.capabilities, later.capabilities);
-        take(&mut self.meta, later.meta);
+        take_later(&mut self.name, later.name);
+        take_later(&mut self.title, later.title);
+        take_later(&mut self.kind, later.kind);
+        take_later(&mut self.status, later.status);
+        take_later(&mut self.content, later.content);
+        take_later(&mut self.locations, later.locations);
+        take_later(&mut self.raw_input, later.raw_input);
+        take_later(&mut self.raw_output, later.raw_output);
+        take_later(&mut self.capabilities, later.capabilities);
+        take_later(&mut self.meta, later.meta);
     }
 }
 

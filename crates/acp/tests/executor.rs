@@ -18,12 +18,12 @@ use acp::v1::{
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
 /// Returns transports for both ends of a socket, with the streams of smol.
-fn sockets() -> (Transport, Transport) {
+fn socket_transports() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
-    (transport(a), transport(b))
+    (socket_transport(a), socket_transport(b))
 }
 
-fn transport(socket: UnixStream) -> Transport {
+fn socket_transport(socket: UnixStream) -> Transport {
     let (reader, writer) = smol::io::split(smol::Async::new(socket).unwrap());
     Transport::from_futures(reader, writer)
 }
@@ -102,7 +102,7 @@ impl WriteTextFile<()> for ExecutorClient {
     }
 }
 
-fn assert_it_was_shouted(session: &ClientSession, editor: &ExecutorClient) {
+fn assert_shouted(session: &ClientSession, editor: &ExecutorClient) {
     assert_eq!(*editor.0.lock().unwrap(), "ROSES ARE RED");
     let calls = session.thread().read(|thread| {
         let items = thread.items().iter();
@@ -120,7 +120,7 @@ fn assert_it_was_shouted(session: &ClientSession, editor: &ExecutorClient) {
 fn a_turn_runs_on_another_executor() {
     let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     smol::block_on(async {
-        let (ours, theirs) = sockets();
+        let (ours, theirs) = socket_transports();
         let (_, serving) = acp::agent::start(theirs, ShoutingAgent, Options::new());
         let serving = smol::spawn(serving);
         let (handshake, driver) = acp::client::connect(ours, editor.clone());
@@ -130,7 +130,7 @@ fn a_turn_runs_on_another_executor() {
             session.prompt("Shout it").await.unwrap(),
             StopReason::EndTurn
         );
-        assert_it_was_shouted(&session, &editor);
+        assert_shouted(&session, &editor);
         // Dropping the last handle closes the connection, and both drivers end.
         drop(session);
         assert!(matches!(driver.await, CloseReason::Local));
@@ -139,9 +139,9 @@ fn a_turn_runs_on_another_executor() {
 }
 
 #[test]
-fn nothing_has_to_be_spawned() {
+fn no_task_needs_to_be_spawned() {
     let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
-    let (ours, theirs) = sockets();
+    let (ours, theirs) = socket_transports();
     // Without any executor: each side has its own thread.
     let agent =
         std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, ShoutingAgent)));
@@ -149,7 +149,7 @@ fn nothing_has_to_be_spawned() {
     let stop_reason = smol::block_on(driver.run(async {
         let session = handshake.await?.new_session("/").await?;
         let stop_reason = session.prompt("Shout it").await?;
-        assert_it_was_shouted(&session, &editor);
+        assert_shouted(&session, &editor);
         Ok::<_, acp::Error>(stop_reason)
     }));
     assert_eq!(stop_reason.unwrap(), StopReason::EndTurn);
@@ -178,7 +178,7 @@ impl Agent for FloodingAgent {
 }
 
 #[test]
-fn closing_waits_two_seconds_without_tokios_clock() {
+fn closing_waits_two_seconds_without_the_tokio_clock() {
     use std::io::Write as _;
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     for line in [
@@ -190,7 +190,7 @@ fn closing_waits_two_seconds_without_tokios_clock() {
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(theirs.try_clone().unwrap()));
     smol::block_on(async {
         let options = Options::new().limits(Limits::default());
-        let (conn, driver) = acp::agent::start(transport(ours), FloodingAgent, options);
+        let (conn, driver) = acp::agent::start(socket_transport(ours), FloodingAgent, options);
         let driver = smol::spawn(driver);
         let opened = smol::unblock(move || lines.nth(1).unwrap().unwrap()).await;
         let opened: serde_json::Value = serde_json::from_str(&opened).unwrap();

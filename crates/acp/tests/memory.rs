@@ -17,46 +17,46 @@ use acp::{Agent, Client, Limits, Result};
 use peak_alloc::PeakAlloc;
 use serde_json::json;
 
-use common::{NoopClient, PIPE, TestPeer, limits, prompt, settle};
+use common::{NoopClient, PIPE_CAPACITY, TestPeer, limits_with, prompt_request, wait_until_idle};
 
 #[global_allocator]
-static ALLOCATED: PeakAlloc = PeakAlloc;
+static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// The memory that tests and their pipes use in addition to what they measure. Smaller amounts are not checked.
-const BESIDE: usize = 1024 * 1024;
+const TEST_OVERHEAD_BYTES: usize = 1024 * 1024;
 
 /// The memory in use at the start of a measurement.
 struct MemoryBaseline(usize);
 
 impl MemoryBaseline {
     fn now() -> Self {
-        ALLOCATED.reset_peak_usage();
-        Self(ALLOCATED.current_usage())
+        ALLOCATOR.reset_peak_usage();
+        Self(ALLOCATOR.current_usage())
     }
 
     /// Returns the peak memory since the start.
     #[track_caller]
-    fn peak_within(&self, what: &str, bound: usize) {
-        let peak = ALLOCATED.peak_usage().saturating_sub(self.0);
+    fn assert_peak_within(&self, what: &str, bound: usize) {
+        let peak = ALLOCATOR.peak_usage().saturating_sub(self.0);
         assert!(
-            peak <= bound + BESIDE,
+            peak <= bound + TEST_OVERHEAD_BYTES,
             "{what}: a peak of {peak} bytes, bound {bound}"
         );
     }
 
     /// Returns the memory in use now.
     #[track_caller]
-    fn kept_within(&self, what: &str, bound: usize) {
-        let kept = ALLOCATED.current_usage().saturating_sub(self.0);
+    fn assert_kept_within(&self, what: &str, bound: usize) {
+        let kept = ALLOCATOR.current_usage().saturating_sub(self.0);
         assert!(
-            kept <= bound + BESIDE,
+            kept <= bound + TEST_OVERHEAD_BYTES,
             "{what}: {kept} bytes are kept, bound {bound}"
         );
     }
 }
 
-fn small() -> Limits {
-    limits(|l| {
+fn small_limits() -> Limits {
+    limits_with(|l| {
         l.message = 1024 * 1024;
         l.message_memory = 16 * 1024 * 1024;
         l.outbox = 64 * 1024;
@@ -76,16 +76,16 @@ fn memory_stays_within_the_documented_limits() {
             .unwrap()
     };
     // Each has its own runtime, which leaves nothing behind.
-    runtime().block_on(each_message_takes_what_it_may());
-    runtime().block_on(a_thread_keeps_what_it_may());
-    runtime().block_on(sessions_of_nobody_take_what_one_session_may());
-    runtime().block_on(requests_take_what_they_may());
-    runtime().block_on(permission_requests_take_what_they_may());
-    runtime().block_on(answers_that_never_come_take_nothing_in_the_end());
+    runtime().block_on(check_memory_of_messages());
+    runtime().block_on(check_memory_of_threads());
+    runtime().block_on(check_memory_of_unopened_sessions());
+    runtime().block_on(check_memory_of_requests());
+    runtime().block_on(check_memory_of_permission_requests());
+    runtime().block_on(check_memory_of_unanswered_requests());
 }
 
 /// Returns JSON of about this many bytes that needs much more memory than its length.
-fn dense(bytes: usize) -> Vec<(&'static str, String)> {
+fn dense_messages(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(
             "[{}{item}]",
@@ -133,9 +133,9 @@ fn dense(bytes: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-async fn each_message_takes_what_it_may() {
+async fn check_memory_of_messages() {
     for bytes in [2_000, 200_000] {
-        for (name, value) in dense(bytes) {
+        for (name, value) in dense_messages(bytes) {
             for update in [
                 format!(
                     r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"","rawInput":{value}}}"#
@@ -159,17 +159,17 @@ async fn each_message_takes_what_it_may() {
                 let line = format!(
                     r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
                 );
-                let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+                let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
                 let before = MemoryBaseline::now();
-                peer.line(&line).await;
-                settle().await;
+                peer.send_line(&line).await;
+                wait_until_idle().await;
                 let shape = line.get(..160).unwrap_or(&line);
                 let what = format!("{name} of {bytes} bytes in {shape}");
                 // The message that is delivered, and what the thread stores of it.
                 let estimate = acp::__internals::estimate_memory(line.as_bytes());
-                before.peak_within(&what, 3 * line.len() + 2 * estimate);
+                before.assert_peak_within(&what, 3 * line.len() + 2 * estimate);
                 drop((session, peer));
-                settle().await;
+                wait_until_idle().await;
             }
         }
     }
@@ -179,7 +179,7 @@ async fn each_message_takes_what_it_may() {
 type NumberedUpdate = fn(usize) -> serde_json::Value;
 
 /// Returns updates that make a thread grow, each in another way.
-fn growing() -> Vec<(&'static str, NumberedUpdate)> {
+fn growing_updates() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (
             "one message",
@@ -232,35 +232,37 @@ fn growing() -> Vec<(&'static str, NumberedUpdate)> {
     ]
 }
 
-async fn a_thread_keeps_what_it_may() {
-    for (name, update) in growing() {
+async fn check_memory_of_threads() {
+    for (name, update) in growing_updates() {
         let before = MemoryBaseline::now();
-        let (session, mut peer) = TestPeer::with_session_and(NoopClient, small(), json!({})).await;
+        let (session, mut peer) =
+            TestPeer::open_client_session_with(NoopClient, small_limits(), json!({})).await;
         for n in 0..4_000 {
             let params = json!({"sessionId": "s", "update": update(n)});
             peer.notify("session/update", params).await;
         }
-        settle().await;
-        before.peak_within(name, small().max_client_memory(1));
-        before.kept_within(name, small().thread * 5 / 2);
+        wait_until_idle().await;
+        before.assert_peak_within(name, small_limits().max_client_memory(1));
+        before.assert_kept_within(name, small_limits().thread * 5 / 2);
         let dropped = session.thread().read(acp::Thread::truncation);
         // The output of one terminal has its own limit.
         assert!(!dropped.is_empty() || name == "a terminal", "{name}");
         drop((session, peer));
-        settle().await;
+        wait_until_idle().await;
     }
 }
 
-async fn sessions_of_nobody_take_what_one_session_may() {
+async fn check_memory_of_unopened_sessions() {
     let before = MemoryBaseline::now();
-    let (session, mut peer) = TestPeer::with_session_and(NoopClient, small(), json!({})).await;
+    let (session, mut peer) =
+        TestPeer::open_client_session_with(NoopClient, small_limits(), json!({})).await;
     for n in 0..5_000 {
-        peer.says(&format!("nobody's {}", n % 200), &"x".repeat(1000))
+        peer.send_text(&format!("nobody's {}", n % 200), &"x".repeat(1000))
             .await;
     }
-    peer.says(&"x".repeat(100_000), "a long name").await;
-    peer.alive().await;
-    before.kept_within("sessions of nobody", 2 * small().thread * 5 / 2);
+    peer.send_text(&"x".repeat(100_000), "a long name").await;
+    peer.check_alive().await;
+    before.assert_kept_within("sessions of nobody", 2 * small_limits().thread * 5 / 2);
     // Rejected updates are counted.
     assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
@@ -285,18 +287,18 @@ impl Agent for EndlessAgent {
     }
 }
 
-async fn requests_take_what_they_may() {
-    for (name, value) in dense(20_000) {
+async fn check_memory_of_requests() {
+    for (name, value) in dense_messages(20_000) {
         let before = MemoryBaseline::now();
         let (_conn, mut peer, session) =
-            TestPeer::in_session_with(EndlessAgent, small(), PIPE).await;
+            TestPeer::open_agent_session_with(EndlessAgent, small_limits(), PIPE_CAPACITY).await;
         let mut refused = 0;
         for id in 0..400 {
-            let mut message = prompt(id, &session, "wait");
+            let mut message = prompt_request(id, &session, "wait");
             message["params"]["_meta"] = json!({"a": "META"});
             let line = message.to_string().replace("\"META\"", &value);
-            peer.line(&line).await;
-            settle().await;
+            peer.send_line(&line).await;
+            wait_until_idle().await;
         }
         peer.notify("session/cancel", json!({"sessionId": session}))
             .await;
@@ -312,8 +314,11 @@ async fn requests_take_what_they_may() {
             }
         }
         assert!(refused > 0, "{name}");
-        peer.alive().await;
-        before.peak_within(&format!("prompts of {name}"), small().max_agent_memory(1));
+        peer.check_alive().await;
+        before.assert_peak_within(
+            &format!("prompts of {name}"),
+            small_limits().max_agent_memory(1),
+        );
     }
 }
 
@@ -332,18 +337,20 @@ impl Client for HangingClient {
     }
 }
 
-async fn permission_requests_take_what_they_may() {
+async fn check_memory_of_permission_requests() {
     let before = MemoryBaseline::now();
-    let (session, mut peer) = TestPeer::with_session_and(HangingClient, small(), json!({})).await;
+    let (session, mut peer) =
+        TestPeer::open_client_session_with(HangingClient, small_limits(), json!({})).await;
     // Each request has the whole tool call.
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "rawOutput": "x".repeat(300_000)});
     peer.update("s", call).await;
     for id in 0..500 {
         let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
-        peer.ask(id, "session/request_permission", params).await;
+        peer.send_request(id, "session/request_permission", params)
+            .await;
     }
-    settle().await;
-    before.peak_within("permission requests", small().max_client_memory(1));
+    wait_until_idle().await;
+    before.assert_peak_within("permission requests", small_limits().max_client_memory(1));
     let refused = peer.next().await;
     assert!(refused["id"].as_u64() < Some(20), "{refused}");
     let text = refused["error"]["message"].as_str().unwrap();
@@ -381,22 +388,25 @@ impl Agent for TerminalLeakAgent {
     }
 }
 
-async fn answers_that_never_come_take_nothing_in_the_end() {
+async fn check_memory_of_unanswered_requests() {
     let left = Arc::new(tokio::sync::Semaphore::new(0));
-    let (conn, mut peer) =
-        TestPeer::of_agent_with(TerminalLeakAgent(Arc::clone(&left)), small(), PIPE);
+    let (conn, mut peer) = TestPeer::connect_to_agent_with(
+        TerminalLeakAgent(Arc::clone(&left)),
+        small_limits(),
+        PIPE_CAPACITY,
+    );
     peer.initialize(json!({"terminal": true})).await;
     let session = peer.new_session().await;
     let before = MemoryBaseline::now();
-    peer.prompt("p", &session, "go").await;
+    peer.send_prompt("p", &session, "go").await;
     for _ in 0..10_000 {
-        let (id, _) = peer.request("terminal/create").await;
+        let (id, _) = peer.expect_request("terminal/create").await;
         peer.answer(&id, json!({"terminalId": "t"})).await;
         // The release is read, but gets no response.
-        peer.request("terminal/release").await;
+        peer.expect_request("terminal/release").await;
     }
-    peer.result("p").await;
+    peer.expect_result("p").await;
     assert_eq!(left.available_permits(), 10_000);
-    before.kept_within("answers that never come", 0);
+    before.assert_kept_within("answers that never come", 0);
     drop(conn);
 }

@@ -23,24 +23,24 @@ mod stalled;
 
 use acp::Limits;
 
-const SESSIONS: usize = 1_000;
+const SESSION_COUNT: usize = 1_000;
 /// The number of updates in each session.
-const UPDATES: usize = 1_000;
+const UPDATES_PER_SESSION: usize = 1_000;
 
 /// Returns the limits of both sides, which are low so that they are reached.
-fn limits() -> Limits {
+fn soak_limits() -> Limits {
     let mut limits = Limits::default();
     limits.message = 1024 * 1024;
     limits.message_memory = 8 * 1024 * 1024;
     limits.backlog = 4 * 1024 * 1024;
-    limits.requests = 2 * SESSIONS;
+    limits.requests = 2 * SESSION_COUNT;
     limits.request_memory = 8 * 1024 * 1024;
     limits.thread = 64 * 1024;
     limits
 }
 
 /// Returns a command that starts this program again in another role.
-fn again(role: &str) -> tokio::process::Command {
+fn rerun_as(role: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
     command
         .arg(role)
@@ -58,20 +58,20 @@ fn main() {
         .build();
     runtime.unwrap().block_on(async {
         match role.as_str() {
-            agent::ROLE => agent::run().await,
-            stalled::CLIENT => stalled::client().await,
+            agent::AGENT_ROLE => agent::run_agent().await,
+            stalled::CLIENT_ROLE => stalled::run_client().await,
             // Arguments of a test harness, such as a filter for another test.
             filter
                 if !filter.is_empty() && !filter.starts_with('-') && !"soak".contains(filter) => {}
             "--list" => {}
             _ => {
-                if memory::peak("self").is_none() {
+                if memory::peak_memory("self").is_none() {
                     println!("soak: skipped, this system has no /proc to read peaks from");
                     return;
                 }
-                client::soak().await;
-                stalled::agent_of_a_client_that_does_not_read().await;
-                stalled::client_of_an_agent_that_does_not_stop().await;
+                client::run_soak().await;
+                stalled::check_agent_of_stalled_client().await;
+                stalled::check_client_of_endless_agent().await;
             }
         }
     });

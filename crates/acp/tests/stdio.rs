@@ -12,16 +12,16 @@
 
 #[cfg(unix)]
 fn main() {
-    let agent = std::env::args().any(|arg| arg == unix::AGENT);
+    let agent = std::env::args().any(|arg| arg == unix::AGENT_FLAG);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
     runtime.unwrap().block_on(async {
         if agent {
-            unix::agent().await
+            unix::run_agent().await
         } else {
-            unix::check().await
+            unix::run_checks().await
         }
     });
 }
@@ -45,10 +45,10 @@ mod unix {
     use tokio::net::UnixStream;
     use tokio::process::{Child, Command};
 
-    pub(crate) const AGENT: &str = "--as-the-agent";
+    pub(crate) const AGENT_FLAG: &str = "--as-the-agent";
 
     /// Prints to stdout, also from a child process, which tries to read stdin as well.
-    fn stray(when: &str) -> usize {
+    fn print_stray_text(when: &str) -> usize {
         println!("stray {when}");
         print!("without an end {when}");
         std::io::stdout().flush().unwrap();
@@ -78,18 +78,18 @@ mod unix {
         }
 
         async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-            let read = tokio::task::block_in_place(|| stray("in a turn"));
+            let read = tokio::task::block_in_place(|| print_stray_text("in a turn"));
             turn.send_message(format!("{} and {read} bytes", prompt.text()))
                 .await?;
             Ok(StopReason::EndTurn)
         }
     }
 
-    pub(crate) async fn agent() {
+    pub(crate) async fn run_agent() {
         let transport = acp::transport::stdio().unwrap();
-        assert_eq!(stray("at the start"), 0);
+        assert_eq!(print_stray_text("at the start"), 0);
         acp::agent::serve(transport, StrayPrintAgent).await.unwrap();
-        stray("at the end");
+        print_stray_text("at the end");
     }
 
     struct StdioClient;
@@ -99,10 +99,10 @@ mod unix {
     }
 
     /// Starts the agent with this stdin and stdout.
-    fn start(stdin: Stdio, stdout: Stdio) -> Child {
+    fn start_agent(stdin: Stdio, stdout: Stdio) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .arg(AGENT)
+            .arg(AGENT_FLAG)
             .stdin(stdin)
             .stdout(stdout)
             .stderr(Stdio::piped())
@@ -111,7 +111,7 @@ mod unix {
     }
 
     /// Runs a turn with the agent, closes the connection, and waits for the agent to exit.
-    async fn talk(agent: AgentConnection, child: Child) {
+    async fn check_turn(agent: AgentConnection, child: Child) {
         let session = agent.new_session("/").await.unwrap();
         // More than a pipe can hold, in both directions.
         let long = "0123456789".repeat(50_000);
@@ -139,11 +139,11 @@ mod unix {
             (0, 0, 0)
         );
         drop((session, agent));
-        ended(child).await;
+        expect_success(child).await;
     }
 
     /// Expects that the agent exits by itself, and that what was printed to stdout is on stderr.
-    async fn ended(mut child: Child) {
+    async fn expect_success(mut child: Child) {
         let mut printed = String::new();
         child
             .stderr
@@ -163,8 +163,8 @@ mod unix {
         }
     }
 
-    async fn pipes() {
-        let mut child = start(Stdio::piped(), Stdio::piped());
+    async fn check_pipes() {
+        let mut child = start_agent(Stdio::piped(), Stdio::piped());
         let agent = acp::testing::start_client(
             Transport::child(&mut child).unwrap(),
             StdioClient,
@@ -172,10 +172,10 @@ mod unix {
         )
         .await
         .unwrap();
-        talk(agent, child).await;
+        check_turn(agent, child).await;
     }
 
-    fn socket() -> (UnixStream, Stdio) {
+    fn socket_stdio() -> (UnixStream, Stdio) {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         (
@@ -185,10 +185,10 @@ mod unix {
     }
 
     /// Uses two sockets, as editors built on libuv do.
-    async fn two_sockets() {
-        let ((writer, stdin), (reader, stdout)) = (socket(), socket());
-        let child = start(stdin, stdout);
-        talk(
+    async fn check_two_sockets() {
+        let ((writer, stdin), (reader, stdout)) = (socket_stdio(), socket_stdio());
+        let child = start_agent(stdin, stdout);
+        check_turn(
             acp::testing::start_client(
                 Transport::new(reader, writer),
                 StdioClient,
@@ -201,15 +201,15 @@ mod unix {
         .await;
     }
 
-    async fn one_socket() {
+    async fn check_one_socket() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        let child = start(
+        let child = start_agent(
             OwnedFd::from(theirs.try_clone().unwrap()).into(),
             OwnedFd::from(theirs).into(),
         );
         let (reader, writer) = UnixStream::from_std(ours).unwrap().into_split();
-        talk(
+        check_turn(
             acp::testing::start_client(
                 Transport::new(reader, writer),
                 StdioClient,
@@ -223,7 +223,7 @@ mod unix {
     }
 
     /// Uses a file as input, and another as output.
-    async fn files() {
+    async fn check_files() {
         let file = || -> File {
             let path = std::env::temp_dir().join(format!("acp-stdio-{}", uuid::Uuid::new_v4()));
             let file = File::options()
@@ -244,7 +244,7 @@ mod unix {
         );
         input.write_all(lines.as_bytes()).unwrap();
         input.seek(SeekFrom::Start(0)).unwrap();
-        let mut child = start(input.into(), output.try_clone().unwrap().into());
+        let mut child = start_agent(input.into(), output.try_clone().unwrap().into());
         assert!(child.wait().await.unwrap().success());
         output.seek(SeekFrom::Start(0)).unwrap();
         let mut written = String::new();
@@ -261,12 +261,12 @@ mod unix {
         assert_eq!(ids, [0, 1], "{written}");
     }
 
-    pub(crate) async fn check() {
+    pub(crate) async fn run_checks() {
         let all = async {
-            pipes().await;
-            two_sockets().await;
-            one_socket().await;
-            files().await;
+            check_pipes().await;
+            check_two_sockets().await;
+            check_one_socket().await;
+            check_files().await;
         };
         tokio::time::timeout(Duration::from_secs(120), all)
             .await

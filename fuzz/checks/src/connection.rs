@@ -12,42 +12,42 @@ use acp::{Limits, Options, Transport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 
-use crate::framer::frames;
-use crate::sides::{agent, client};
+use crate::framer::line_frames;
+use crate::sides::{fuzz_agent, run_client};
 
 /// The maximum number of bytes that a peer sends, including repetitions.
-const MOST: usize = 512 * 1024;
+const MAX_SENT_BYTES: usize = 512 * 1024;
 
 /// The time limit for everything that must end. It costs no real time, because time is paused.
-const PATIENCE: Duration = Duration::from_secs(100_000);
+const TIMEOUT: Duration = Duration::from_secs(100_000);
 
 /// How a connection is set up, encoded in one byte.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setup(u8);
+pub(crate) struct FuzzSetup(u8);
 
-impl Setup {
-    fn has(self, bit: u8) -> bool {
+impl FuzzSetup {
+    fn has_bit(self, bit: u8) -> bool {
         self.0 >> bit & 1 == 1
     }
     /// Returns whether the client's side is tested, not the agent's.
-    fn client(self) -> bool {
-        self.has(0)
+    fn is_client(self) -> bool {
+        self.has_bit(0)
     }
-    pub(crate) fn v2(self) -> bool {
-        self.has(1)
+    pub(crate) fn is_v2(self) -> bool {
+        self.has_bit(1)
     }
-    fn small_limits(self) -> bool {
-        self.has(2)
+    fn has_small_limits(self) -> bool {
+        self.has_bit(2)
     }
     /// Returns whether the peer first completes a valid handshake.
-    fn prelude(self) -> bool {
-        self.has(3)
+    fn has_prelude(self) -> bool {
+        self.has_bit(3)
     }
     /// Returns whether handlers are slow.
-    pub(crate) fn slow(self) -> bool {
-        self.has(4)
+    pub(crate) fn is_slow(self) -> bool {
+        self.has_bit(4)
     }
-    fn pipe(self) -> usize {
+    fn pipe_capacity(self) -> usize {
         match self.0 >> 5 & 3 {
             0 => 64 * 1024,
             1 => 1024,
@@ -59,7 +59,7 @@ impl Setup {
     fn limits(self) -> Limits {
         let mut limits = Limits::default();
         limits.linger = Duration::from_secs(2);
-        if self.small_limits() {
+        if self.has_small_limits() {
             limits.message = 4000;
             limits.message_memory = 200_000;
             limits.outbox = 1000;
@@ -76,7 +76,7 @@ impl Setup {
 
     fn options(self) -> Options {
         let options = Options::new().limits(self.limits());
-        if self.v2() {
+        if self.is_v2() {
             options.draft_version_2()
         } else {
             options
@@ -85,34 +85,34 @@ impl Setup {
 
     /// Returns the lines of a valid handshake.
     fn prelude_lines(self) -> &'static str {
-        match (self.client(), self.v2()) {
-            (false, false) => AS_CLIENT_V1,
-            (false, true) => AS_CLIENT_V2,
-            (true, false) => AS_AGENT_V1,
-            (true, true) => AS_AGENT_V2,
+        match (self.is_client(), self.is_v2()) {
+            (false, false) => CLIENT_V1_PRELUDE,
+            (false, true) => CLIENT_V2_PRELUDE,
+            (true, false) => AGENT_V1_PRELUDE,
+            (true, true) => AGENT_V2_PRELUDE,
         }
     }
 }
 
-const AS_CLIENT_V1: &str = concat!(
+const CLIENT_V1_PRELUDE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"elicitation":{"form":{},"url":{}},"plan":{},"session":{"notices":{},"configOptions":{"boolean":{}}}}}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
     "\n"
 );
-const AS_CLIENT_V2: &str = concat!(
+const CLIENT_V2_PRELUDE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":2,"clientInfo":{"name":"f","version":"1"},"capabilities":{"elicitation":{"form":{},"url":{}}}}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
     "\n"
 );
-const AS_AGENT_V1: &str = concat!(
+const AGENT_V1_PRELUDE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":{}},"sessionCapabilities":{"list":{},"delete":{},"resume":{},"close":{},"fork":{}}},"authMethods":[{"id":"a","name":"A"}]}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}"#,
     "\n"
 );
-const AS_AGENT_V2: &str = concat!(
+const AGENT_V2_PRELUDE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2,"info":{"name":"f","version":"1"},"capabilities":{"session":{"delete":{},"fork":{}},"auth":{}},"authMethods":[{"type":"agent","methodId":"a","name":"A"}]}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","configOptions":[]}}"#,
@@ -134,7 +134,7 @@ const AS_AGENT_V2: &str = concat!(
 /// | `x` | sends 1024 times `x` |
 /// | `c` | closes its output; what is behind it does not count |
 /// | `d` | is gone, in both directions |
-pub fn connection(data: &[u8]) {
+pub fn check_connection(data: &[u8]) {
     let Some((setup, script)) = data.split_first() else {
         return;
     };
@@ -143,16 +143,16 @@ pub fn connection(data: &[u8]) {
         .start_paused(true)
         .build();
     let runtime = runtime.expect("a runtime without input and output");
-    runtime.block_on(run(Setup(*setup), script));
+    runtime.block_on(run_script(FuzzSetup(*setup), script));
     assert_eq!(runtime.metrics().num_alive_tasks(), 0, "tasks are left");
 }
 
-async fn run(setup: Setup, script: &[u8]) {
-    let (their_output, our_input) = tokio::io::duplex(setup.pipe());
-    let (our_output, their_input) = tokio::io::duplex(setup.pipe());
+async fn run_script(setup: FuzzSetup, script: &[u8]) {
+    let (their_output, our_input) = tokio::io::duplex(setup.pipe_capacity());
+    let (our_output, their_input) = tokio::io::duplex(setup.pipe_capacity());
     let transport = Transport::new(their_input, their_output);
-    let reads = watch::Sender::new(Reads::All);
-    let mut peer = Peer {
+    let reads = watch::Sender::new(ReadMode::All);
+    let mut peer = FuzzPeer {
         setup,
         output: Some(our_output),
         reads: &reads,
@@ -161,14 +161,14 @@ async fn run(setup: Setup, script: &[u8]) {
     };
     let mut heard = Vec::new();
     let played = async {
-        let lived = if setup.client() {
+        let lived = if setup.is_client() {
             let (mut playing, mut driven) = (
-                pin!(peer.play(script)),
-                pin!(client(setup, setup.options(), transport)),
+                pin!(peer.run_script(script)),
+                pin!(run_client(setup, setup.options(), transport)),
             );
             tokio::select! {
                 () = &mut playing => {
-                    let ended = tokio::time::timeout(PATIENCE, driven).await;
+                    let ended = tokio::time::timeout(TIMEOUT, driven).await;
                     ended.expect("it ends when its input ends")
                 }
                 lived = &mut driven => {
@@ -177,28 +177,28 @@ async fn run(setup: Setup, script: &[u8]) {
                 }
             }
         } else {
-            let (conn, driver) = acp::agent::start(transport, agent(setup), setup.options());
+            let (conn, driver) = acp::agent::start(transport, fuzz_agent(setup), setup.options());
             tokio::spawn(driver);
-            peer.play(script).await;
-            let ended = tokio::time::timeout(PATIENCE, conn.closed()).await;
+            peer.run_script(script).await;
+            let ended = tokio::time::timeout(TIMEOUT, conn.closed()).await;
             assert!(ended.is_ok(), "it does not end when its input ends");
             true
         };
         // What was still written is read, and then there is an end.
-        reads.send_replace(Reads::All);
+        reads.send_replace(ReadMode::All);
         lived
     };
-    let (lived, ()) = tokio::join!(played, listen(our_input, &reads, &mut heard));
+    let (lived, ()) = tokio::join!(played, read_output(our_input, &reads, &mut heard));
     // Who has closed by itself owes nothing.
     peer.gone |= !lived;
     // Its last task has said that all is over.
     tokio::time::sleep(Duration::from_millis(1)).await;
-    check(&peer, &heard);
+    check_output(&peer, &heard);
 }
 
 /// Whether a peer reads the other side's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reads {
+enum ReadMode {
     All,
     Nothing,
     /// The peer reads nothing, and never will again.
@@ -206,17 +206,21 @@ enum Reads {
 }
 
 /// Reads the other side's output while the peer is supposed to read.
-async fn listen(mut input: DuplexStream, reads: &watch::Sender<Reads>, heard: &mut Vec<u8>) {
+async fn read_output(
+    mut input: DuplexStream,
+    reads: &watch::Sender<ReadMode>,
+    heard: &mut Vec<u8>,
+) {
     let mut told = reads.subscribe();
     loop {
         let now = *told.borrow_and_update();
-        if now == Reads::NoMore {
+        if now == ReadMode::NoMore {
             return;
         }
         tokio::select! {
             biased;
             _ = told.changed() => {}
-            read = input.read_buf(heard), if now == Reads::All => match read {
+            read = input.read_buf(heard), if now == ReadMode::All => match read {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
@@ -224,23 +228,23 @@ async fn listen(mut input: DuplexStream, reads: &watch::Sender<Reads>, heard: &m
     }
 }
 
-struct Peer<'a> {
-    setup: Setup,
+struct FuzzPeer<'a> {
+    setup: FuzzSetup,
     output: Option<DuplexStream>,
-    reads: &'a watch::Sender<Reads>,
+    reads: &'a watch::Sender<ReadMode>,
     /// All bytes that the other side accepted.
     sent: Vec<u8>,
     /// Whether the connection was closed before the end of the script.
     gone: bool,
 }
 
-impl Peer<'_> {
-    async fn play(&mut self, script: &[u8]) {
-        if self.setup.prelude() {
+impl FuzzPeer<'_> {
+    async fn run_script(&mut self, script: &[u8]) {
+        if self.setup.has_prelude() {
             self.write(self.setup.prelude_lines().as_bytes()).await;
         }
         let mut rest = script;
-        while !rest.is_empty() && !self.gone && self.sent.len() < MOST {
+        while !rest.is_empty() && !self.gone && self.sent.len() < MAX_SENT_BYTES {
             let plain = memchr::memchr(0x1b, rest).unwrap_or(rest.len());
             let (bytes, behind) = rest.split_at(plain);
             self.write(bytes).await;
@@ -248,25 +252,25 @@ impl Peer<'_> {
                 break;
             };
             rest = behind;
-            self.act(*what).await;
+            self.perform(*what).await;
         }
         if !self.gone {
             // All that is asked has an end, and is answered.
-            self.reads.send_replace(Reads::All);
-            tokio::time::sleep(PATIENCE).await;
+            self.reads.send_replace(ReadMode::All);
+            tokio::time::sleep(TIMEOUT).await;
         }
         self.output = None;
     }
 
-    async fn act(&mut self, what: u8) {
+    async fn perform(&mut self, what: u8) {
         match what {
             b'w' => tokio::time::sleep(Duration::from_millis(1)).await,
             b't' => tokio::time::sleep(Duration::from_secs(3)).await,
             b'n' => {
-                self.reads.send_replace(Reads::Nothing);
+                self.reads.send_replace(ReadMode::Nothing);
             }
             b'r' => {
-                self.reads.send_replace(Reads::All);
+                self.reads.send_replace(ReadMode::All);
             }
             b'1'..=b'9' => {
                 let end = self.sent.trim_ascii_end().len();
@@ -274,18 +278,18 @@ impl Peer<'_> {
                 let start = memchr::memrchr(b'\n', whole).map_or(0, |at| at + 1);
                 let mut line = whole.get(start..).unwrap_or_default().to_vec();
                 line.push(b'\n');
-                let times = (1_usize << (what - b'0')).min(MOST / line.len());
+                let times = (1_usize << (what - b'0')).min(MAX_SENT_BYTES / line.len());
                 self.write(&line.repeat(times)).await;
             }
             b'x' => self.write(&[b'x'; 1024]).await,
             b'c' => {
                 self.gone = true;
-                self.reads.send_replace(Reads::All);
+                self.reads.send_replace(ReadMode::All);
                 self.output = None;
             }
             b'd' => {
                 self.gone = true;
-                self.reads.send_replace(Reads::NoMore);
+                self.reads.send_replace(ReadMode::NoMore);
                 self.output = None;
             }
             _ => {}
@@ -299,7 +303,7 @@ impl Peer<'_> {
             let Some(output) = &mut self.output else {
                 return;
             };
-            match tokio::time::timeout(PATIENCE, output.write(rest)).await {
+            match tokio::time::timeout(TIMEOUT, output.write(rest)).await {
                 Ok(Ok(taken)) if taken > 0 => {
                     let (these, behind) = rest.split_at(taken);
                     self.sent.extend_from_slice(these);
@@ -310,9 +314,9 @@ impl Peer<'_> {
                     self.output = None;
                 }
                 Err(_) => {
-                    let read = self.reads.send_replace(Reads::All);
+                    let read = self.reads.send_replace(ReadMode::All);
                     assert!(
-                        read != Reads::All,
+                        read != ReadMode::All,
                         "it reads no more from a peer that reads all"
                     );
                 }
@@ -322,24 +326,24 @@ impl Peer<'_> {
 }
 
 /// Checks that each request has exactly one response.
-fn check(peer: &Peer<'_>, heard: &[u8]) {
+fn check_output(peer: &FuzzPeer<'_>, heard: &[u8]) {
     let limits = peer.setup.limits();
     let mut lines: Vec<&[u8]> = peer.sent.split(|byte| *byte == b'\n').collect();
     // Half a line, which counts only at the end.
     let last = lines.pop().unwrap_or_default();
     let mut due: HashMap<RequestId, usize> = HashMap::new();
     let mut prompts = 0;
-    for frame in frames(&lines, limits.message) {
+    for frame in line_frames(&lines, limits.message) {
         if let Frame::Line(line) = frame {
             prompts += usize::from(memchr::memmem::find(line, b"prompt").is_some());
         }
-        if let Some(id) = asks(&frame, peer.setup.client()) {
+        if let Some(id) = request_id_of(&frame, peer.setup.is_client()) {
             *due.entry(id).or_default() += 1;
         }
     }
-    let last = frames(&[last], limits.message)
+    let last = line_frames(&[last], limits.message)
         .next()
-        .and_then(|frame| asks(&frame, peer.setup.client()));
+        .and_then(|frame| request_id_of(&frame, peer.setup.is_client()));
 
     // What a side says by itself is bounded by how often it is asked to say something.
     let bound = 40 * peer.sent.len() + (prompts + 2) * 200_000;
@@ -384,7 +388,7 @@ fn check(peer: &Peer<'_>, heard: &[u8]) {
 }
 
 /// Returns the id of the response that a line requires, if it requires one.
-fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
+fn request_id_of(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
         Frame::LargeText => return None,
@@ -406,6 +410,6 @@ fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
 }
 
 /// The memory limit of a thread.
-pub(crate) fn thread_limit(setup: Setup) -> usize {
+pub(crate) fn thread_limit(setup: FuzzSetup) -> usize {
     setup.limits().thread
 }

@@ -19,8 +19,8 @@ mod remote_client;
 mod remote_server;
 mod sides;
 
-pub use connection::connection;
-pub use framer::framer;
+pub use connection::check_connection;
+pub use framer::check_framer;
 pub use messages::{messages_v1, messages_v2};
 pub use remote_client::remote_client;
 pub use remote_server::remote_server;

@@ -10,21 +10,21 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// An enum from a method table.
-trait Message: Serialize + Debug + Sized {
+trait FuzzMessage: Serialize + Debug + Sized {
     fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
 }
 
 macro_rules! messages {
     ($version:ident: $($params:ident),+; $($result:ident),+) => {
         $(
-            impl Message for $version::$params {
+            impl FuzzMessage for $version::$params {
                 fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError> {
                     Self::read(method, Some(raw))
                 }
             }
         )+
         $(
-            impl Message for $version::$result {
+            impl FuzzMessage for $version::$result {
                 fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError> {
                     Self::read(method, raw)
                 }
@@ -47,7 +47,7 @@ messages! { v2:
 macro_rules! line {
     ($name:ident, $version:ident) => {
         pub fn $name(line: &[u8]) {
-            envelope(line);
+            check_envelope(line);
             match jsonrpc::parse(line) {
                 Ok(
                     Incoming::Request { method, params, .. }
@@ -56,11 +56,11 @@ macro_rules! line {
                     let params = params.unwrap_or(RawValue::NULL);
                     let known = $version::METHODS.iter().map(|row| row.name);
                     for method in known.chain([&*method]) {
-                        again::<$version::ClientRequest>(method, params);
-                        again::<$version::AgentRequest>(method, params);
-                        again::<$version::ClientNotification>(method, params);
-                        again::<$version::AgentNotification>(method, params);
-                        again::<$version::ProtocolNotification>(method, params);
+                        check_round_trip::<$version::ClientRequest>(method, params);
+                        check_round_trip::<$version::AgentRequest>(method, params);
+                        check_round_trip::<$version::ClientNotification>(method, params);
+                        check_round_trip::<$version::AgentNotification>(method, params);
+                        check_round_trip::<$version::ProtocolNotification>(method, params);
                     }
                 }
                 Ok(Incoming::Response {
@@ -68,8 +68,8 @@ macro_rules! line {
                 }) => {
                     let known = $version::METHODS.iter().map(|row| row.name);
                     for method in known.chain(["_extension"]) {
-                        again::<$version::AgentResponse>(method, result);
-                        again::<$version::ClientResponse>(method, result);
+                        check_round_trip::<$version::AgentResponse>(method, result);
+                        check_round_trip::<$version::ClientResponse>(method, result);
                     }
                 }
                 Ok(Incoming::Response { .. }) | Err(_) => {}
@@ -82,7 +82,7 @@ line!(messages_v1, v1);
 line!(messages_v2, v2);
 
 /// Checks that a written value reads the same again.
-fn again<M: Message>(method: &str, raw: &RawValue) {
+fn check_round_trip<M: FuzzMessage>(method: &str, raw: &RawValue) {
     let first = match M::read(method, raw) {
         Ok(first) => first,
         Err(error) => {
@@ -107,13 +107,13 @@ fn again<M: Message>(method: &str, raw: &RawValue) {
 }
 
 /// Checks the envelope by itself: it is written as one line, and as the same message.
-fn envelope(line: &[u8]) {
+fn check_envelope(line: &[u8]) {
     let mut out = Vec::new();
     match jsonrpc::parse(line) {
         Ok(Incoming::Request { id, method, params }) => {
             jsonrpc::write_request(&mut out, &id, &method, params.unwrap_or(RawValue::NULL))
                 .expect("a request is written");
-            match parsed(&out) {
+            match parse_written(&out) {
                 Incoming::Request {
                     id: again,
                     method: name,
@@ -125,7 +125,7 @@ fn envelope(line: &[u8]) {
         Ok(Incoming::Notification { method, params }) => {
             jsonrpc::write_notification(&mut out, &method, params.unwrap_or(RawValue::NULL))
                 .expect("a notification is written");
-            match parsed(&out) {
+            match parse_written(&out) {
                 Incoming::Notification { method: name, .. } => assert_eq!(name, method),
                 other => panic!("a notification was written as {other:?}"),
             }
@@ -135,7 +135,7 @@ fn envelope(line: &[u8]) {
             result: Ok(result),
         }) => {
             jsonrpc::write_result(&mut out, &id, result).expect("a result is written");
-            match parsed(&out) {
+            match parse_written(&out) {
                 Incoming::Response {
                     id: again,
                     result: Ok(_),
@@ -146,10 +146,10 @@ fn envelope(line: &[u8]) {
         Ok(Incoming::Response {
             id,
             result: Err(error),
-        }) => refused(&id, &error),
+        }) => check_error_response(&id, &error),
         Err(error) => {
             let (id, error) = error.to_response();
-            refused(&id, &error);
+            check_error_response(&id, &error);
         }
     }
     // The one message whose id may be in another's hands.
@@ -160,10 +160,10 @@ fn envelope(line: &[u8]) {
     }
 }
 
-fn refused(id: &RequestId, error: &jsonrpc::Error) {
+fn check_error_response(id: &RequestId, error: &jsonrpc::Error) {
     let mut out = Vec::new();
     jsonrpc::write_error(&mut out, id, error).expect("an error is written");
-    match parsed(&out) {
+    match parse_written(&out) {
         Incoming::Response {
             id: again,
             result: Err(read),
@@ -173,7 +173,7 @@ fn refused(id: &RequestId, error: &jsonrpc::Error) {
 }
 
 /// Checks that the output is one line, and a message.
-fn parsed(written: &[u8]) -> Incoming<'_> {
+fn parse_written(written: &[u8]) -> Incoming<'_> {
     let [line @ .., b'\n'] = written else {
         panic!("no line end: {}", String::from_utf8_lossy(written));
     };

@@ -33,17 +33,20 @@ use acp::v1::{
 use acp::{Agent, Client, Connection, Error, Options, Result, Transport};
 use serde_json::value::RawValue;
 
-use crate::connection::Setup;
+use crate::connection::FuzzSetup;
 
 /// How long either side waits for a response from its peer.
-const WAIT: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for a response that the peer may never send.
-async fn within<T>(work: impl Future<Output = Result<T>>) -> Option<T> {
-    tokio::time::timeout(WAIT, work).await.ok()?.ok()
+async fn with_timeout<T>(work: impl Future<Output = Result<T>>) -> Option<T> {
+    tokio::time::timeout(RESPONSE_TIMEOUT, work)
+        .await
+        .ok()?
+        .ok()
 }
 
-fn web_page() -> ElicitationMode {
+fn url_elicitation() -> ElicitationMode {
     ElicitationMode::Url {
         elicitation_id: "e".into(),
         url: "http://localhost/".to_owned(),
@@ -51,27 +54,27 @@ fn web_page() -> ElicitationMode {
 }
 
 /// An agent that offers everything, and acts according to the letters of a prompt.
-pub(crate) fn agent(setup: Setup) -> impl Agent {
-    Everything {
+pub(crate) fn fuzz_agent(setup: FuzzSetup) -> impl Agent {
+    FuzzAgent {
         setup,
         sessions: AtomicU64::new(0),
     }
 }
 
-struct Everything {
-    setup: Setup,
+struct FuzzAgent {
+    setup: FuzzSetup,
     sessions: AtomicU64,
 }
 
-impl Everything {
+impl FuzzAgent {
     async fn pause(&self) {
-        if self.setup.slow() {
+        if self.setup.is_slow() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 }
 
-fn options(mode: &str) -> Vec<SessionConfigOption> {
+fn config_options(mode: &str) -> Vec<SessionConfigOption> {
     let values = ["a", "b"].map(|id| SessionConfigSelectOption::new(id, id));
     let select = SessionConfigSelect::new(mode, values.to_vec());
     let mode =
@@ -79,13 +82,13 @@ fn options(mode: &str) -> Vec<SessionConfigOption> {
     vec![mode]
 }
 
-impl Agent for Everything {
+impl Agent for FuzzAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         for letter in prompt.text().chars().take(24) {
             self.pause().await;
-            step(&turn, letter).await?;
+            run_step(&turn, letter).await?;
         }
         Ok(StopReason::EndTurn)
     }
@@ -107,7 +110,7 @@ impl Agent for Everything {
         if session.cwd().contains("no") {
             return Err(Error::invalid_params("not there"));
         }
-        Ok(OpenedSession::new().config_options(options("a")))
+        Ok(OpenedSession::new().config_options(config_options("a")))
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
@@ -124,7 +127,7 @@ impl Agent for Everything {
     ) -> Result<Vec<SessionConfigOption>> {
         self.pause().await;
         match value {
-            SessionConfigOptionValue::Id(id) => Ok(options(id.as_str())),
+            SessionConfigOptionValue::Id(id) => Ok(config_options(id.as_str())),
             _ => Err(Error::invalid_params("no such value")),
         }
     }
@@ -142,7 +145,7 @@ impl Agent for Everything {
         Some(self)
     }
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        (!self.setup.v2()).then_some(self)
+        (!self.setup.is_v2()).then_some(self)
     }
     fn close_session(&self) -> Option<&impl CloseSession> {
         Some(self)
@@ -183,7 +186,7 @@ impl Agent for Everything {
         request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
         self.pause().await;
-        within(client.request_raw(request.method(), &())).await;
+        with_timeout(client.request_raw(request.method(), &())).await;
         Ok(request
             .into_params()
             .unwrap_or_else(|| RawValue::NULL.to_owned()))
@@ -201,7 +204,7 @@ impl Agent for Everything {
 }
 
 /// Performs one of the actions of an agent in a turn.
-async fn step(turn: &Turn, letter: char) -> Result<()> {
+async fn run_step(turn: &Turn, letter: char) -> Result<()> {
     let call = ToolCallId::from("call");
     match letter {
         'm' => turn.send_message("hello").await?,
@@ -214,21 +217,21 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
         'c' => drop(turn.report_tool_call(ToolCall::new(call, "Call")).await?),
         'a' => {
             let once = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
-            within(turn.request_permission(ToolCallUpdate::new(call), vec![once])).await;
+            with_timeout(turn.request_permission(ToolCallUpdate::new(call), vec![once])).await;
         }
-        'r' => drop(within(turn.read_text_file("/f", Some(1), None)).await),
-        'w' => drop(within(turn.write_text_file("/f", "text")).await),
+        'r' => drop(with_timeout(turn.read_text_file("/f", Some(1), None)).await),
+        'w' => drop(with_timeout(turn.write_text_file("/f", "text")).await),
         'T' => {
             let command = TerminalCommand::new("c", ["a"]);
-            if let Some(terminal) = within(turn.create_terminal(command)).await {
-                within(terminal.output()).await;
-                within(terminal.wait_for_exit()).await;
-                within(terminal.kill()).await;
+            if let Some(terminal) = with_timeout(turn.create_terminal(command)).await {
+                with_timeout(terminal.output()).await;
+                with_timeout(terminal.wait_for_exit()).await;
+                with_timeout(terminal.kill()).await;
             }
         }
         'e' => {
-            let url = web_page();
-            within(turn.elicit("Log in", url, None)).await;
+            let url = url_elicitation();
+            with_timeout(turn.elicit("Log in", url, None)).await;
             turn.complete_elicitation("e").await?;
         }
         'p' => {
@@ -236,12 +239,12 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
             turn.set_plan_by_id("p", vec![entry]).await?;
         }
         'q' => turn.remove_plan("p").await?,
-        'o' => turn.set_config_options(options("b")).await?,
+        'o' => turn.set_config_options(config_options("b")).await?,
         'i' => turn.set_title("title").await?,
         's' => tokio::time::sleep(Duration::from_secs(1)).await,
         'k' => drop(turn.take_cancellation()),
         'C' => {
-            let _ = tokio::time::timeout(WAIT, turn.cancelled()).await;
+            let _ = tokio::time::timeout(RESPONSE_TIMEOUT, turn.cancelled()).await;
         }
         'E' => return Err(Error::internal("as it was told")),
         _ => {}
@@ -249,7 +252,7 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
     Ok(())
 }
 
-impl LoadSession for Everything {
+impl LoadSession for FuzzAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         session.replay_user_message("hi").await?;
         self.pause().await;
@@ -257,25 +260,25 @@ impl LoadSession for Everything {
         if session.id().as_str().contains("no") {
             return Err(Error::invalid_params("not there"));
         }
-        Ok(OpenedSession::new().config_options(options("b")))
+        Ok(OpenedSession::new().config_options(config_options("b")))
     }
 }
 
-impl ResumeSession for Everything {
+impl ResumeSession for FuzzAgent {
     async fn resume(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.pause().await;
         Ok(OpenedSession::new())
     }
 }
 
-impl ForkSession for Everything {
+impl ForkSession for FuzzAgent {
     async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.pause().await;
         Ok(OpenedSession::new())
     }
 }
 
-impl CancelWork for Everything {
+impl CancelWork for FuzzAgent {
     async fn cancel_tool_call(&self, (): &(), _: &Session, id: &ToolCallId) -> Result<()> {
         Err(Error::invalid_params(format!("no call {id}")))
     }
@@ -284,25 +287,25 @@ impl CancelWork for Everything {
     }
 }
 
-impl ListSessions for Everything {
+impl ListSessions for FuzzAgent {
     async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         Ok(ListSessionsResponse::new([]))
     }
 }
 
-impl CloseSession for Everything {
+impl CloseSession for FuzzAgent {
     async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         self.pause().await;
         Ok(())
     }
 }
 
-impl SetSessionTitle for Everything {
+impl SetSessionTitle for FuzzAgent {
     async fn set_title(&self, _: Option<&()>, _: &SessionId, title: &str) -> Result<String> {
         Ok(title.to_owned())
     }
 }
-impl ArchiveSession for Everything {
+impl ArchiveSession for FuzzAgent {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
@@ -310,17 +313,17 @@ impl ArchiveSession for Everything {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }
-impl SessionStatusHandler for Everything {
+impl SessionStatusHandler for FuzzAgent {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         Ok(Some(SessionStatus::Saved))
     }
 }
-impl AuthStatusHandler for Everything {
+impl AuthStatusHandler for FuzzAgent {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         Ok(AuthStatusResponse::new(AuthState::NotRequired))
     }
 }
-impl Providers for Everything {
+impl Providers for FuzzAgent {
     async fn list(&self) -> Result<Vec<ProviderInfo>> {
         Ok(Vec::new())
     }
@@ -331,24 +334,24 @@ impl Providers for Everything {
         Ok(())
     }
 }
-impl SteerTurn for Everything {
+impl SteerTurn for FuzzAgent {
     async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
         Ok(true)
     }
 }
-impl DeleteSession for Everything {
+impl DeleteSession for FuzzAgent {
     async fn delete(&self, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }
 
-impl Authentication for Everything {
+impl Authentication for FuzzAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         vec![AuthMethod::Agent(AuthMethodAgent::new("a", "A"))]
     }
     async fn authenticate(&self, cx: &AuthContext, _: &AuthMethodId) -> Result<()> {
-        let url = web_page();
-        within(cx.elicit("Log in", url)).await;
+        let url = url_elicitation();
+        with_timeout(cx.elicit("Log in", url)).await;
         cx.complete_elicitation("e").await
     }
     fn can_logout(&self) -> bool {
@@ -358,52 +361,52 @@ impl Authentication for Everything {
 
 /// Runs a client that offers everything and requests everything from its agent, until the connection ends. Returns
 /// whether it could connect.
-pub(crate) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
-    let client = Anyone { setup };
+pub(crate) async fn run_client(setup: FuzzSetup, options: Options, transport: Transport) -> bool {
+    let client = FuzzClient { setup };
     let (handshake, driver) = connect_with(transport, client, options);
     tokio::spawn(driver);
-    let connecting = tokio::time::timeout(10 * WAIT, handshake);
+    let connecting = tokio::time::timeout(10 * RESPONSE_TIMEOUT, handshake);
     let Ok(Ok(agent)) = connecting.await else {
         return false;
     };
     let _: &AgentCapabilities = agent.capabilities();
-    if let Some(session) = within(agent.new_session("/")).await {
+    if let Some(session) = with_timeout(agent.new_session("/")).await {
         let work = async {
             let prompting = async {
                 for text in ["one", "two"] {
-                    within(session.prompt(text)).await;
+                    with_timeout(session.prompt(text)).await;
                     // The turn may go on: what was dropped is cancelled.
-                    within(session.prompt("at once")).await;
+                    with_timeout(session.prompt("at once")).await;
                 }
             };
             let others = async {
-                within(session.set_mode("b")).await;
+                with_timeout(session.set_mode("b")).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                within(session.steer("and the shed")).await;
-                within(session.cancel()).await;
-                within(session.set_config_option("mode", "a")).await;
-                within(session.cancel_tool_call("call")).await;
-                within(session.cancel_terminal("t")).await;
-                within(agent.connection().request_raw("_ask", &())).await;
+                with_timeout(session.steer("and the shed")).await;
+                with_timeout(session.cancel()).await;
+                with_timeout(session.set_config_option("mode", "a")).await;
+                with_timeout(session.cancel_tool_call("call")).await;
+                with_timeout(session.cancel_terminal("t")).await;
+                with_timeout(agent.connection().request_raw("_ask", &())).await;
             };
             tokio::join!(prompting, others);
         };
         let opening = async {
-            within(agent.list_sessions(&ListSessionsRequest::new())).await;
-            within(agent.load_session("old", "/")).await;
-            within(agent.load_session("s1", "/")).await;
-            within(agent.resume_session("older", "/")).await;
-            within(agent.fork_session("s1", "/")).await;
-            within(agent.authenticate("a")).await;
-            within(agent.logout()).await;
-            within(agent.session_status(&"old".into())).await;
-            within(agent.auth_status()).await;
-            within(agent.list_providers()).await;
-            within(agent.disable_provider("p")).await;
-            within(agent.archive_session(&"old".into())).await;
-            within(agent.unarchive_session(&"old".into())).await;
-            within(agent.set_session_title(&"old".into(), "t")).await;
-            within(agent.delete_session(&"old".into())).await;
+            with_timeout(agent.list_sessions(&ListSessionsRequest::new())).await;
+            with_timeout(agent.load_session("old", "/")).await;
+            with_timeout(agent.load_session("s1", "/")).await;
+            with_timeout(agent.resume_session("older", "/")).await;
+            with_timeout(agent.fork_session("s1", "/")).await;
+            with_timeout(agent.authenticate("a")).await;
+            with_timeout(agent.logout()).await;
+            with_timeout(agent.session_status(&"old".into())).await;
+            with_timeout(agent.auth_status()).await;
+            with_timeout(agent.list_providers()).await;
+            with_timeout(agent.disable_provider("p")).await;
+            with_timeout(agent.archive_session(&"old".into())).await;
+            with_timeout(agent.unarchive_session(&"old".into())).await;
+            with_timeout(agent.set_session_title(&"old".into(), "t")).await;
+            with_timeout(agent.delete_session(&"old".into())).await;
         };
         tokio::join!(work, opening);
         // What it shows can be looked at.
@@ -415,25 +418,25 @@ pub(crate) async fn client(setup: Setup, options: Options, transport: Transport)
                 thread.items().len()
             );
         });
-        within(session.close()).await;
+        with_timeout(session.close()).await;
     }
     agent.closed().await;
     true
 }
 
-struct Anyone {
-    setup: Setup,
+struct FuzzClient {
+    setup: FuzzSetup,
 }
 
-impl Anyone {
+impl FuzzClient {
     async fn pause(&self) {
-        if self.setup.slow() {
+        if self.setup.is_slow() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 }
 
-impl Client for Anyone {
+impl Client for FuzzClient {
     type State = ();
 
     async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
@@ -471,21 +474,21 @@ impl Client for Anyone {
     }
 }
 
-impl ReadTextFile<()> for Anyone {
+impl ReadTextFile<()> for FuzzClient {
     async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         self.pause().await;
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
-impl WriteTextFile<()> for Anyone {
+impl WriteTextFile<()> for FuzzClient {
     async fn write(&self, (): &(), _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         self.pause().await;
         Ok(WriteTextFileResponse::new())
     }
 }
 
-impl Terminals<()> for Anyone {
+impl Terminals<()> for FuzzClient {
     async fn create(&self, (): &(), _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         self.pause().await;
         Ok(CreateTerminalResponse::new("t"))
@@ -511,7 +514,7 @@ impl Terminals<()> for Anyone {
     }
 }
 
-impl Elicitation<()> for Anyone {
+impl Elicitation<()> for FuzzClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())

@@ -324,7 +324,7 @@ impl OfficialTurn {
             })
             .collect();
         match text.split_whitespace().next().unwrap_or_default() {
-            "work" => self.work().await,
+            "work" => self.run_work().await,
             "wait" => {
                 self.send_text("waiting")?;
                 self.wait_cancelled().await;
@@ -376,7 +376,7 @@ impl OfficialTurn {
     }
 
     /// Uses every feature once.
-    async fn work(&self) -> Result<StopReason> {
+    async fn run_work(&self) -> Result<StopReason> {
         let file = self.cwd.join("note.txt");
         self.send_update(SessionUpdate::AgentThoughtChunk(text_chunk(
             "First I look.",

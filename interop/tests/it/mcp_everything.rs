@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use crate::common::typescript::TypeScriptPrograms;
-use crate::common::{InteropClient, InteropProject, acp, soon, until};
+use crate::common::{InteropClient, InteropProject, acp_program, wait_for_thread, with_timeout};
 use acp::agent::SessionSetup;
 use acp::client::ClientSession;
 use acp::thread::{ItemKind, ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-const PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+const SERVER_PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 /// The server over HTTP. Dropping this ends it.
 struct EverythingServer {
@@ -51,7 +51,7 @@ impl EverythingServer {
             }
             panic!("it has ended");
         };
-        soon("the server listens", listens).await;
+        with_timeout("the server listens", listens).await;
         // What nobody reads would hold it up.
         tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         Self {
@@ -61,34 +61,34 @@ impl EverythingServer {
     }
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+fn call_step(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": format!("everything__{tool}"), "arguments": arguments}})
 }
 
 /// Makes `acp agent` call the server's tools, and checks the results.
-async fn works(server: McpServer) {
+async fn check_server(server: McpServer) {
     let project = InteropProject::new();
     let script = json!({"turns": [
         [
-            call("echo", json!({"message": "hello"})),
-            call("get-sum", json!({"a": 2, "b": 40})),
-            call("get-tiny-image", json!({})),
-            call("get-structured-content", json!({"location": "New York"})),
-            call("get-resource-links", json!({"count": 2})),
-            call("get-resource-reference", json!({"resourceType": "Text", "resourceId": 1})),
-            call("trigger-long-running-operation", json!({"duration": 0.4, "steps": 2})),
+            call_step("echo", json!({"message": "hello"})),
+            call_step("get-sum", json!({"a": 2, "b": 40})),
+            call_step("get-tiny-image", json!({})),
+            call_step("get-structured-content", json!({"location": "New York"})),
+            call_step("get-resource-links", json!({"count": 2})),
+            call_step("get-resource-reference", json!({"resourceType": "Text", "resourceId": 1})),
+            call_step("trigger-long-running-operation", json!({"duration": 0.4, "steps": 2})),
             {"call": {"tool": "list_resources", "arguments": {}}},
             {"call": {"tool": "read_resource", "arguments": {"uri": "demo://resource/dynamic/text/1"}}},
             {"say": "done"}
         ],
         [{"say": "It rains."}],
-        [call("get-roots-list", json!({})), {"say": "done"}]
+        [call_step("get-roots-list", json!({})), {"say": "done"}]
     ]});
-    project.write("script.json", &script.to_string());
+    project.write_file("script.json", &script.to_string());
     let person = InteropClient::new(&project, Policy::All);
     let script = project.file("script.json");
     let agent = [
-        acp(),
+        acp_program(),
         "agent",
         "--script",
         script.to_str().unwrap(),
@@ -97,13 +97,15 @@ async fn works(server: McpServer) {
     ];
     let (agent, _process) = person.start(&project, &agent).await;
     let setup = SessionSetup::new(project.path()).mcp_servers(vec![server]);
-    let session = soon("a session opens", agent.new_session(setup))
+    let session = with_timeout("a session opens", agent.new_session(setup))
         .await
         .unwrap();
 
-    let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
+    let ended = with_timeout("the turn ends", session.prompt("go"))
+        .await
+        .unwrap();
     assert_eq!(ended, StopReason::EndTurn);
-    let calls = calls(&session);
+    let calls = tool_calls(&session);
     assert_eq!(calls.len(), 9, "{calls:#?}");
     for (call, shows) in calls.iter().zip([
         "Echo: hello",
@@ -116,7 +118,7 @@ async fn works(server: McpServer) {
         "demo://resource/",
         "Resource 1",
     ]) {
-        let shown = shown(call);
+        let shown = call_text(call);
         assert_eq!(
             call.status,
             ToolCallStatus::Completed,
@@ -137,7 +139,7 @@ async fn works(server: McpServer) {
         "{seen:#?}"
     );
 
-    until(session.thread(), |thread| {
+    wait_for_thread(session.thread(), |thread| {
         thread
             .commands()
             .iter()
@@ -146,19 +148,27 @@ async fn works(server: McpServer) {
     .await;
     let ended = session.prompt("/everything:args-prompt Bern");
     assert_eq!(
-        soon("the turn ends", ended).await.unwrap(),
+        with_timeout("the turn ends", ended).await.unwrap(),
         StopReason::EndTurn
     );
 
-    soon("the turn ends", session.prompt("go")).await.unwrap();
-    let roots = self::calls(&session).pop().unwrap();
+    with_timeout("the turn ends", session.prompt("go"))
+        .await
+        .unwrap();
+    let roots = self::tool_calls(&session).pop().unwrap();
     let directory = format!("file://{}", project.path().display());
-    assert!(shown(&roots).contains(&directory), "{}", shown(&roots));
-    soon("the session closes", session.close()).await.unwrap();
+    assert!(
+        call_text(&roots).contains(&directory),
+        "{}",
+        call_text(&roots)
+    );
+    with_timeout("the session closes", session.close())
+        .await
+        .unwrap();
 }
 
 /// Returns the calls of the server's tools. If the server starts slowly, the agent also shows a tool call for waiting.
-fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
+fn tool_calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {
             ItemKind::ToolCall(call) if call.title != "Waiting for the MCP server `everything`" => {
@@ -170,7 +180,7 @@ fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     })
 }
 
-fn shown(call: &ThreadToolCall) -> String {
+fn call_text(call: &ThreadToolCall) -> String {
     let parts = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Content(content) => serde_json::to_string(content).ok(),
         _ => None,
@@ -179,12 +189,12 @@ fn shown(call: &ThreadToolCall) -> String {
 }
 
 #[tokio::test]
-async fn its_tools_are_called_over_stdio() {
-    let Some(programs) = TypeScriptPrograms::installed() else {
+async fn tools_can_be_called_over_stdio() {
+    let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let args = vec![programs.program(PROGRAM), "stdio".to_owned()];
-    works(McpServer::Stdio(McpServerStdio::new(
+    let args = vec![programs.program(SERVER_PROGRAM), "stdio".to_owned()];
+    check_server(McpServer::Stdio(McpServerStdio::new(
         "everything",
         "node",
         args,
@@ -194,13 +204,14 @@ async fn its_tools_are_called_over_stdio() {
 }
 
 #[tokio::test]
-async fn its_tools_are_called_over_streamable_http() {
-    let Some(programs) = TypeScriptPrograms::installed() else {
+async fn tools_can_be_called_over_streamable_http() {
+    let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let listening = EverythingServer::start(&programs.program(PROGRAM), "streamableHttp").await;
+    let listening =
+        EverythingServer::start(&programs.program(SERVER_PROGRAM), "streamableHttp").await;
     let url = format!("{}/mcp", listening.address);
-    works(McpServer::Http(McpServerHttp::new(
+    check_server(McpServer::Http(McpServerHttp::new(
         "everything",
         url,
         vec![],
@@ -209,11 +220,11 @@ async fn its_tools_are_called_over_streamable_http() {
 }
 
 #[tokio::test]
-async fn its_tools_are_called_over_server_sent_events() {
-    let Some(programs) = TypeScriptPrograms::installed() else {
+async fn tools_can_be_called_over_server_sent_events() {
+    let Some(programs) = TypeScriptPrograms::find_installed() else {
         return;
     };
-    let listening = EverythingServer::start(&programs.program(PROGRAM), "sse").await;
+    let listening = EverythingServer::start(&programs.program(SERVER_PROGRAM), "sse").await;
     let url = format!("{}/sse", listening.address);
-    works(McpServer::Sse(McpServerSse::new("everything", url, vec![]))).await;
+    check_server(McpServer::Sse(McpServerSse::new("everything", url, vec![]))).await;
 }

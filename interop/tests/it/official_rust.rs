@@ -4,8 +4,9 @@
 //! `acp` is our command. Two more are the official SDK's own examples.
 
 use crate::common::{
-    InteropClient, InteropProject, WORK, acp, cancel_when, code, current, in_order, item, last,
-    outline_of_update, prompt, soon, until, updates_of_work,
+    InteropClient, InteropProject, WORK_OUTLINE, acp_program, assert_in_order, cancel_when,
+    current_value, error_code, item_outline, last_item_outline, run_prompt, update_outline,
+    wait_for_thread, with_timeout, work_updates,
 };
 use acp::thread::{ONLY_PLAN_ID, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionConfigOptionCategory, StopReason};
@@ -21,20 +22,20 @@ const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
 // The official client and an agent on our library.
 
 #[tokio::test]
-async fn the_official_client_serves_a_whole_turn_of_our_agent() {
+async fn official_client_completes_a_full_turn_of_our_agent() {
     let project = InteropProject::new();
-    let told = project.official_client(&["work"], &[OUR_AGENT]).await;
-    assert_eq!(told.outline(), WORK);
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
-    let initialized = told.one("initialized");
+    let told = project.run_official_client(&["work"], &[OUR_AGENT]).await;
+    assert_eq!(told.outline(), WORK_OUTLINE);
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
+    let initialized = told.one_of_type("initialized");
     assert_eq!(initialized["protocolVersion"], 1);
     assert_eq!(initialized["agentInfo"]["name"], "our-agent");
     assert_eq!(
-        told.of_call("read", "rawOutput"),
+        told.tool_call_field("read", "rawOutput"),
         &json!({"second": "two\n"})
     );
     assert_eq!(
-        told.of_call("edit", "content"),
+        told.tool_call_field("edit", "content"),
         &json!([{
             "type": "diff",
             "path": project.file("note.txt"),
@@ -42,7 +43,7 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
             "newText": "ONE\nTWO\n",
         }])
     );
-    let printed = told.of_call("run", "rawOutput");
+    let printed = told.tool_call_field("run", "rawOutput");
     assert_eq!(
         (&printed["code"], &printed["ended"]),
         (&json!(3), &json!(true))
@@ -52,42 +53,42 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
     lines.sort_unstable();
     assert_eq!(lines, ["ONE", "TWO", "hello"]);
     assert_eq!(
-        told.of_call("run", "content"),
+        told.tool_call_field("run", "content"),
         &json!([{"type": "terminal", "terminalId": "terminal-0"}])
     );
     assert_eq!(
-        told.of_call("kill", "rawOutput"),
+        told.tool_call_field("kill", "rawOutput"),
         &json!({"ran": true, "signal": "9"})
     );
 }
 
 #[tokio::test]
-async fn the_official_client_can_say_no_to_our_agent() {
+async fn official_client_can_reject_permission_to_our_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["--reject", "work"], &[OUR_AGENT])
+        .run_official_client(&["--reject", "work"], &[OUR_AGENT])
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.of_call("edit", "status"), "failed");
-    assert_eq!(told.all("write").len(), 0);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.tool_call_field("edit", "status"), "failed");
+    assert_eq!(told.all_of_type("write").len(), 0);
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
 }
 
 #[tokio::test]
-async fn the_official_client_cancels_our_agent_at_every_point() {
+async fn official_client_cancels_our_agent_at_every_point() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["--cancel-at", "message", "wait"], &[OUR_AGENT])
+        .run_official_client(&["--cancel-at", "message", "wait"], &[OUR_AGENT])
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
 
     let told = project
-        .official_client(
+        .run_official_client(
             &["--cancel-at", "permission", "wait-permission"],
             &[OUR_AGENT],
         )
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
     assert!(
         told.outline()
             .contains(&"message \"the question was withdrawn\"".to_owned()),
@@ -96,28 +97,31 @@ async fn the_official_client_cancels_our_agent_at_every_point() {
     );
 
     let told = project
-        .official_client(&["--cancel-at", "output", "wait-command"], &[OUR_AGENT])
+        .run_official_client(&["--cancel-at", "output", "wait-command"], &[OUR_AGENT])
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
     assert!(
         told.outline().contains(&"release terminal-0".to_owned()),
         "{:?}",
         told.outline()
     );
-    project.command_has_ended();
+    project.assert_command_ended();
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways_with_the_official_client() {
+async fn extensions_work_both_ways_with_the_official_client() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["--extension", "ask-extension"], &[OUR_AGENT])
+        .run_official_client(&["--extension", "ask-extension"], &[OUR_AGENT])
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.one("answer")["answer"], "our agent heard who are you");
-    assert_eq!(told.one("asked")["question"], "how are you");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(
+        told.one_of_type("answer")["answer"],
+        "our agent heard who are you"
+    );
+    assert_eq!(told.one_of_type("asked")["question"], "how are you");
     let heard: Vec<&Value> = told
-        .all("told")
+        .all_of_type("told")
         .into_iter()
         .map(|told| &told["what"])
         .collect();
@@ -129,7 +133,7 @@ async fn extensions_go_both_ways_with_the_official_client() {
 }
 
 #[tokio::test]
-async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know() {
+async fn official_client_and_our_agent_understand_each_others_errors() {
     let project = InteropProject::new();
     let calls = [
         "--call",
@@ -138,10 +142,10 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
         "_nobody/knows",
         "ask-unknown",
     ];
-    let told = project.official_client(&calls, &[OUR_AGENT]).await;
-    told.ended("end_turn");
+    let told = project.run_official_client(&calls, &[OUR_AGENT]).await;
+    told.expect_stop_reason("end_turn");
     assert_eq!(
-        told.all("refused"),
+        told.all_of_type("refused"),
         [&json!({"code": -32601}), &json!({"code": -32601})]
     );
     assert!(
@@ -150,7 +154,7 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
     );
 
     let told = project
-        .official_client(&["ask-missing-file"], &[OUR_AGENT])
+        .run_official_client(&["ask-missing-file"], &[OUR_AGENT])
         .await;
     assert!(
         told.outline()
@@ -158,42 +162,42 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
     );
 
     project
-        .official_client(&["refuse"], &[OUR_AGENT])
+        .run_official_client(&["refuse"], &[OUR_AGENT])
         .await
-        .ended("refusal");
+        .expect_stop_reason("refusal");
     project
-        .official_client(&["max-tokens"], &[OUR_AGENT])
+        .run_official_client(&["max-tokens"], &[OUR_AGENT])
         .await
-        .ended("max_tokens");
-    let told = project.official_client(&["fail"], &[OUR_AGENT]).await;
+        .expect_stop_reason("max_tokens");
+    let told = project.run_official_client(&["fail"], &[OUR_AGENT]).await;
     assert_eq!(
-        told.failed(-32050).one("error")["message"],
+        told.expect_error_code(-32050).one_of_type("error")["message"],
         "the model is on holiday"
     );
 }
 
 #[tokio::test]
-async fn the_official_client_authenticates_with_our_agent() {
+async fn official_client_authenticates_with_our_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["hello"], &[OUR_AGENT, "--auth"])
+        .run_official_client(&["hello"], &[OUR_AGENT, "--auth"])
         .await;
-    told.failed(-32000);
+    told.expect_error_code(-32000);
     assert_eq!(
-        told.one("initialized")["authMethods"],
+        told.one_of_type("initialized")["authMethods"],
         json!([{"id": "key", "name": "A key"}])
     );
     let told = project
-        .official_client(&["--authenticate", "key", "hello"], &[OUR_AGENT, "--auth"])
+        .run_official_client(&["--authenticate", "key", "hello"], &[OUR_AGENT, "--auth"])
         .await;
     assert_eq!(told.outline(), ["message \"hello\"", "ended end_turn"]);
 }
 
 #[tokio::test]
-async fn the_official_client_loads_a_session_of_our_agent() {
+async fn official_client_loads_a_session_of_our_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["--load", "old-1", "hello"], &[OUR_AGENT])
+        .run_official_client(&["--load", "old-1", "hello"], &[OUR_AGENT])
         .await;
     assert_eq!(
         told.outline(),
@@ -208,41 +212,41 @@ async fn the_official_client_loads_a_session_of_our_agent() {
             "ended end_turn",
         ]
     );
-    assert_eq!(told.one("loaded")["modes"]["currentModeId"], "code");
+    assert_eq!(told.one_of_type("loaded")["modes"]["currentModeId"], "code");
     project
-        .official_client(&["--load", "new-1", "hello"], &[OUR_AGENT])
+        .run_official_client(&["--load", "new-1", "hello"], &[OUR_AGENT])
         .await
-        .failed(-32002);
+        .expect_error_code(-32002);
 }
 
 #[tokio::test]
-async fn the_official_client_sets_a_mode_of_our_agent() {
+async fn official_client_sets_a_mode_of_our_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["--mode", "code", "hello"], &[OUR_AGENT])
+        .run_official_client(&["--mode", "code", "hello"], &[OUR_AGENT])
         .await;
-    told.ended("end_turn");
+    told.expect_stop_reason("end_turn");
     let changed = told
-        .all("update")
+        .all_of_type("update")
         .into_iter()
         .find(|u| u["sessionUpdate"] == "config_option_update")
         .unwrap();
     assert_eq!(changed["configOptions"][0]["currentValue"], "code");
     project
-        .official_client(&["--mode", "none", "hello"], &[OUR_AGENT])
+        .run_official_client(&["--mode", "none", "hello"], &[OUR_AGENT])
         .await
-        .failed(-32602);
+        .expect_error_code(-32602);
 }
 
 // The official client and the bundled agent.
 
 #[tokio::test]
-async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
+async fn official_client_reads_writes_and_edits_with_the_bundled_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(&["/read note.txt"], &[acp(), "agent"])
+        .run_official_client(&["/read note.txt"], &[acp_program(), "agent"])
         .await;
-    told.ended("end_turn");
+    told.expect_stop_reason("end_turn");
     assert_eq!(
         told.outline()[..5],
         [
@@ -254,18 +258,18 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
         ]
     );
     assert!(
-        told.of_call("call_1", "content")[0]["content"]["text"]
+        told.tool_call_field("call_1", "content")[0]["content"]["text"]
             .as_str()
             .unwrap()
             .contains("one\ntwo")
     );
 
     let told = project
-        .official_client(&["/edit note.txt\ntwo\n===\n2"], &[acp(), "agent"])
+        .run_official_client(&["/edit note.txt\ntwo\n===\n2"], &[acp_program(), "agent"])
         .await;
-    told.ended("end_turn");
+    told.expect_stop_reason("end_turn");
     let outline = told.outline();
-    in_order(
+    assert_in_order(
         &outline,
         &[
             "new call_1 pending",
@@ -275,37 +279,40 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
             "call call_1 completed",
         ],
     );
-    let diff = &told.of_call("call_1", "content")[0];
+    let diff = &told.tool_call_field("call_1", "content")[0];
     assert_eq!(
         (&diff["oldText"], &diff["newText"]),
         (&json!("one\ntwo\n"), &json!("one\n2\n"))
     );
-    assert_eq!(project.read("note.txt"), "one\n2\n");
+    assert_eq!(project.read_file("note.txt"), "one\n2\n");
 
     let told = project
-        .official_client(&["/write new.txt hello"], &[acp(), "agent"])
+        .run_official_client(&["/write new.txt hello"], &[acp_program(), "agent"])
         .await;
-    told.ended("end_turn");
-    assert_eq!(project.read("new.txt"), "hello");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(project.read_file("new.txt"), "hello");
     let told = project
-        .official_client(&["--reject", "/write other.txt hello"], &[acp(), "agent"])
+        .run_official_client(
+            &["--reject", "/write other.txt hello"],
+            &[acp_program(), "agent"],
+        )
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.of_call("call_1", "status"), "failed");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.tool_call_field("call_1", "status"), "failed");
     assert!(!project.file("other.txt").exists());
 }
 
 #[tokio::test]
-async fn the_official_client_runs_commands_for_the_bundled_agent() {
+async fn official_client_runs_commands_for_the_bundled_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(
+        .run_official_client(
             &["/run echo made > made; echo out; exit 3"],
-            &[acp(), "agent"],
+            &[acp_program(), "agent"],
         )
         .await;
-    told.ended("end_turn");
-    in_order(
+    told.expect_stop_reason("end_turn");
+    assert_in_order(
         &told.outline(),
         &[
             "new call_1 pending",
@@ -317,13 +324,15 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
             "call call_1 failed",
         ],
     );
-    assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
-    assert_eq!(project.read("made"), "made\n");
+    assert_eq!(told.tool_call_field("call_1", "rawOutput")["exitCode"], 3);
+    assert_eq!(project.read_file("made"), "made\n");
 
-    project.write("Makefile", "test:\n\t@echo testing\n");
-    let told = project.official_client(&["/test"], &[acp(), "agent"]).await;
-    told.ended("end_turn");
-    in_order(
+    project.write_file("Makefile", "test:\n\t@echo testing\n");
+    let told = project
+        .run_official_client(&["/test"], &[acp_program(), "agent"])
+        .await;
+    told.expect_stop_reason("end_turn");
+    assert_in_order(
         &told.outline(),
         &[
             "plan in_progress pending pending",
@@ -335,89 +344,97 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
 
     // In this mode it does not ask for a change of a file.
     let told = project
-        .official_client(&["--mode", "code", "/write made again"], &[acp(), "agent"])
+        .run_official_client(
+            &["--mode", "code", "/write made again"],
+            &[acp_program(), "agent"],
+        )
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.all("permission").len(), 0);
-    assert_eq!(project.read("made"), "again");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.all_of_type("permission").len(), 0);
+    assert_eq!(project.read_file("made"), "again");
 }
 
 #[tokio::test]
-async fn the_official_client_cancels_the_bundled_agent() {
+async fn official_client_cancels_the_bundled_agent() {
     let project = InteropProject::new();
     let told = project
-        .official_client(
+        .run_official_client(
             &["--cancel-at", "permission", "/write new.txt x"],
-            &[acp(), "agent"],
+            &[acp_program(), "agent"],
         )
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
     assert!(!project.file("new.txt").exists());
 
     let run = "/run echo $$ > pid; echo started; exec sleep 600";
     let told = project
-        .official_client(&["--cancel-at", "output", run], &[acp(), "agent"])
+        .run_official_client(&["--cancel-at", "output", run], &[acp_program(), "agent"])
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
     assert!(
         told.outline().contains(&"release terminal-0".to_owned()),
         "{:?}",
         told.outline()
     );
-    project.command_has_ended();
+    project.assert_command_ended();
 }
 
 #[tokio::test]
-async fn the_official_sdk_s_example_client_completes_a_turn_with_the_bundled_agent() {
+async fn official_example_client_completes_a_turn_with_the_bundled_agent() {
     let project = InteropProject::new();
-    let agent = format!("'{}' agent", acp());
+    let agent = format!("'{}' agent", acp_program());
     let prompt = "/edit note.txt\ntwo\n===\n2";
     let ended = project
-        .run(OFFICIAL_YOLO, ["--command", &agent, prompt])
+        .run_program(OFFICIAL_YOLO, ["--command", &agent, prompt])
         .await;
     ended
-        .code(0)
-        .shows(&[
+        .expect_code(0)
+        .expect_stdout(&[
             "AvailableCommandsUpdate",
             "status: Pending",
             "Diff {",
             "Completed",
             "AgentMessageChunk",
         ])
-        .says(&["acp-agent", "Auto-approving", "Stop reason: EndTurn"]);
-    assert_eq!(project.read("note.txt"), "one\n2\n");
+        .expect_stderr(&["acp-agent", "Auto-approving", "Stop reason: EndTurn"]);
+    assert_eq!(project.read_file("note.txt"), "one\n2\n");
 
     // It offers no terminals: the agent runs the command itself.
     let ended = project
-        .run(
+        .run_program(
             OFFICIAL_YOLO,
             ["--command", &agent, "/run echo made > made"],
         )
         .await;
-    ended.code(0).says(&["Stop reason: EndTurn"]);
-    assert_eq!(project.read("made"), "made\n");
+    ended
+        .expect_code(0)
+        .expect_stderr(&["Stop reason: EndTurn"]);
+    assert_eq!(project.read_file("made"), "made\n");
 }
 
 // Our client and the official agent.
 
 #[tokio::test]
-async fn our_client_serves_a_whole_turn_of_the_official_agent() {
+async fn our_client_completes_a_full_turn_of_the_official_agent() {
     let project = InteropProject::new();
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     assert_eq!(agent.info().unwrap().name, "official-agent");
     let session = agent.new_session(project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 
     // Each update, once and in order: as ours, but for what the client itself does and says. This agent
     // has modes, and not as a config option.
-    let mut expected = updates_of_work();
+    let mut expected = work_updates();
     expected.retain(|line| *line != "config_option_update");
     assert_eq!(person.outline(), expected);
 
     session.thread().read(|thread| {
-        let items: Vec<String> = thread.items().iter().map(item).collect();
+        let items: Vec<String> = thread.items().iter().map(item_outline).collect();
         assert_eq!(
             items,
             [
@@ -479,28 +496,34 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
         assert_eq!(thread.title(), Some("A loud note"));
         assert_eq!(thread.commands()[0].name, "work");
-        assert_eq!(current(thread, &SessionConfigOptionCategory::Mode), "code");
+        assert_eq!(
+            current_value(thread, &SessionConfigOptionCategory::Mode),
+            "code"
+        );
         assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
     });
     assert_eq!(agent.connection().noise(), acp::Noise::default());
 }
 
 #[tokio::test]
-async fn our_client_can_say_no_to_the_official_agent() {
+async fn our_client_can_reject_permission_to_the_official_agent() {
     let project = InteropProject::new();
     let mut person = InteropClient::new(&project, Policy::All);
     person.says_no = true;
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
     session.thread().read(|thread| {
         assert_eq!(
             thread.tool_call(&"edit".into()).unwrap().status,
             ToolCallStatus::Failed
         );
         assert_eq!(
-            item(thread.items().last().unwrap()),
+            item_outline(thread.items().last().unwrap()),
             "agent  I was not allowed to."
         );
     });
@@ -514,13 +537,16 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
 
-    cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;
+    cancel_when(&session, "wait", |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
     cancel_when(&session, "wait-permission", |thread| {
-        last(thread) == "call Ask Pending"
+        last_item_outline(thread) == "call Ask Pending"
     })
     .await;
     assert_eq!(
-        session.thread().read(last),
+        session.thread().read(last_item_outline),
         "agent the question was withdrawn"
     );
     cancel_when(&session, "wait-command", |thread| {
@@ -535,18 +561,21 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
             .is_some_and(|terminal| terminal.output() == "started\n")
     })
     .await;
-    assert_eq!(session.thread().read(last), "agent the command was ended");
-    project.command_has_ended();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent the command was ended"
+    );
+    project.assert_command_ended();
 
     // Dropping a prompt cancels it, too, and the session goes on.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
             _ = &mut turn => panic!("it waits"),
-            () = until(session.thread(), |thread| last(thread) == "agent waiting") => {}
+            () = wait_for_thread(session.thread(), |thread| last_item_outline(thread) == "agent waiting") => {}
         }
     }
-    until(session.thread(), |thread| !thread.is_running()).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
     assert_eq!(
         session
             .thread()
@@ -554,14 +583,14 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
         Some(StopReason::Cancelled)
     );
     assert_eq!(
-        prompt(&session, "hello").await.unwrap(),
+        run_prompt(&session, "hello").await.unwrap(),
         StopReason::EndTurn
     );
-    assert_eq!(session.thread().read(last), "agent hello");
+    assert_eq!(session.thread().read(last_item_outline), "agent hello");
 }
 
 #[tokio::test]
-async fn sessions_of_the_official_agent_run_at_the_same_time() {
+async fn sessions_of_the_official_agent_run_concurrently() {
     let project = InteropProject::new();
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
@@ -571,23 +600,32 @@ async fn sessions_of_the_official_agent_run_at_the_same_time() {
         let first = first.clone();
         async move { first.prompt("wait").await }
     });
-    until(first.thread(), |thread| last(thread) == "agent waiting").await;
-    assert_eq!(prompt(&second, "hello").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(second.thread().read(last), "agent hello");
+    wait_for_thread(first.thread(), |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
+    assert_eq!(
+        run_prompt(&second, "hello").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(second.thread().read(last_item_outline), "agent hello");
     assert!(first.thread().read(Thread::is_running));
     first.cancel().await.unwrap();
     assert_eq!(
-        soon("the turn ends", waiting).await.unwrap().unwrap(),
+        with_timeout("the turn ends", waiting)
+            .await
+            .unwrap()
+            .unwrap(),
         StopReason::Cancelled
     );
     assert_eq!(first.thread().read(|thread| thread.items().len()), 2);
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways_with_the_official_agent() {
+async fn extensions_work_both_ways_with_the_official_agent() {
     let project = InteropProject::new();
     let mut person = InteropClient::new(&project, Policy::All);
-    let mut told = person.hear();
+    let mut told = person.listen();
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let connection = agent.connection();
     connection
@@ -595,7 +633,7 @@ async fn extensions_go_both_ways_with_the_official_agent() {
         .await
         .unwrap();
     assert_eq!(
-        soon("it is told back", told.recv()).await.unwrap(),
+        with_timeout("it is told back", told.recv()).await.unwrap(),
         "the official agent was told hello"
     );
     let answer = connection
@@ -610,21 +648,21 @@ async fn extensions_go_both_ways_with_the_official_agent() {
 
     let session = agent.new_session(project.path()).await.unwrap();
     assert_eq!(
-        prompt(&session, "ask-extension").await.unwrap(),
+        run_prompt(&session, "ask-extension").await.unwrap(),
         StopReason::EndTurn
     );
     assert_eq!(
-        soon("it is told", told.recv()).await.unwrap(),
+        with_timeout("it is told", told.recv()).await.unwrap(),
         "a turn runs"
     );
     assert_eq!(
-        session.thread().read(last),
+        session.thread().read(last_item_outline),
         "agent our client heard how are you"
     );
 }
 
 #[tokio::test]
-async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know() {
+async fn our_client_and_the_official_agent_understand_each_others_errors() {
     let project = InteropProject::new();
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
@@ -634,23 +672,33 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
             .request_raw(method, &json!({}))
             .await
             .unwrap_err();
-        assert_eq!(code(&error), jsonrpc::Error::METHOD_NOT_FOUND, "{error}");
+        assert_eq!(
+            error_code(&error),
+            jsonrpc::Error::METHOD_NOT_FOUND,
+            "{error}"
+        );
     }
     let session = agent.new_session(project.path()).await.unwrap();
-    prompt(&session, "ask-unknown").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent error -32601");
-    prompt(&session, "ask-missing-file").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent error -32002");
+    run_prompt(&session, "ask-unknown").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent error -32601"
+    );
+    run_prompt(&session, "ask-missing-file").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent error -32002"
+    );
 
     assert_eq!(
-        prompt(&session, "refuse").await.unwrap(),
+        run_prompt(&session, "refuse").await.unwrap(),
         StopReason::Refusal
     );
     assert_eq!(
-        prompt(&session, "max-tokens").await.unwrap(),
+        run_prompt(&session, "max-tokens").await.unwrap(),
         StopReason::MaxTokens
     );
-    let error = prompt(&session, "fail").await.unwrap_err();
+    let error = run_prompt(&session, "fail").await.unwrap_err();
     let Error::Rpc(error) = error else {
         panic!("{error}")
     };
@@ -661,13 +709,13 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
     let data: Value = serde_json::to_value(&error.data).unwrap();
     assert_eq!(data, json!({"until": "Monday"}));
     assert_eq!(
-        prompt(&session, "hello").await.unwrap(),
+        run_prompt(&session, "hello").await.unwrap(),
         StopReason::EndTurn
     );
 }
 
 #[tokio::test]
-async fn the_official_agent_gets_the_content_it_takes() {
+async fn official_agent_gets_only_supported_content() {
     let project = InteropProject::new();
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
@@ -676,7 +724,10 @@ async fn the_official_agent_gets_the_content_it_takes() {
         ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
     let content = vec![ContentBlock::text("content"), link];
     assert_eq!(session.prompt(content).await.unwrap(), StopReason::EndTurn);
-    assert_eq!(session.thread().read(last), "agent text resource_link ");
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent text resource_link "
+    );
     let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
@@ -691,7 +742,11 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
-    let shown = |category| session.thread().read(|thread| current(thread, category));
+    let shown = |category| {
+        session
+            .thread()
+            .read(|thread| current_value(thread, category))
+    };
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "small");
     session.set_config_option("model", "large").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
@@ -710,11 +765,11 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
     let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &with_store).await;
     let session = agent.new_session(project.path()).await.unwrap();
-    prompt(&session, "work").await.unwrap();
+    run_prompt(&session, "work").await.unwrap();
     let id = session.id().clone();
     let before: Vec<String> = session
         .thread()
-        .read(|thread| thread.items().iter().map(item).collect());
+        .read(|thread| thread.items().iter().map(item_outline).collect());
     assert_eq!(before.len(), 8);
     drop((session, agent));
 
@@ -724,12 +779,16 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
         .load_session("nothing", project.path())
         .await
         .unwrap_err();
-    assert_eq!(code(&error), jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+    assert_eq!(
+        error_code(&error),
+        jsonrpc::Error::RESOURCE_NOT_FOUND,
+        "{error}"
+    );
     let session = agent.load_session(id, project.path()).await.unwrap();
     // Complete as soon as it is loaded, and all of it is told as the past.
     let after: Vec<String> = session
         .thread()
-        .read(|thread| thread.items().iter().map(item).collect());
+        .read(|thread| thread.items().iter().map(item_outline).collect());
     assert_eq!(after, before);
     assert_eq!(
         session
@@ -746,8 +805,8 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
             .iter()
             .all(|(_, replay)| *replay)
     );
-    prompt(&session, "hello").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent hello");
+    run_prompt(&session, "hello").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent hello");
 }
 
 #[tokio::test]
@@ -762,7 +821,7 @@ async fn our_client_authenticates_with_the_official_agent() {
     agent.authenticate("key").await.unwrap();
     let session = agent.new_session(project.path()).await.unwrap();
     assert_eq!(
-        prompt(&session, "hello").await.unwrap(),
+        run_prompt(&session, "hello").await.unwrap(),
         StopReason::EndTurn
     );
 }
@@ -770,16 +829,16 @@ async fn our_client_authenticates_with_the_official_agent() {
 // `acp run` and the official agent.
 
 #[tokio::test]
-async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
+async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let project = InteropProject::new();
     let ended = project
-        .run(
-            acp(),
+        .run_program(
+            acp_program(),
             ["run", "--allow", "all", "work", "--", OFFICIAL_AGENT],
         )
         .await
-        .code(0);
-    ended.shows(&[
+        .expect_code(0);
+    ended.expect_stdout(&[
         "First I look.",
         "Reading the note.",
         "Look",
@@ -796,11 +855,11 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "failed",
         "Done.",
     ]);
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn acp_run_prints_the_official_agent_s_messages() {
+async fn acp_run_prints_the_messages_of_the_official_agent() {
     let project = InteropProject::new();
     let arguments = [
         "run",
@@ -812,14 +871,18 @@ async fn acp_run_prints_the_official_agent_s_messages() {
         "--",
         OFFICIAL_AGENT,
     ];
-    let messages = project.run(acp(), arguments).await.code(0).lines();
+    let messages = project
+        .run_program(acp_program(), arguments)
+        .await
+        .expect_code(0)
+        .json_lines();
     let updates = messages
         .iter()
         .filter(|message| message["method"] == "session/update");
     let outline: Vec<String> = updates
-        .filter_map(|message| outline_of_update(&message["params"]["update"]))
+        .filter_map(|message| update_outline(&message["params"]["update"]))
         .collect();
-    assert_eq!(outline[..4], WORK[..4]);
+    assert_eq!(outline[..4], WORK_OUTLINE[..4]);
     for method in [
         "session/request_permission",
         "fs/read_text_file",
@@ -839,32 +902,32 @@ async fn acp_run_prints_the_official_agent_s_messages() {
         messages.last().unwrap()["result"],
         json!({"stopReason": "end_turn"})
     );
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
+async fn acp_run_exit_code_reflects_the_official_agents_stop_reason() {
     let project = InteropProject::new();
     let run = async |arguments: &[&str], agent: &[&str]| {
         let arguments = ["run"].iter().chain(arguments).chain(&["--"]).chain(agent);
-        project.run(acp(), arguments).await
+        project.run_program(acp_program(), arguments).await
     };
     run(&["hello"], &[OFFICIAL_AGENT, "--auth"])
         .await
-        .code(1)
-        .says(&["Authentication required", "acp login ", "# A key"]);
+        .expect_code(1)
+        .expect_stderr(&["Authentication required", "acp login ", "# A key"]);
     run(&["fail"], &[OFFICIAL_AGENT])
         .await
-        .code(1)
-        .says(&["agent error: the model is on holiday"]);
+        .expect_code(1)
+        .expect_stderr(&["agent error: the model is on holiday"]);
     run(&["refuse"], &[OFFICIAL_AGENT])
         .await
-        .code(4)
-        .says(&["refused"]);
-    run(&["max-tokens"], &[OFFICIAL_AGENT]).await.code(5);
+        .expect_code(4)
+        .expect_stderr(&["refused"]);
+    run(&["max-tokens"], &[OFFICIAL_AGENT]).await.expect_code(5);
     let ended = run(&["--format", "quiet", "hello"], &[OFFICIAL_AGENT])
         .await
-        .code(0);
+        .expect_code(0);
     assert_eq!(
         (ended.stdout.as_str(), ended.stderr.as_str()),
         ("hello\n", "")
@@ -872,26 +935,26 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
     // The official SDK's own example knows `initialize` and nothing else.
     run(&["hello"], &[OFFICIAL_SIMPLE_AGENT])
         .await
-        .code(1)
-        .says(&["agent error: Method not found: session/new"]);
+        .expect_code(1)
+        .expect_stderr(&["agent error: Method not found: session/new"]);
     // Nothing may be changed, and nothing was.
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await
-        .code(0)
-        .shows(&["I was not allowed to."]);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+        .expect_code(0)
+        .expect_stdout(&["I was not allowed to."]);
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
 }
 
 #[tokio::test]
 async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
     let project = InteropProject::new();
     let (last, code) = project
-        .interrupted_run("wait-command", &[OFFICIAL_AGENT], "terminal/wait_for_exit")
+        .run_interrupted("wait-command", &[OFFICIAL_AGENT], "terminal/wait_for_exit")
         .await;
     assert_eq!(last["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(code, Some(130));
     // It may not have come to write its process id; whoever did is gone.
-    if project.file("pid").exists() && !project.read("pid").is_empty() {
-        project.command_has_ended();
+    if project.file("pid").exists() && !project.read_file("pid").is_empty() {
+        project.assert_command_ended();
     }
 }

@@ -88,10 +88,10 @@ impl OfficialBenchTurn {
                 _ => None,
             })
             .collect();
-        match BenchTask::of(&text) {
+        match BenchTask::from_prompt(&text) {
             Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
             Some(BenchTask::Ask(requests)) => self.request_permissions(requests).await,
-            Some(BenchTask::Read(path)) => self.read(&path).await,
+            Some(BenchTask::Read(path)) => self.read_file(&path).await,
             Some(BenchTask::Pace { .. }) | None => Err(Error::invalid_params()),
         }
     }
@@ -99,7 +99,7 @@ impl OfficialBenchTurn {
     fn stream(&self, messages: u64, bytes: usize) -> Result<()> {
         let mut text = BenchText::new(bytes);
         // The SDK queues what is sent, and has nothing to wait for.
-        (0..messages).try_for_each(|number| self.send_chunk(text.of(number)))
+        (0..messages).try_for_each(|number| self.send_chunk(text.text_for(number)))
     }
 
     async fn request_permissions(&self, requests: u64) -> Result<()> {
@@ -121,14 +121,14 @@ impl OfficialBenchTurn {
         Ok(())
     }
 
-    async fn read(&self, path: &str) -> Result<()> {
+    async fn read_file(&self, path: &str) -> Result<()> {
         let request = ReadTextFileRequest::new(self.session.clone(), PathBuf::from(path));
         let file = self.connection.send_request(request).block_task().await?;
         self.send_chunk(file.content.len().to_string())
     }
 
     fn replay(&self) -> Result<()> {
-        match BenchTask::of_session(&self.session.0) {
+        match BenchTask::from_session_id(&self.session.0) {
             Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
             _ => Err(Error::invalid_params()),
         }

@@ -48,7 +48,7 @@ impl OfficialBenchState {
             return None;
         };
         match self.progress.get_mut(&notification.session_id) {
-            Some(chunks) => chunks.see(&text.text),
+            Some(chunks) => chunks.check_text(&text.text),
             None => self.text.push_str(&text.text),
         }
         self.handler_delay.take()
@@ -141,14 +141,14 @@ impl OfficialBenchDriver {
             .block_task()
             .await?;
         let (commands, mut answers) = socket.split();
-        answers.write_all(&ClientReport::ready().line()).await?;
+        answers.write_all(&ClientReport::ready().to_line()).await?;
         let mut commands = BufReader::new(commands).lines();
         while let Some(line) = commands.next_line().await? {
             let answer = self
                 .run_command(&line)
                 .await
                 .unwrap_or_else(ClientReport::failed);
-            answers.write_all(&answer.line()).await?;
+            answers.write_all(&answer.to_line()).await?;
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl OfficialBenchDriver {
     async fn run_command(&mut self, line: &str) -> Result<ClientReport, OfficialBenchError> {
         *self.notes.lock() = OfficialBenchState::default();
         match serde_json::from_str(line)? {
-            ClientCommand::Open { sessions } => self.open(sessions).await,
+            ClientCommand::Open { sessions } => self.open_sessions(sessions).await,
             ClientCommand::Stream {
                 messages,
                 bytes,
@@ -166,14 +166,14 @@ impl OfficialBenchDriver {
                 self.notes.lock().handler_delay = sleep_ms.map(Duration::from_millis);
                 self.stream(messages, bytes).await
             }
-            ClientCommand::Empty { requests } => self.send_empty(requests).await,
+            ClientCommand::Empty { requests } => self.send_empty_requests(requests).await,
             ClientCommand::Ask { requests } => self.run_permissions(requests).await,
-            ClientCommand::Read { path, bytes } => self.read(&path, bytes).await,
-            ClientCommand::Load { messages, bytes } => self.load(messages, bytes).await,
+            ClientCommand::Read { path, bytes } => self.read_file(&path, bytes).await,
+            ClientCommand::Load { messages, bytes } => self.load_session(messages, bytes).await,
         }
     }
 
-    async fn open(&mut self, sessions: usize) -> Result<ClientReport, OfficialBenchError> {
+    async fn open_sessions(&mut self, sessions: usize) -> Result<ClientReport, OfficialBenchError> {
         let start = Instant::now();
         let opening = stream::iter(0..sessions).map(async |_| {
             let request = NewSessionRequest::new("/");
@@ -189,7 +189,7 @@ impl OfficialBenchDriver {
     /// Returns the first session. Opens one if there is none.
     async fn first_session(&mut self) -> Result<SessionId, OfficialBenchError> {
         if self.sessions.is_empty() {
-            self.open(1).await?;
+            self.open_sessions(1).await?;
         }
         Ok(self.sessions.first().ok_or("no session")?.clone())
     }
@@ -238,7 +238,7 @@ impl OfficialBenchDriver {
         Ok(answer)
     }
 
-    async fn send_empty(&self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
+    async fn send_empty_requests(&self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
         let mut each = Vec::new();
         let start = Instant::now();
         let mut last = start;
@@ -251,7 +251,7 @@ impl OfficialBenchDriver {
             each.push(now - last);
             last = now;
         }
-        Ok(ClientReport::since(start).each(each))
+        Ok(ClientReport::since(start).with_durations(each))
     }
 
     async fn run_permissions(&mut self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
@@ -263,10 +263,14 @@ impl OfficialBenchDriver {
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times, not {requests}", asked.len()).into());
         }
-        Ok(answer.each(gaps(&asked)))
+        Ok(answer.with_durations(gaps(&asked)))
     }
 
-    async fn read(&mut self, path: &str, bytes: u64) -> Result<ClientReport, OfficialBenchError> {
+    async fn read_file(
+        &mut self,
+        path: &str,
+        bytes: u64,
+    ) -> Result<ClientReport, OfficialBenchError> {
         let session = self.first_session().await?;
         let start = Instant::now();
         self.prompt(session, &format!("read {path}")).await?;
@@ -278,7 +282,11 @@ impl OfficialBenchDriver {
         Ok(answer)
     }
 
-    async fn load(&self, messages: u64, bytes: usize) -> Result<ClientReport, OfficialBenchError> {
+    async fn load_session(
+        &self,
+        messages: u64,
+        bytes: usize,
+    ) -> Result<ClientReport, OfficialBenchError> {
         let session = SessionId::new(format!("replay-{messages}-{bytes}"));
         self.expect_chunks(&session, messages, bytes);
         let request = LoadSessionRequest::new(session.clone(), PathBuf::from("/"));

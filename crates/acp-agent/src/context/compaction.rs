@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::model::message::{ModelMessage, ToolResult};
-use crate::text::{head, tail};
+use crate::text::{truncate_to_head, truncate_to_tail};
 
 /// The length above which a tool result is truncated when the context window is nearly full, in bytes.
 const MAX_RESULT_BYTES: usize = 8 * 1024;
@@ -103,7 +103,7 @@ fn is_round(message: &ModelMessage) -> bool {
 }
 
 /// Returns the index of the last prompt.
-pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
+pub(crate) fn last_prompt_index(messages: &[ModelMessage]) -> Option<usize> {
     let is_prompt = |message: &ModelMessage| {
         matches!(message, ModelMessage::User(_)) && summary_span(message).is_none()
     };
@@ -136,7 +136,7 @@ impl Compaction {
         let Some(summary) = &self.summary else {
             return;
         };
-        let at = last_prompt(messages).unwrap_or(messages.len());
+        let at = last_prompt_index(messages).unwrap_or(messages.len());
         let mut kept_messages = messages.split_off(at);
         let mut stands_for = SummarySpan::default();
         for message in messages.iter() {
@@ -192,7 +192,10 @@ pub(crate) fn truncate_middle(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();
     }
-    let (begin, end) = (head(text, left / 2), tail(text, left / 2));
+    let (begin, end) = (
+        truncate_to_head(text, left / 2),
+        truncate_to_tail(text, left / 2),
+    );
     let out = text.len() - begin.len() - end.len();
     format!("{begin}\n[… {out} bytes omitted …]\n{end}")
 }
@@ -202,15 +205,15 @@ mod tests {
     use super::*;
     use crate::model::message::{ToolRequest, ToolStatus};
 
-    fn user(text: &str) -> ModelMessage {
+    fn user_message(text: &str) -> ModelMessage {
         ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
-    fn calls(id: &str) -> ModelMessage {
+    fn call_message(id: &str) -> ModelMessage {
         ModelMessage::from_calls(vec![ToolRequest::new(id, "read", json!({}))])
     }
 
-    fn result(id: &str, text: &str) -> ModelMessage {
+    fn result_message(id: &str, text: &str) -> ModelMessage {
         ModelMessage::ToolResult(ToolResult {
             id: id.to_owned(),
             status: ToolStatus::Done,
@@ -220,22 +223,22 @@ mod tests {
         })
     }
 
-    fn conversation() -> Vec<ModelMessage> {
+    fn sample_conversation() -> Vec<ModelMessage> {
         vec![
-            user("1"),
+            user_message("1"),
             ModelMessage::from_text("one"),
-            user("2"),
-            calls("a"),
-            result("a", &"x".repeat(10_000)),
-            calls("b"),
-            result("b", &"y".repeat(10_000)),
+            user_message("2"),
+            call_message("a"),
+            result_message("a", &"x".repeat(10_000)),
+            call_message("b"),
+            result_message("b", &"y".repeat(10_000)),
         ]
     }
 
     #[test]
-    fn a_summary_stands_for_what_was_before_the_prompt() {
-        let mut messages = conversation();
-        let whole = conversation();
+    fn summary_replaces_messages_before_the_prompt() {
+        let mut messages = sample_conversation();
+        let whole = sample_conversation();
         Compaction::with_summary("short".to_owned(), KeptTail::Turn).apply(&mut messages);
         assert_eq!(messages[2..], whole[2..]);
         let stands_for = SummarySpan {
@@ -250,12 +253,12 @@ mod tests {
 
         // A second compaction, which also summarizes what came after the prompt.
         messages.push(ModelMessage::from_text("done"));
-        messages.push(user("3"));
-        messages.push(calls("c"));
-        messages.push(result("c", ""));
+        messages.push(user_message("3"));
+        messages.push(call_message("c"));
+        messages.push(result_message("c", ""));
         Compaction::with_summary("shorter".to_owned(), KeptTail::Prompt).apply(&mut messages);
         assert_eq!(messages.len(), 3);
-        assert_eq!(messages[2], user("3"));
+        assert_eq!(messages[2], user_message("3"));
         let stands_for = SummarySpan {
             prompts: 2,
             rounds: 1,
@@ -264,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn long_results_are_cut_but_for_the_last() {
-        let mut messages = conversation();
+    fn long_results_are_truncated_except_the_last() {
+        let mut messages = sample_conversation();
         Compaction::truncating_results().apply(&mut messages);
         let lengths: Vec<u64> = messages.iter().map(message_size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written() {
+    fn compaction_survives_a_serde_round_trip() {
         for compaction in [
             Compaction::truncating_results(),
             Compaction::with_summary("s".to_owned(), KeptTail::Prompt),

@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use reqwest::Url;
 
-use crate::text::{code_block, head};
+use crate::text::{to_code_block, truncate_to_head};
 use crate::workspace::Workspace;
 
 /// The maximum number of bytes to include from one embedded resource. The model can read the rest with tools.
@@ -85,7 +85,7 @@ fn link_text(link: &ResourceLink, workspace: &Workspace) -> String {
     };
     for about in [&link.title, &link.description].into_iter().flatten() {
         text.push(' ');
-        text.push_str(head(about, 1024));
+        text.push_str(truncate_to_head(about, 1024));
     }
     text
 }
@@ -112,7 +112,7 @@ fn display_name(uri: &str, workspace: &Workspace) -> String {
 }
 
 fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mut usize) -> String {
-    let kept = head(&text.text, MAX_RESOURCE_BYTES.min(*room));
+    let kept = truncate_to_head(&text.text, MAX_RESOURCE_BYTES.min(*room));
     *room -= kept.len();
     let name = display_name(&text.uri, workspace);
     let more = match parse_uri(&text.uri, workspace) {
@@ -126,7 +126,7 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
             text.text.len()
         );
     }
-    let mut model_text = format!("The user attached {name}:\n\n{}", code_block(kept));
+    let mut model_text = format!("The user attached {name}:\n\n{}", to_code_block(kept));
     if kept.len() < text.text.len() {
         model_text.push_str(&format!(
             "\n\nThese are the first {} of its {} bytes{more}.",

@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn used(tokens: u64) -> TokenUsage {
+    fn token_usage(tokens: u64) -> TokenUsage {
         TokenUsage {
             input: tokens,
             ..TokenUsage::default()
@@ -134,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_when_the_window_is_nearly_full_and_has_filled_since() {
+    fn compaction_is_needed_when_the_window_is_nearly_full_and_has_grown_since() {
         let mut conversation = Conversation::default();
         assert!(!conversation.needs_compaction(1000));
-        conversation.record_usage(used(790));
+        conversation.record_usage(token_usage(790));
         assert!(!conversation.needs_compaction(1000));
         let more = "x".repeat(200);
         conversation.push(ModelMessage::User(vec![ContentBlock::text(more)]));
@@ -146,11 +146,11 @@ mod tests {
         // Instructions alone may use that much.
         conversation.compact(&Compaction::default());
         assert!(!conversation.needs_compaction(1000));
-        conversation.record_usage(used(850));
+        conversation.record_usage(token_usage(850));
         assert!(!conversation.needs_compaction(1000));
-        conversation.record_usage(used(949));
+        conversation.record_usage(token_usage(949));
         assert!(!conversation.needs_compaction(1000));
-        conversation.record_usage(used(950));
+        conversation.record_usage(token_usage(950));
         assert!(conversation.needs_compaction(1000));
         conversation.defer_compaction();
         assert!(!conversation.needs_compaction(1000));

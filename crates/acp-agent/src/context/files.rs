@@ -18,7 +18,11 @@ pub(crate) struct FileHead {
 /// # Errors
 /// The path is not a regular file, leads out of the roots, cannot be read, or is not UTF-8. The message does not
 /// include the path.
-pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<FileHead>, String> {
+pub(crate) fn read_file_head(
+    roots: &Roots,
+    path: &Path,
+    most: usize,
+) -> Result<Option<FileHead>, String> {
     let file = match roots.open_file(path) {
         Ok(file) => file,
         Err(refusal) if is_missing(&refusal) => return Ok(None),
@@ -59,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_as_far_as_it_may_be() {
+    fn file_is_read_up_to_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots::open([dir.path().to_owned()]).unwrap();
         let path = dir.path().join("a");
@@ -69,12 +73,12 @@ mod tests {
                 is_truncated: cut,
             }))
         };
-        assert_eq!(read(&roots, &path, 9), Ok(None));
+        assert_eq!(read_file_head(&roots, &path, 9), Ok(None));
         std::fs::write(&path, "aé").unwrap();
-        assert_eq!(read(&roots, &path, 3), beginning("aé", false));
-        assert_eq!(read(&roots, &path, 2), beginning("a", true));
+        assert_eq!(read_file_head(&roots, &path, 3), beginning("aé", false));
+        assert_eq!(read_file_head(&roots, &path, 2), beginning("a", true));
         std::fs::write(&path, [b'a', 0xff]).unwrap();
-        assert!(read(&roots, &path, 9).is_err());
-        assert!(read(&roots, dir.path(), 9).is_err());
+        assert!(read_file_head(&roots, &path, 9).is_err());
+        assert!(read_file_head(&roots, dir.path(), 9).is_err());
     }
 }

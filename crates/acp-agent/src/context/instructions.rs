@@ -10,7 +10,7 @@ use super::session_section::describe_session;
 use crate::mode::Mode;
 use crate::permission::rules::RuleFiles;
 use crate::store::stored_session::ClientPrompt;
-use crate::text::head;
+use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -29,7 +29,7 @@ const MAX_TOTAL_BYTES: usize = 96 * 1024;
 const MAX_LINES: u32 = 2000;
 
 /// The part of the system prompt that describes the agent's role and how it works.
-const ROLE: &str = "You are a coding agent. You work for a user in their editor or terminal, in the directories listed below, by calling the tools you are given. The user sees your messages as Markdown, and each tool call with its diff and output as it happens.
+const ROLE_PROMPT: &str = "You are a coding agent. You work for a user in their editor or terminal, in the directories listed below, by calling the tools you are given. The user sees your messages as Markdown, and each tool call with its diff and output as it happens.
 
 # How to work
 
@@ -77,7 +77,7 @@ impl Instructions {
         let project = !rules.forbids_reading();
         let mut text = match client {
             Some(prompt) if prompt.replaces => format!("{}\n", prompt.text),
-            _ => ROLE.to_owned(),
+            _ => ROLE_PROMPT.to_owned(),
         };
         text.push_str(&describe_session(workspace, project.then_some(rules)).await?);
         let cwd = PathBuf::from(workspace.turn.cwd());
@@ -142,9 +142,9 @@ async fn read_through_client(
         return Ok(None);
     }
     let path = workspace.absolute_path(INSTRUCTIONS_FILE);
-    let text = match workspace.read(&path, None, Some(MAX_LINES)).await {
+    let text = match workspace.read_file(&path, None, Some(MAX_LINES)).await {
         Ok(text) => {
-            let excerpt = head(&text, MAX_FILE_BYTES);
+            let excerpt = truncate_to_head(&text, MAX_FILE_BYTES);
             Ok(FileHead {
                 text: excerpt.to_owned(),
                 is_truncated: excerpt.len() < text.len()
@@ -157,19 +157,19 @@ async fn read_through_client(
     };
     Ok(Some(InstructionFile {
         path: path.into(),
-        origin: PROJECT,
+        origin: PROJECT_LABEL,
         text,
     }))
 }
 
-const PROJECT: &str = "the project";
-const USER: &str = "the user";
+const PROJECT_LABEL: &str = "the project";
+const USER_LABEL: &str = "the user";
 
 /// Reads the user's own instruction file. A symlink to anywhere is followed, because the user has created it.
 fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),
-        origin: USER,
+        origin: USER_LABEL,
         text,
     };
     let real = match path.canonicalize() {
@@ -180,7 +180,7 @@ fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let read = || {
         let directory = real.parent().unwrap_or(&real).to_owned();
         let roots = Roots::open([directory]).map_err(|e| e.to_string())?;
-        files::read(&roots, &real, MAX_FILE_BYTES)
+        files::read_file_head(&roots, &real, MAX_FILE_BYTES)
     };
     read().transpose().map(found)
 }
@@ -201,9 +201,9 @@ fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
         if room == 0 {
             break;
         }
-        if let Some(text) = files::read(&roots, &path, room).transpose() {
+        if let Some(text) = files::read_file_head(&roots, &path, room).transpose() {
             bytes += text.as_ref().map_or(0, |beginning| beginning.text.len());
-            let of = PROJECT;
+            let of = PROJECT_LABEL;
             nearest.push(InstructionFile {
                 path,
                 origin: of,

@@ -13,7 +13,7 @@ use super::files;
 use crate::permission::context::PermissionContext;
 use crate::permission::rules::{RuleFiles, can_show_name, omission_note};
 use crate::workspace::Workspace;
-use crate::workspace::process::SHELL;
+use crate::workspace::process::SHELL_AND_OPTION;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, TreeEntry, TreeEntryKind};
 
@@ -21,7 +21,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, TreeEntry, TreeEntryKind
 const MAX_ENTRIES: usize = 100;
 
 /// The maximum length of the name of a file or branch, in bytes. Longer names are omitted.
-const MAX_NAME: usize = 200;
+const MAX_NAME_LEN: usize = 200;
 
 /// Returns the section that describes the session. The listing of the working directory contains only files that
 /// `rules` allow to be read. If `rules` is `None`, the section contains neither the listing nor the state of the
@@ -46,7 +46,7 @@ pub(crate) async fn describe_session(
         std::env::consts::OS,
         std::env::consts::ARCH
     );
-    let (shell, option) = SHELL;
+    let (shell, option) = SHELL_AND_OPTION;
     let _ = writeln!(text, "- Shell: `{shell} {option}`");
     let _ = writeln!(
         text,
@@ -87,7 +87,7 @@ fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String>
     }
     // Opened under the repository's root, so that no symlink leads out of it.
     let roots = Roots::open([project.root().to_owned()]).ok()?;
-    let head = files::read(&roots, &path, MAX_NAME * 2).ok()??;
+    let head = files::read_file_head(&roots, &path, MAX_NAME_LEN * 2).ok()??;
     let head = head.text.trim();
     match head.strip_prefix("ref: refs/heads/") {
         Some(branch) => is_plain(branch).then(|| format!("branch `{branch}`")),
@@ -105,7 +105,7 @@ fn list_directory(
     is_shown: impl Fn(&Path) -> bool,
     cancel: &CancelFlag,
 ) -> Result<String, String> {
-    let (mut entries, is_truncated) = tree.list(cwd, MAX_ENTRIES, cancel)?;
+    let (mut entries, is_truncated) = tree.list_directory(cwd, MAX_ENTRIES, cancel)?;
     entries.retain(|entry| entry.name != ".git" && is_plain(&entry.name));
     let all = entries.len();
     entries.retain(|entry| is_shown(&cwd.join(&entry.name)));
@@ -134,5 +134,5 @@ fn list_directory(
 /// Returns `true` if a file or branch name is short and cannot break out of its line or quotes.
 fn is_plain(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c == '`' || c == '\u{2028}' || c == '\u{2029}';
-    name.len() <= MAX_NAME && !name.contains(breaks)
+    name.len() <= MAX_NAME_LEN && !name.contains(breaks)
 }

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transcript_fits() {
+    fn transcript_fits_the_size_limit() {
         let message = |n: usize| {
             ModelMessage::User(vec![ContentBlock::text(format!(
                 "{n}: {}",

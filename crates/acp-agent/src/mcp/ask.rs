@@ -17,7 +17,7 @@ use super::listing::McpListing;
 use super::server::SessionMcpServer;
 use super::sse::SseError;
 use crate::reported_call::{ReportedCall, text_content};
-use crate::text::head;
+use crate::text::truncate_to_head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -55,7 +55,7 @@ impl SessionMcpServer {
     /// Sends a request and waits for the response. Shows progress in `call`, if given. If the connection was lost and
     /// the request did not reach the server, sends it again as soon as the server has reconnected. A request that may
     /// have reached the server is not repeated, because the server may have acted on it.
-    pub(super) async fn request(
+    pub(super) async fn request_with_retry(
         &self,
         ready: &McpListing,
         workspace: &Workspace,
@@ -162,7 +162,7 @@ impl SessionMcpServer {
         let name = &self.name;
         let why = match error {
             ServiceError::McpError(error) => {
-                let server_message = head(&error.message, MAX_MESSAGE_BYTES);
+                let server_message = truncate_to_head(&error.message, MAX_MESSAGE_BYTES);
                 format!("The MCP server `{name}` rejected the request: {server_message}")
             }
             ServiceError::Timeout { timeout } => format!(
@@ -240,7 +240,7 @@ fn progress_text(progress: &McpProgress) -> String {
         None => progress.done.to_string(),
     };
     match &progress.message {
-        Some(message) => format!("{done}: {}", head(message, MAX_MESSAGE_BYTES)),
+        Some(message) => format!("{done}: {}", truncate_to_head(message, MAX_MESSAGE_BYTES)),
         None => done,
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_words() {
+    fn progress_is_formatted_as_text() {
         let progress = |done, total, message: Option<&str>| McpProgress {
             done,
             total,

@@ -253,7 +253,7 @@ impl ServerCall {
         request: ClientRequest,
     ) -> Result<ServerResult, ToolFailure> {
         at.server
-            .request(
+            .request_with_retry(
                 &at.listing,
                 execution.workspace,
                 request,

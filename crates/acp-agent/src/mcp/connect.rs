@@ -20,8 +20,8 @@ use super::failure::ConnectFailure;
 use super::handler::McpClientHandler;
 use super::http::{self, WatchedClient};
 use super::sse::SseTransport;
-use crate::causes::chain;
-use crate::text::{code_block, tail};
+use crate::causes::error_chain;
+use crate::text::{to_code_block, truncate_to_tail};
 
 /// The maximum number of requests from a server that are in flight at once. Further ones are rejected.
 const MAX_REQUESTS: usize = 64;
@@ -63,12 +63,12 @@ impl McpProcess {
             .await
             .ok();
         let printed = process.output_tail();
-        let printed = tail(printed.trim(), MAX_OUTPUT_BYTES);
+        let printed = truncate_to_tail(printed.trim(), MAX_OUTPUT_BYTES);
         let mut words = exit
             .map(|exit| format!(" Its process exited with {exit}."))
             .unwrap_or_default();
         if !printed.is_empty() {
-            words.push_str(&format!(" Its output:\n\n{}", code_block(printed)));
+            words.push_str(&format!(" Its output:\n\n{}", to_code_block(printed)));
         }
         words
     }
@@ -179,7 +179,9 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
         // A proxy cannot reach servers on this machine.
         builder = builder.no_proxy();
     }
-    let client = builder.build().map_err(|e| format!("{}.", chain(&e)))?;
+    let client = builder
+        .build()
+        .map_err(|e| format!("{}.", error_chain(&e)))?;
     Ok((client, url))
 }
 
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_an_address_or_a_header_is_said_without_the_value() {
+    fn invalid_url_or_header_is_reported_without_its_value() {
         let header = HttpHeader::new("X-Key", "secret\n");
         let error = build_client("http://localhost/", &[header]).unwrap_err();
         assert!(
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known() {
+    fn loopback_addresses_are_recognized() {
         for (url, expected) in [
             ("http://localhost:1/a", true),
             ("http://127.0.0.3/", true),
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_names_comes_first() {
+    fn client_servers_take_precedence() {
         let server = |name: &str, command: &str| {
             McpServer::Stdio(McpServerStdio::new(name, command, Vec::new(), Vec::new()))
         };

@@ -8,19 +8,19 @@ use rmcp::model::{CallToolResult, ContentBlock as McpContentBlock, ReadResourceR
 use serde_json::{Value, json};
 
 use crate::reported_call::text_content;
-use crate::text::{code_block, first_line, head};
+use crate::text::{first_line, to_code_block, truncate_to_head};
 
 /// The maximum length of a result for the model, in bytes.
-const MAX_MODEL_TEXT: usize = 64 * 1024;
+const MAX_MODEL_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum length of the text of a result for the user, in bytes.
-const MAX_USER_TEXT: usize = 256 * 1024;
+const MAX_USER_TEXT_BYTES: usize = 256 * 1024;
 
 /// The maximum number of content blocks of a result for the user.
 const MAX_BLOCKS: usize = 256;
 
 /// The maximum size of the images, audio and files of a result for the user, in bytes of base64.
-const MAX_USER_MEDIA: usize = 8 * 1024 * 1024;
+const MAX_USER_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum size of the structured result that the client gets in addition to the content, in bytes.
 const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
@@ -74,7 +74,7 @@ pub(super) fn from_tool_result(result: &CallToolResult) -> McpResult {
     // Servers should also send the structured result as text, but this one has not.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.push_text(&as_text);
-        let shown = code_block(head(&as_text, MAX_USER_TEXT));
+        let shown = to_code_block(truncate_to_head(&as_text, MAX_USER_TEXT_BYTES));
         collected.push(text_content(shown));
     }
     let data = structured.filter(|value| value.to_string().len() <= MAX_STRUCTURED_BYTES);
@@ -112,7 +112,7 @@ struct McpContent {
 impl McpContent {
     /// Adds text for the model.
     fn push_text(&mut self, said: &str) {
-        if self.text.len() > MAX_MODEL_TEXT {
+        if self.text.len() > MAX_MODEL_TEXT_BYTES {
             return;
         }
         if !self.text.is_empty() {
@@ -120,13 +120,13 @@ impl McpContent {
         }
         // One byte more than the limit, so that the result is truncated with a note at the end. Nothing is added
         // after that.
-        let room = (MAX_MODEL_TEXT + 1).saturating_sub(self.text.len());
-        self.text.push_str(head(said, room));
+        let room = (MAX_MODEL_TEXT_BYTES + 1).saturating_sub(self.text.len());
+        self.text.push_str(truncate_to_head(said, room));
     }
 
     /// Adds a block for the user, or a note if the block exceeds the limit. `length` is the size of its text in bytes.
     fn push_block(&mut self, block: ContentBlock, length: usize, what: &str) {
-        if self.shown_bytes + length <= MAX_USER_TEXT {
+        if self.shown_bytes + length <= MAX_USER_TEXT_BYTES {
             self.shown_bytes += length;
             self.push(block.into());
         } else {
@@ -146,8 +146,8 @@ impl McpContent {
         match &block {
             ContentBlock::Text(said) => {
                 self.push_text(&said.text);
-                let room = MAX_USER_TEXT.saturating_sub(self.shown_bytes);
-                let cut = head(&said.text, room);
+                let room = MAX_USER_TEXT_BYTES.saturating_sub(self.shown_bytes);
+                let cut = truncate_to_head(&said.text, room);
                 self.shown_bytes += cut.len();
                 if cut.len() == said.text.len() {
                     self.push(block.into());
@@ -194,7 +194,7 @@ impl McpContent {
     fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
         // Four characters of base64 are three bytes.
         let bytes = size / 4 * 3;
-        if self.media_bytes + size <= MAX_USER_MEDIA {
+        if self.media_bytes + size <= MAX_USER_MEDIA_BYTES {
             self.media_bytes += size;
             self.push(block.into());
             self.push_text(&format!("[{what}, about {bytes} bytes; shown to the user]"));
@@ -209,8 +209,9 @@ impl McpContent {
     }
 
     fn finish(mut self, failed: bool, data: Option<Value>) -> McpResult {
-        if self.text.len() > MAX_MODEL_TEXT {
-            self.text.truncate(head(&self.text, MAX_MODEL_TEXT).len());
+        if self.text.len() > MAX_MODEL_TEXT_BYTES {
+            self.text
+                .truncate(truncate_to_head(&self.text, MAX_MODEL_TEXT_BYTES).len());
             self.text.push_str("\n[truncated]");
         }
         if self.text.is_empty() {
@@ -237,12 +238,12 @@ mod tests {
     use super::*;
     use rmcp::model::Resource;
 
-    fn shown(given: &McpResult) -> String {
+    fn describe_result(given: &McpResult) -> String {
         serde_json::to_string(&given.content).unwrap()
     }
 
     #[test]
-    fn every_kind_of_content_is_shown_and_told() {
+    fn every_content_kind_reaches_the_user_and_the_model() {
         let mut result = CallToolResult::success(vec![
             McpContentBlock::text("words"),
             McpContentBlock::image("aGVsbG8=", "image/png"),
@@ -270,47 +271,51 @@ mod tests {
             "\"resource_link\"",
             "aGVsbG8=",
         ] {
-            assert!(shown(&given).contains(part), "{part}: {}", shown(&given));
+            assert!(
+                describe_result(&given).contains(part),
+                "{part}: {}",
+                describe_result(&given)
+            );
         }
         assert_eq!(given.content.len(), 5);
         assert_eq!((given.data, given.is_error), (json!({"n": 1}), false));
     }
 
     #[test]
-    fn what_is_structured_only_is_shown_as_text() {
+    fn structured_content_alone_is_shown_as_text() {
         let mut result = CallToolResult::success(Vec::new());
         result.structured_content = Some(json!({"degrees": 7}));
         let given = from_tool_result(&result);
         assert!(given.text.contains("\"degrees\": 7"), "{}", given.text);
-        assert!(shown(&given).contains("degrees"));
+        assert!(describe_result(&given).contains("degrees"));
     }
 
     #[test]
-    fn too_much_is_cut_and_said_to_be() {
-        let long = "é".repeat(MAX_USER_TEXT);
+    fn oversized_content_is_truncated_with_a_note() {
+        let long = "é".repeat(MAX_USER_TEXT_BYTES);
         let given = from_tool_result(&CallToolResult::success(vec![
             McpContentBlock::text(long.clone()),
             McpContentBlock::text(long),
         ]));
         assert!(
-            given.text.len() < MAX_MODEL_TEXT + 100,
+            given.text.len() < MAX_MODEL_TEXT_BYTES + 100,
             "{}",
             given.text.len()
         );
         assert!(given.text.ends_with("[truncated]"));
-        assert!(shown(&given).len() < MAX_USER_TEXT + 1000);
-        assert!(shown(&given).contains("[truncated]"));
-        let picture = "A".repeat(MAX_USER_MEDIA + 4);
+        assert!(describe_result(&given).len() < MAX_USER_TEXT_BYTES + 1000);
+        assert!(describe_result(&given).contains("[truncated]"));
+        let picture = "A".repeat(MAX_USER_MEDIA_BYTES + 4);
         let given = from_tool_result(&CallToolResult::success(vec![McpContentBlock::image(
             picture,
             "image/png",
         )]));
-        assert!(shown(&given).contains("too large to be shown"));
+        assert!(describe_result(&given).contains("too large to be shown"));
         assert!(given.text.contains("too large to be shown"));
     }
 
     #[test]
-    fn very_many_blocks_are_not_shown() {
+    fn excess_blocks_are_not_shown() {
         let link = || McpContentBlock::resource_link(Resource::new("db://b", "b"));
         for block in [
             McpContentBlock::text("x"),
@@ -319,22 +324,26 @@ mod tests {
         ] {
             let given = from_tool_result(&CallToolResult::success(vec![block; 10_000]));
             assert_eq!(given.content.len(), MAX_BLOCKS + 1);
-            assert!(shown(&given).contains("[more content omitted]"));
+            assert!(describe_result(&given).contains("[more content omitted]"));
             assert!(
-                given.text.len() < MAX_MODEL_TEXT + 100,
+                given.text.len() < MAX_MODEL_TEXT_BYTES + 100,
                 "{}",
                 given.text.len()
             );
         }
-        let long = Resource::new("db://b", "b").with_description("d".repeat(MAX_USER_TEXT));
+        let long = Resource::new("db://b", "b").with_description("d".repeat(MAX_USER_TEXT_BYTES));
         let given = from_tool_result(&CallToolResult::success(vec![
             McpContentBlock::resource_link(long),
         ]));
-        assert!(shown(&given).len() < 1000, "{}", shown(&given).len());
+        assert!(
+            describe_result(&given).len() < 1000,
+            "{}",
+            describe_result(&given).len()
+        );
     }
 
     #[test]
-    fn a_failure_is_one() {
+    fn failed_call_is_reported_as_failure() {
         let given = from_tool_result(&CallToolResult::error(vec![McpContentBlock::text(
             "no such city",
         )]));

@@ -6,8 +6,8 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::sse::SseError;
-use crate::causes::chain;
-use crate::text::{first_line, head};
+use crate::causes::error_chain;
+use crate::text::{first_line, truncate_to_head};
 
 /// The maximum length of a server's own message that is read, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
@@ -43,13 +43,13 @@ impl ConnectFailure {
                 Self::temporary("It closed the connection without responding.")
             }
             ClientInitializeError::JsonRpcError(error) => {
-                let message = head(&error.message, MAX_MESSAGE_BYTES);
+                let message = truncate_to_head(&error.message, MAX_MESSAGE_BYTES);
                 Self::permanent(format!("It rejected the connection: {message}."))
             }
             ClientInitializeError::TransportError { error, .. } => {
                 Self::from_transport_error(error)
             }
-            other => Self::temporary(format!("Invalid MCP response: {}.", chain(other))),
+            other => Self::temporary(format!("Invalid MCP response: {}.", error_chain(other))),
         }
     }
 
@@ -62,7 +62,7 @@ impl ConnectFailure {
         if let Some(error) = error.downcast_ref::<SseError>() {
             return Self::from_sse_error(error);
         }
-        Self::temporary(format!("{}.", chain(error)))
+        Self::temporary(format!("{}.", error_chain(error)))
     }
 
     pub(super) fn from_http_error(error: &StreamableHttpError<reqwest::Error>) -> Self {
@@ -79,10 +79,12 @@ impl ConnectFailure {
                 Self::unauthorized("")
             }
             // This error repeats its cause in its own text instead of returning it from `source`.
-            StreamableHttpError::Client(error) => Self::temporary(format!("{}.", chain(error))),
+            StreamableHttpError::Client(error) => {
+                Self::temporary(format!("{}.", error_chain(error)))
+            }
             other => Self::temporary(format!(
                 "{}.",
-                first_line(head(&chain(other), MAX_MESSAGE_BYTES))
+                first_line(truncate_to_head(&error_chain(other), MAX_MESSAGE_BYTES))
             )),
         }
     }
@@ -91,9 +93,9 @@ impl ConnectFailure {
         match error {
             SseError::Unauthorized(challenge) => Self::unauthorized(challenge),
             SseError::Status(StatusCode::FORBIDDEN) | SseError::OtherOrigin(_) => {
-                Self::permanent(format!("{}.", chain(error)))
+                Self::permanent(format!("{}.", error_chain(error)))
             }
-            _ => Self::temporary(format!("{}.", chain(error))),
+            _ => Self::temporary(format!("{}.", error_chain(error))),
         }
     }
 
@@ -135,7 +137,7 @@ fn challenge_text(challenge: &str) -> String {
 
 /// Returns the first parameter of a challenge that has this name, whatever its scheme (RFC 9110, section 11.2).
 fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
-    let mut rest = head(challenge, MAX_MESSAGE_BYTES);
+    let mut rest = truncate_to_head(challenge, MAX_MESSAGE_BYTES);
     while let Some(at) = rest.find('=') {
         let (before, after) = (rest.get(..at)?, rest.get(at + 1..)?.trim_start());
         let named = before
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_is_read() {
+    fn challenge_is_parsed() {
         let challenge = r#"Basic realm="my \"own\", files", Bearer error=invalid_token, scope="a b", resource_metadata="https://x.example/.well-known""#;
         for (name, expected) in [
             ("realm", Some(r#"my "own", files"#)),
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_what_to_do_about_a_key() {
+    fn failure_message_says_what_to_do_about_a_missing_key() {
         let why = ConnectFailure::unauthorized("").why;
         assert!(
             why.contains("config.toml") && why.contains("(HTTP status 401)."),

@@ -25,7 +25,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
-use crate::text::head;
+use crate::text::truncate_to_head;
 
 /// The maximum number of open pages that are remembered for a connection, until the server reports that they are
 /// completed.
@@ -294,7 +294,7 @@ impl McpClientHandler {
             mode,
             page,
         } = question;
-        let message = head(&message, MAX_QUESTION_BYTES);
+        let message = truncate_to_head(&message, MAX_QUESTION_BYTES);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
             // Record it before the client responds: the user may complete the page first.

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::handler::McpConnectionState;
-use crate::causes::chain;
+use crate::causes::error_chain;
 
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -107,7 +107,7 @@ impl WatchedClient {
             Err(StreamableHttpError::SessionExpired) => self.set_expired(),
             Err(StreamableHttpError::Client(error)) if error.is_connect() => {
                 let name = &self.name;
-                let why = chain(error);
+                let why = error_chain(error);
                 let why = format!("Lost connection to the MCP server `{name}`: {why}.");
                 self.shared.set_lost(why, false);
             }

@@ -35,7 +35,7 @@ impl std::fmt::Debug for McpListing {
 }
 
 /// Requests a server's tools and prompts.
-pub(super) async fn list(
+pub(super) async fn list_server(
     name: &str,
     peer: &Peer<RoleClient>,
     shared: &Arc<McpConnectionState>,

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The maximum length of a tool's name that all providers accept, in bytes.
-const MAX_TOOL_NAME: usize = 64;
+const MAX_TOOL_NAME_LEN: usize = 64;
 
 /// The maximum length of the server's part of that name, in bytes. It leaves enough space for the tool's part.
-const MAX_SERVER_KEY: usize = 32;
+const MAX_SERVER_KEY_LEN: usize = 32;
 
 /// The maximum length of the name of a prompt, including its server's, in bytes. Users type this name.
-const MAX_PROMPT_NAME: usize = 128;
+const MAX_PROMPT_NAME_LEN: usize = 128;
 
 /// The separator between the server and the tool. The names of the agent's own tools do not contain it.
 pub(super) const SEPARATOR: &str = "__";
@@ -37,13 +37,13 @@ impl UniqueNames {
             key => key,
         };
         // Two servers of a session may have the same name.
-        self.insert_unique(key, MAX_SERVER_KEY, &(server, nth))
+        self.insert_unique(key, MAX_SERVER_KEY_LEN, &(server, nth))
     }
 
     /// Returns the name of a server's tool, as the model sees it.
     pub(super) fn tool_name(&mut self, key: &str, tool: &str) -> String {
         let name = format!("{key}{SEPARATOR}{}", sanitize(tool));
-        self.insert_unique(name, MAX_TOOL_NAME, &(key, tool))
+        self.insert_unique(name, MAX_TOOL_NAME_LEN, &(key, tool))
     }
 
     /// Returns the name of a server's prompt as a slash command, which ends at the first space.
@@ -55,8 +55,16 @@ impl UniqueNames {
                 c
             }
         };
-        let shown: String = prompt.chars().take(MAX_PROMPT_NAME).map(typed).collect();
-        self.insert_unique(format!("{key}:{shown}"), MAX_PROMPT_NAME, &(key, prompt))
+        let shown: String = prompt
+            .chars()
+            .take(MAX_PROMPT_NAME_LEN)
+            .map(typed)
+            .collect();
+        self.insert_unique(
+            format!("{key}:{shown}"),
+            MAX_PROMPT_NAME_LEN,
+            &(key, prompt),
+        )
     }
 
     /// Adds `name` and returns it. If it is too long or already in use, adds and returns the start of the name followed
@@ -69,7 +77,7 @@ impl UniqueNames {
         stands_for.hash(&mut hasher);
         let hash = format!("_{:08x}", hasher.finish() & 0xffff_ffff);
         let room = longest.min(name.len() + hash.len()) - hash.len();
-        let name = format!("{}{hash}", crate::text::head(&name, room));
+        let name = format!("{}{hash}", crate::text::truncate_to_head(&name, room));
         self.0.insert(name.clone());
         name
     }
@@ -89,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_servers_where_providers_take_them() {
+    fn names_are_unchanged_where_providers_accept_them() {
         let mut names = UniqueNames::default();
         assert_eq!(names.tool_name("files", "read-file"), "files__read-file");
         assert_eq!(names.tool_name("files", "read file"), "files__read_file");
     }
 
     #[test]
-    fn no_name_is_given_twice() {
+    fn duplicate_names_are_made_unique() {
         let mut names = UniqueNames::excluding(["run", "a__run"]);
         let given = [
             names.tool_name("a", "run"),
@@ -113,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fit() {
+    fn long_names_are_shortened() {
         let mut names = UniqueNames::default();
         let long = "very_long_".repeat(20);
         let key = names.server_key(&long, 0);
@@ -123,22 +131,22 @@ mod tests {
         );
         assert_ne!(one, other);
         for name in [&one, &other] {
-            assert_eq!(name.len(), MAX_TOOL_NAME, "{name}");
+            assert_eq!(name.len(), MAX_TOOL_NAME_LEN, "{name}");
             assert!(name.starts_with("very_long_"), "{name}");
         }
     }
 
     #[test]
-    fn prompts_can_be_typed() {
+    fn prompt_names_can_be_typed() {
         let mut names = UniqueNames::default();
         assert_eq!(names.prompt_name("a", "sum it\u{7}up"), "a:sum_it_up");
         let long = names.prompt_name("a", &"é".repeat(1_000_000));
-        assert!(long.len() <= MAX_PROMPT_NAME, "{long}");
+        assert!(long.len() <= MAX_PROMPT_NAME_LEN, "{long}");
         assert_ne!(names.prompt_name("a", &"é".repeat(1_000_001)), long);
     }
 
     #[test]
-    fn servers_with_the_same_name_have_keys_of_their_own() {
+    fn servers_with_the_same_name_get_distinct_keys() {
         let mut names = UniqueNames::default();
         let (one, other) = (
             names.server_key("my files", 0),

@@ -122,7 +122,7 @@ impl SessionMcpServers {
         let limits = &self.limits;
         let given = at
             .server
-            .request(&at.listing, workspace, request, limits, None);
+            .request_with_retry(&at.listing, workspace, request, limits, None);
         match given.await? {
             ServerResult::GetPromptResult(result) => Ok(to_blocks(result)?),
             _ => Err(ToolFailure::failed(format!(
@@ -220,7 +220,7 @@ mod tests {
     use rmcp::model::PromptArgument;
     use serde_json::json;
 
-    fn prompt(arguments: &[(&str, bool)]) -> Prompt {
+    fn prompt_with_arguments(arguments: &[(&str, bool)]) -> Prompt {
         let arguments = arguments
             .iter()
             .map(|(name, required)| PromptArgument::new(*name).with_required(*required))
@@ -228,30 +228,37 @@ mod tests {
         Prompt::new("p", None::<String>, Some(arguments))
     }
 
-    fn given(takes: &[(&str, bool)], rest: &str) -> Result<serde_json::Value, String> {
-        parse_arguments("s:p", &prompt(takes), rest).map(Into::into)
+    fn parse_test_arguments(
+        takes: &[(&str, bool)],
+        rest: &str,
+    ) -> Result<serde_json::Value, String> {
+        parse_arguments("s:p", &prompt_with_arguments(takes), rest).map(Into::into)
     }
 
     #[test]
-    fn arguments_go_by_their_positions() {
+    fn arguments_are_assigned_by_position() {
         let two = [("a", true), ("b", false)];
-        assert_eq!(given(&two, "x"), Ok(json!({"a": "x"})));
+        assert_eq!(parse_test_arguments(&two, "x"), Ok(json!({"a": "x"})));
         assert_eq!(
-            given(&two, "'x y' z and more"),
+            parse_test_arguments(&two, "'x y' z and more"),
             Ok(json!({"a": "x y", "b": "z and more"}))
         );
         assert_eq!(
-            given(&[("a", true)], "it's all one"),
+            parse_test_arguments(&[("a", true)], "it's all one"),
             Ok(json!({"a": "it's all one"}))
         );
-        assert_eq!(given(&[], "too much"), Ok(json!({})));
-        let error = given(&two, "").unwrap_err();
+        assert_eq!(parse_test_arguments(&[], "too much"), Ok(json!({})));
+        let error = parse_test_arguments(&two, "").unwrap_err();
         assert!(error.contains("requires `a`. Usage: /s:p a [b]"), "{error}");
-        assert!(given(&two, "'x").unwrap_err().contains("quote"));
+        assert!(
+            parse_test_arguments(&two, "'x")
+                .unwrap_err()
+                .contains("quote")
+        );
     }
 
     #[test]
-    fn commands_are_taken_apart() {
+    fn commands_are_split_from_their_arguments() {
         assert_eq!(split_command("/a:b  c d "), Some(("a:b", "c d")));
         assert_eq!(split_command("/a:b\nc"), Some(("a:b", "c")));
         assert_eq!(split_command("a:b"), None);

@@ -15,7 +15,7 @@ use super::connect::{McpProcess, connect};
 use super::failure::ConnectFailure;
 use super::handler::{ConnectionLoss, McpClientHandler, McpConnectionState};
 use super::limits::McpLimits;
-use super::listing::{McpListing, list};
+use super::listing::{McpListing, list_server};
 use super::state::{McpServerChannel, McpServerState};
 
 /// The time limit for listing a server's tools and prompts again.
@@ -113,7 +113,7 @@ impl McpServerTask {
                 () = wait_until_stopped(stopped.clone()) => break None,
                 loss = shared.wait_until_lost() => break Some(loss),
                 _ = &mut ended => break Some(self.handle_end(&shared, &process).await),
-                () = shared.changed.notified() => timeout(LIST_TIMEOUT, list(&self.name, &peer, &shared)),
+                () = shared.changed.notified() => timeout(LIST_TIMEOUT, list_server(&self.name, &peer, &shared)),
             };
             tokio::select! {
                 () = wait_until_stopped(stopped.clone()) => break None,
@@ -161,7 +161,7 @@ impl McpServerTask {
         let connecting = connect(&self.definition, self.session.cwd(), handler, process);
         let running = timeout_at(deadline, connecting).await;
         let running = running.map_err(|_| late("respond"))??;
-        let listing = list(&self.name, running.peer(), shared);
+        let listing = list_server(&self.name, running.peer(), shared);
         let ready = timeout_at(deadline, listing).await;
         let ready = ready.map_err(|_| late("list its tools"))?;
         Ok((running, ready.map_err(ConnectFailure::temporary)?))
@@ -323,7 +323,7 @@ async fn wait_until_stopped(mut stopped: watch::Receiver<bool>) {
 mod tests {
     use super::*;
 
-    fn gone(lasted: Option<u64>) -> LostConnection {
+    fn lost_connection(lasted: Option<u64>) -> LostConnection {
         LostConnection {
             failure: ConnectFailure::temporary(""),
             lifetime: lasted.map(Duration::from_secs),
@@ -332,44 +332,58 @@ mod tests {
         }
     }
 
-    fn after(seconds: u64) -> RetryPlan {
+    fn retry_after(seconds: u64) -> RetryPlan {
         RetryPlan::After(Duration::from_secs(seconds))
     }
 
     #[test]
-    fn a_process_is_started_again_so_many_times_in_a_session() {
+    fn process_is_restarted_a_limited_number_of_times() {
         let mut tries = RetryState::new(true, Duration::from_secs(1));
         let lasted = Some(STABLE_AFTER.as_secs());
-        for expected in [after(0), after(1), after(2), RetryPlan::Never] {
-            assert_eq!(tries.next(&gone(lasted)), expected);
+        for expected in [
+            retry_after(0),
+            retry_after(1),
+            retry_after(2),
+            RetryPlan::Never,
+        ] {
+            assert_eq!(tries.next(&lost_connection(lasted)), expected);
         }
     }
 
     #[test]
-    fn a_process_that_never_started_is_not_tried_again() {
+    fn process_that_never_started_is_not_retried() {
         let mut tries = RetryState::new(true, Duration::from_secs(1));
-        assert_eq!(tries.next(&gone(None)), RetryPlan::Never);
+        assert_eq!(tries.next(&lost_connection(None)), RetryPlan::Never);
     }
 
     #[test]
-    fn a_server_elsewhere_is_tried_less_and_less_often_and_then_when_it_is_needed() {
+    fn remote_server_is_retried_with_increasing_delays_and_then_on_demand() {
         let mut tries = RetryState::new(false, Duration::from_secs(1));
-        assert_eq!(tries.next(&gone(None)), RetryPlan::WhenNeeded);
-        for expected in [after(0), after(1), after(2), after(4), after(8)] {
-            assert_eq!(tries.next(&gone(Some(1))), expected);
+        assert_eq!(tries.next(&lost_connection(None)), RetryPlan::WhenNeeded);
+        for expected in [
+            retry_after(0),
+            retry_after(1),
+            retry_after(2),
+            retry_after(4),
+            retry_after(8),
+        ] {
+            assert_eq!(tries.next(&lost_connection(Some(1))), expected);
         }
-        assert_eq!(tries.next(&gone(None)), RetryPlan::WhenNeeded);
+        assert_eq!(tries.next(&lost_connection(None)), RetryPlan::WhenNeeded);
         // A connection that breaks at once each time does not reset the count.
-        assert_eq!(tries.next(&gone(Some(1))), RetryPlan::WhenNeeded);
+        assert_eq!(tries.next(&lost_connection(Some(1))), RetryPlan::WhenNeeded);
         // A steady connection resets the count.
-        assert_eq!(tries.next(&gone(Some(STABLE_AFTER.as_secs()))), after(0));
+        assert_eq!(
+            tries.next(&lost_connection(Some(STABLE_AFTER.as_secs()))),
+            retry_after(0)
+        );
     }
 
     #[test]
-    fn what_only_a_person_can_change_is_not_tried_again() {
+    fn permanent_failure_is_not_retried() {
         for local in [true, false] {
             let mut tries = RetryState::new(local, Duration::from_secs(1));
-            let mut wrong = gone(Some(1));
+            let mut wrong = lost_connection(Some(1));
             wrong.failure = ConnectFailure::permanent("");
             assert_eq!(tries.next(&wrong), RetryPlan::Never);
         }

@@ -15,8 +15,8 @@ use super::limits::McpLimits;
 use super::names::{SEPARATOR, UniqueNames};
 use super::server::{ConnectedMcpServer, SessionMcpServer};
 use crate::model::interface::ToolSpec;
-use crate::text::head;
-use crate::tools::tool::read_arguments;
+use crate::text::truncate_to_head;
+use crate::tools::tool::parse_arguments;
 
 /// The maximum length of the description of a tool for the model, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
@@ -177,7 +177,8 @@ impl SessionMcpServers {
         }
         for (name, at, tool) in self.named_tools(own) {
             let described = tool.description.as_deref().or(tool.title.as_deref());
-            let described = head(described.unwrap_or(&tool.name), MAX_DESCRIPTION_BYTES);
+            let described =
+                truncate_to_head(described.unwrap_or(&tool.name), MAX_DESCRIPTION_BYTES);
             offered.push(ToolSpec {
                 name: name.into(),
                 description: format!(
@@ -245,13 +246,13 @@ impl SessionMcpServers {
     }
 
     fn parse_list_call(&self, arguments: &Value) -> Result<McpCall, String> {
-        let arguments: call::ListArguments = read_arguments(call::LIST_RESOURCES, arguments)?;
+        let arguments: call::ListArguments = parse_arguments(call::LIST_RESOURCES, arguments)?;
         self.servers_with_resources(arguments.server.as_deref())
             .map(McpCall::List)
     }
 
     fn parse_read_call(&self, arguments: &Value) -> Result<McpCall, String> {
-        let arguments: call::ReadArguments = read_arguments(call::READ_RESOURCE, arguments)?;
+        let arguments: call::ReadArguments = parse_arguments(call::READ_RESOURCE, arguments)?;
         let mut servers = self.servers_with_resources(arguments.server.as_deref())?;
         match (servers.pop(), servers.is_empty()) {
             (Some(at), true) => Ok(McpCall::Read(at, arguments.uri)),

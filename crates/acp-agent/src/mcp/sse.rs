@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    async fn events(pieces: &[&str]) -> Vec<(String, String)> {
+    async fn read_events(pieces: &[&str]) -> Vec<(String, String)> {
         let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
         let mut events = SseEvents::new(TestByteSource(pieces.collect()));
         let mut all = Vec::new();
@@ -199,19 +199,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_are_read_wherever_the_stream_is_cut() {
+    async fn events_split_across_chunks_are_parsed() {
         let stream = ": hello\r\nevent: endpoint\r\ndata: /post?x=é\r\n\r\nid: 7\ndata:{\"a\":\ndata: 1}\n\nretry: 5\n\ndata: lost";
         let expected = [("endpoint", "/post?x=é"), ("", "{\"a\":\n1}")];
         let expected = expected.map(|(name, data)| (name.to_owned(), data.to_owned()));
-        assert_eq!(events(&[stream]).await, expected);
+        assert_eq!(read_events(&[stream]).await, expected);
         for at in (0..stream.len()).filter(|at| stream.is_char_boundary(*at)) {
             let (one, other) = stream.split_at(at);
-            assert_eq!(events(&[one, other]).await, expected, "cut at {at}");
+            assert_eq!(read_events(&[one, other]).await, expected, "cut at {at}");
         }
     }
 
     #[tokio::test]
-    async fn an_event_without_end_is_given_up() {
+    async fn unterminated_event_above_the_limit_is_an_error() {
         let piece = "a".repeat(1024 * 1024);
         for line_end in ["", "\ndata: "] {
             let pieces = std::iter::repeat_with(|| format!("{line_end}{piece}").into_bytes());

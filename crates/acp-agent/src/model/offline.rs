@@ -12,10 +12,10 @@ use super::interface::{Model, RoundRequest};
 use super::message::{ModelMessage, ToolRequest, ToolResult, ToolStatus};
 use super::step::{KnownSteps, Step, Steps};
 use crate::commands::{self, OfflineCommand, OfflineInput};
-use crate::text::{code_block, first_line, head};
-use crate::tools::list::names;
+use crate::text::{first_line, to_code_block, truncate_to_head};
+use crate::tools::list::entry_names;
 use crate::tools::read::without_line_numbers;
-use survey::{manifest, readme, survey};
+use survey::{find_manifest, find_readme, survey};
 
 /// The model of an agent without a language model. It is not an AI, and says so.
 ///
@@ -25,10 +25,10 @@ use survey::{manifest, readme, survey};
 pub struct OfflineModel;
 
 /// The maximum length of a tool result that is repeated in a response, in bytes.
-const MAX_REPEATED_BYTES: usize = 16 * 1024;
+const MAX_ECHO_BYTES: usize = 16 * 1024;
 
 /// The number of lines that the survey reads from a file.
-const SURVEY_LINES: u32 = 40;
+const SURVEY_MAX_LINES: u32 = 40;
 
 impl OfflineModel {
     /// Creates the model.
@@ -49,7 +49,7 @@ impl Model for OfflineModel {
 
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         let turn = TurnProgress::from_conversation(request.conversation);
-        KnownSteps::steps(turn.next_steps().into_iter().map(Ok), false)
+        KnownSteps::fixed_steps(turn.next_steps().into_iter().map(Ok), false)
     }
 }
 
@@ -189,7 +189,9 @@ impl<'a> TurnProgress<'a> {
             return vec![self.step_for_call(tool, arguments)];
         };
         text_step(match (result.status, command) {
-            (ToolStatus::Done, OfflineCommand::List { .. }) if names(&result.data).is_empty() => {
+            (ToolStatus::Done, OfflineCommand::List { .. })
+                if entry_names(&result.data).is_empty() =>
+            {
                 "The directory is empty.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Read { .. }) if result.data["lines"] == 0 => {
@@ -226,12 +228,19 @@ impl<'a> TurnProgress<'a> {
         let Some((_, listing)) = self.calls_of_tool("list").next() else {
             return vec![self.step_for_call("list", json!({}))];
         };
-        let names = names(&listing.data);
+        let names = entry_names(&listing.data);
         let read: Vec<_> = self.calls_of_tool("read").collect();
-        let worth: Vec<&str> = readme(&names).into_iter().chain(manifest(&names)).collect();
+        let worth: Vec<&str> = find_readme(&names)
+            .into_iter()
+            .chain(find_manifest(&names))
+            .collect();
         if read.is_empty() && !worth.is_empty() {
             let look = |(n, name)| {
-                self.nth_call_step(n, "read", json!({ "path": name, "limit": SURVEY_LINES }))
+                self.nth_call_step(
+                    n,
+                    "read",
+                    json!({ "path": name, "limit": SURVEY_MAX_LINES }),
+                )
             };
             return worth.into_iter().enumerate().map(look).collect();
         }
@@ -286,13 +295,13 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
 
 /// Formats a tool result as part of a response.
 fn quote(text: &str) -> String {
-    let excerpt = head(text, MAX_REPEATED_BYTES);
+    let excerpt = truncate_to_head(text, MAX_ECHO_BYTES);
     let more = if excerpt.len() < text.len() {
         "\n\nOutput truncated; see the tool call."
     } else {
         ""
     };
-    format!("{}{more}", code_block(excerpt))
+    format!("{}{more}", to_code_block(excerpt))
 }
 
 fn count_text(data: &Value, key: &str, what: &str) -> String {

@@ -217,7 +217,7 @@ impl Model for ScriptedModel {
         if self.window.is_some_and(|window| given > window) {
             let message = format!("{given} tokens exceed the script's context window");
             let error = ModelError::with_kind(ModelErrorKind::ContextFull, message);
-            return KnownSteps::steps([Err(error)], false);
+            return KnownSteps::fixed_steps([Err(error)], false);
         }
         if is_summary_request(&request) {
             return self.run_script(&self.summary, "summary", &request);
@@ -242,7 +242,7 @@ impl Model for ScriptedModel {
                 "the script has no turn for prompt {prompts} (turns in the script: {})",
                 self.turns.len()
             );
-            return KnownSteps::steps([Err(ModelError::new(message))], false);
+            return KnownSteps::fixed_steps([Err(ModelError::new(message))], false);
         };
         let name = format!("{prompts}_{round}");
         self.run_script(round_steps(turn, round), &name, &request)
@@ -306,7 +306,7 @@ impl ScriptedModel {
             };
             steps.insert(0, Ok(Step::Usage(usage)));
         }
-        KnownSteps::steps(steps, hang)
+        KnownSteps::fixed_steps(steps, hang)
     }
 }
 
@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_cut_into_rounds_behind_its_tool_calls() {
+    fn turn_is_split_into_rounds_after_tool_calls() {
         let model = ScriptedModel::parse(
             r#"{"turns": [[{"say": "a"}, {"list": {}}, {"read": {}}, {"say": "b"}, {"run": {}}]]}"#,
         )
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_steps_are_named() {
+    fn unknown_step_is_named_in_the_error() {
         let error = ScriptedModel::parse(r#"{"turns": [[{"shout": "no"}]]}"#).unwrap_err();
         assert!(
             error.to_string().contains("unknown variant `shout`"),

@@ -88,7 +88,7 @@ pub(crate) struct KnownSteps {
 }
 
 impl KnownSteps {
-    pub(crate) fn steps<'a>(
+    pub(crate) fn fixed_steps<'a>(
         steps: impl IntoIterator<Item = Result<Step, ModelError>>,
         hang: bool,
     ) -> Steps<'a> {

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permit_is_for_one_thing_and_no_other() {
+    fn permit_covers_only_its_own_action() {
         let change = Permit::new(Some(ToolAction::Change("/w/a".to_owned())));
         assert_eq!(change.file_to_change(), Some("/w/a"));
         assert_eq!(change.command(), None);

@@ -166,7 +166,7 @@ impl RuleFiles {
         session: &PermissionContext,
     ) -> Result<Option<Permissions>, String> {
         let said = self
-            .read(session)
+            .read_rule_set(session)
             .map_err(|why| unreadable_rules_message(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
         let policy = said.policy.clone();
@@ -184,7 +184,7 @@ impl RuleFiles {
         session: &PermissionContext,
         tool_action: &ToolAction,
     ) -> ActionDecision {
-        let judged = match self.read(session) {
+        let judged = match self.read_rule_set(session) {
             Ok(said) => said.decide_action(session, tool_action),
             Err(why) => ActionDecision::Deny(unreadable_rules_message(&why)),
         };
@@ -202,7 +202,7 @@ impl RuleFiles {
         }
     }
 
-    fn read(&self, session: &PermissionContext) -> Result<RuleSet, String> {
+    fn read_rule_set(&self, session: &PermissionContext) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::find(&session.cwd).map_err(|e| e.to_string())?),
             // The project's files are not accessible here, so the project has no rules.
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    fn stand(
+    fn decide(
         files: &RuleFiles,
         session: &PermissionContext,
         tool_action: &ToolAction,
@@ -373,24 +373,24 @@ mod tests {
         files.decide_action(session, tool_action)
     }
 
-    const ASKED: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+    const ASK_ONCE_OR_ALWAYS: ActionDecision = ActionDecision::Ask(PermissionQuestion {
         asks_each_time: false,
         is_special: false,
         rejection: None,
     });
-    const ASKED_EACH_TIME: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+    const ASK_EACH_TIME: ActionDecision = ActionDecision::Ask(PermissionQuestion {
         asks_each_time: true,
         is_special: false,
         rejection: None,
     });
-    const SPECIAL: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+    const ASK_FOR_SPECIAL_FILE: ActionDecision = ActionDecision::Ask(PermissionQuestion {
         asks_each_time: false,
         is_special: true,
         rejection: None,
     });
 
     #[test]
-    fn code_mode_changes_ordinary_files_and_asks_for_all_else() {
+    fn code_mode_allows_ordinary_edits_and_asks_otherwise() {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path();
         for directory in [".git/hooks", "bare/objects", "bare/refs"] {
@@ -398,7 +398,7 @@ mod tests {
         }
         let change = |path: &str| {
             let tool_action = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
-            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &tool_action)
+            decide(&RuleFiles::new(), &session(Mode::Code, cwd), &tool_action)
         };
         assert_eq!(change("src/main.rs"), ActionDecision::Allow);
         assert_eq!(change(".github/workflows/ci.yml"), ActionDecision::Allow);
@@ -411,25 +411,28 @@ mod tests {
             "bare/HEAD",
             "../x",
         ] {
-            assert_eq!(change(special), SPECIAL, "{special}");
+            assert_eq!(change(special), ASK_FOR_SPECIAL_FILE, "{special}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(".git/hooks", cwd.join("hooks")).unwrap();
-            assert_eq!(change("hooks/pre-commit"), SPECIAL);
+            assert_eq!(change("hooks/pre-commit"), ASK_FOR_SPECIAL_FILE);
         }
         let run = ToolAction::Run("ls".to_owned());
         let mut session = session(Mode::Code, cwd);
-        assert_eq!(stand(&RuleFiles::new(), &session, &run), ASKED);
+        assert_eq!(
+            decide(&RuleFiles::new(), &session, &run),
+            ASK_ONCE_OR_ALWAYS
+        );
         session.is_sandboxed = true;
         assert_eq!(
-            stand(&RuleFiles::new(), &session, &run),
+            decide(&RuleFiles::new(), &session, &run),
             ActionDecision::Allow
         );
     }
 
     #[test]
-    fn rules_allow_in_code_mode_and_forbid_in_all() {
+    fn rules_can_allow_in_code_mode_and_deny_in_every_mode() {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().join("project");
         std::fs::create_dir_all(cwd.join(".acp")).unwrap();
@@ -456,11 +459,11 @@ mod tests {
         .unwrap();
         let files = RuleFiles::new().user_rules(&file);
         let run =
-            |mode, line: &str| stand(&files, &session(mode, &cwd), &ToolAction::Run(line.into()));
+            |mode, line: &str| decide(&files, &session(mode, &cwd), &ToolAction::Run(line.into()));
         assert_eq!(run(Mode::Code, "cargo test --lib"), ActionDecision::Allow);
-        assert_eq!(run(Mode::Ask, "cargo test --lib"), ASKED);
-        assert_eq!(run(Mode::Code, "cargo test; rm x"), ASKED);
-        assert_eq!(run(Mode::Code, "cargo test --release"), ASKED_EACH_TIME);
+        assert_eq!(run(Mode::Ask, "cargo test --lib"), ASK_ONCE_OR_ALWAYS);
+        assert_eq!(run(Mode::Code, "cargo test; rm x"), ASK_ONCE_OR_ALWAYS);
+        assert_eq!(run(Mode::Code, "cargo test --release"), ASK_EACH_TIME);
         for mode in Mode::ALL {
             let ActionDecision::Deny(why) = run(mode, "cd x && git push -f") else {
                 panic!("{mode}")
@@ -470,23 +473,23 @@ mod tests {
         // A file that must not be read must not be changed either.
         let path = cwd.join("secret").to_str().unwrap().to_owned();
         for tool_action in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
-            let stands = stand(&files, &session(Mode::Code, &cwd), &tool_action);
+            let stands = decide(&files, &session(Mode::Code, &cwd), &tool_action);
             assert!(matches!(stands, ActionDecision::Deny(_)), "{tool_action:?}");
         }
         // The client is asked only so that it informs the user. Its answer changes nothing.
         let client = files.clone().enforced_by_client();
         let session = session(Mode::Code, &cwd);
         let push = ToolAction::Run("git push".to_owned());
-        let ActionDecision::Ask(question) = stand(&client, &session, &push) else {
+        let ActionDecision::Ask(question) = decide(&client, &session, &push) else {
             panic!("it is not asked about");
         };
         assert!(question.rejection.is_some());
         std::fs::write(&file, "rule = 3").unwrap();
-        assert!(files.read(&session).is_err());
+        assert!(files.read_rule_set(&session).is_err());
     }
 
     #[test]
-    fn a_policy_binds_every_mode() {
+    fn policy_limits_every_mode() {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().join("project");
         std::fs::create_dir(&cwd).unwrap();

@@ -26,8 +26,8 @@ impl ToolSession for SessionState {
         Box::pin(async move { Ok(self.set_mode(mode).await?) })
     }
 
-    fn options(&self) -> Vec<SessionConfigOption> {
-        self.options()
+    fn config_options(&self) -> Vec<SessionConfigOption> {
+        self.config_options()
     }
 
     fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool> {

@@ -68,10 +68,10 @@ impl StoreEntry {
         // Version 1 where it can express the whole update: most updates are like that, and earlier releases can read
         // it.
         if let Some(update) = update.clone().into_v1() {
-            return Self::write(StoreEntryKind::UpdateV1, &update);
+            return Self::from_serializable(StoreEntryKind::UpdateV1, &update);
         }
         match update.clone().into_v2() {
-            Some(update) => Self::write(StoreEntryKind::UpdateV2, &update),
+            Some(update) => Self::from_serializable(StoreEntryKind::UpdateV2, &update),
             None => Err(StoreError::Failed(
                 "cannot store an update that has no representation in either protocol version"
                     .to_owned(),
@@ -81,15 +81,18 @@ impl StoreEntry {
 
     /// Creates an entry from a message of the conversation with the model.
     pub(crate) fn from_message(message: &ModelMessage) -> Result<Self, StoreError> {
-        Self::write(StoreEntryKind::Message, message)
+        Self::from_serializable(StoreEntryKind::Message, message)
     }
 
     /// Creates an entry from a compaction.
     pub(crate) fn from_compaction(compaction: &Compaction) -> Result<Self, StoreError> {
-        Self::write(StoreEntryKind::Compaction, compaction)
+        Self::from_serializable(StoreEntryKind::Compaction, compaction)
     }
 
-    fn write(kind: StoreEntryKind, value: &impl serde::Serialize) -> Result<Self, StoreError> {
+    fn from_serializable(
+        kind: StoreEntryKind,
+        value: &impl serde::Serialize,
+    ) -> Result<Self, StoreError> {
         match serde_json::to_string(value) {
             Ok(body) => Ok(Self { kind, body }),
             Err(e) => Err(StoreError::Failed(format!("cannot serialize: {e}"))),
@@ -97,7 +100,7 @@ impl StoreEntry {
     }
 
     /// Parses the content.
-    pub(crate) fn read(&self) -> Result<StoreEntryContent, StoreError> {
+    pub(crate) fn parse(&self) -> Result<StoreEntryContent, StoreError> {
         let read = match self.kind {
             StoreEntryKind::UpdateV1 => serde_json::from_str::<v1::SessionUpdate>(&self.body)
                 .map(|update| StoreEntryContent::Update(update.into())),
@@ -116,7 +119,7 @@ impl StoreEntry {
 
 impl StoreEntryContent {
     /// Serializes the content as an entry.
-    pub(crate) fn write(&self) -> Result<StoreEntry, StoreError> {
+    pub(crate) fn to_entry(&self) -> Result<StoreEntry, StoreError> {
         match self {
             Self::Update(update) => StoreEntry::from_update(update),
             Self::Message(message) => StoreEntry::from_message(message),

@@ -42,7 +42,7 @@ impl Folder {
     /// The entry cannot be parsed.
     pub(crate) fn push(&mut self, entry: &StoreEntry) -> Result<(), StoreError> {
         self.bytes += entry.body.len();
-        match entry.read()? {
+        match entry.parse()? {
             StoreEntryContent::Update(update) => self.add_update(update),
             other => {
                 // Chunks are not joined across a message for the model. Where the last such message is in the history
@@ -65,7 +65,7 @@ impl Folder {
     /// An entry cannot be serialized.
     pub(crate) fn finish(self) -> Result<Vec<StoreEntry>, StoreError> {
         let left = self.slots.iter().flatten();
-        left.map(StoreEntryContent::write).collect()
+        left.map(StoreEntryContent::to_entry).collect()
     }
 
     fn push_content(&mut self, content: StoreEntryContent) -> usize {
@@ -222,30 +222,30 @@ mod tests {
     use super::*;
     use crate::model::message::ModelMessage;
 
-    fn text(id: &str, text: &str) -> Update {
+    fn text_update(id: &str, text: &str) -> Update {
         let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id);
         V1::AgentMessageChunk(chunk).into()
     }
 
-    fn thought(id: &str, text: &str) -> Update {
+    fn thought_update(id: &str, text: &str) -> Update {
         let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id);
         V1::AgentThoughtChunk(chunk).into()
     }
 
-    fn plan(step: &str) -> Update {
+    fn plan_update(step: &str) -> Update {
         let entry = PlanEntry::new(step, PlanEntryPriority::Low, PlanEntryStatus::Pending);
         V1::Plan(Plan::new(vec![entry])).into()
     }
 
-    fn printed(terminal: &str, bytes: &[u8]) -> Update {
+    fn output_update(terminal: &str, bytes: &[u8]) -> Update {
         V2::TerminalOutputChunk(TerminalOutputChunk::new(terminal, STANDARD.encode(bytes))).into()
     }
 
-    fn started(terminal: &str) -> Update {
+    fn terminal_started_update(terminal: &str) -> Update {
         V2::TerminalUpdate(Box::new(v2::TerminalUpdate::new(terminal).command("ls"))).into()
     }
 
-    fn folded(updates: &[Update]) -> Vec<Update> {
+    fn fold_updates(updates: &[Update]) -> Vec<Update> {
         let mut folder = Folder::default();
         for update in updates {
             folder
@@ -253,7 +253,7 @@ mod tests {
                 .unwrap();
         }
         let entries = folder.finish().unwrap();
-        let contents = entries.iter().map(|entry| match entry.read().unwrap() {
+        let contents = entries.iter().map(|entry| match entry.parse().unwrap() {
             StoreEntryContent::Update(update) => update,
             other => panic!("{other:?}"),
         });
@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// Formats what the user sees after these updates.
-    fn shown(updates: &[Update]) -> String {
+    fn render_thread(updates: &[Update]) -> String {
         let mut thread = Thread::default();
         for update in updates {
             thread.apply(update);
@@ -274,19 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_stays_the_same() {
+    fn folding_preserves_what_is_shown() {
         let call = |id: &str| ToolCall::new(id, "Call").raw_input(serde_json::json!({"a": 1}));
         let change = |id: &str| ToolCallUpdate::new(id);
         let mut meta = acp::wire::Meta::new();
         meta.insert("x".to_owned(), serde_json::json!(1));
         let updates = [
-            text("1", "Hel"),
-            text("1", "lo"),
-            thought("2", "Hm"),
-            plan("one"),
-            thought("2", "m"),
+            text_update("1", "Hel"),
+            text_update("1", "lo"),
+            thought_update("2", "Hm"),
+            plan_update("one"),
+            thought_update("2", "m"),
             V1::ToolCall(Box::new(call("c"))).into(),
-            started("t"),
+            terminal_started_update("t"),
             V1::ToolCallUpdate(Box::new(
                 change("c")
                     .status(ToolCallStatus::InProgress)
@@ -297,19 +297,19 @@ mod tests {
                 change("c").content(vec![TerminalId::from("t").into()]),
             ))
             .into(),
-            printed("t", b"a\xe2\x82"),
-            text("3", "meanwhile"),
-            printed("t", b"\xac\n"),
-            plan("two"),
+            output_update("t", b"a\xe2\x82"),
+            text_update("3", "meanwhile"),
+            output_update("t", b"\xac\n"),
+            plan_update("two"),
             V1::ToolCallUpdate(Box::new(change("c").status(ToolCallStatus::Completed))).into(),
-            text("3", " more"),
+            text_update("3", " more"),
             V1::ToolCall(Box::new(call("d"))).into(),
-            text("3", " late"),
+            text_update("3", " late"),
             V1::ToolCallUpdate(Box::new(change("e").title("unknown"))).into(),
             V1::ToolCallUpdate(Box::new(change("e").status(ToolCallStatus::Failed))).into(),
         ];
-        let folded = folded(&updates);
-        assert_eq!(shown(&folded), shown(&updates));
+        let folded = fold_updates(&updates);
+        assert_eq!(render_thread(&folded), render_thread(&updates));
         // Hello, Hmm, c with its custom data, terminal, output, meanwhile more, plan, d, late, e.
         assert_eq!(folded.len(), 11, "{folded:#?}");
         let whole = format!("{folded:?}");
@@ -319,12 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn no_entry_becomes_huge() {
+    fn folded_entries_stay_bounded() {
         let long = "x".repeat(MAX_JOINED_BYTES / 3);
-        let mut updates: Vec<Update> = (0..10).map(|_| text("1", &long)).collect();
-        updates.extend((0..10).map(|_| printed("t", long.as_bytes())));
-        let folded = folded(&updates);
-        assert_eq!(shown(&folded), shown(&updates));
+        let mut updates: Vec<Update> = (0..10).map(|_| text_update("1", &long)).collect();
+        updates.extend((0..10).map(|_| output_update("t", long.as_bytes())));
+        let folded = fold_updates(&updates);
+        assert_eq!(render_thread(&folded), render_thread(&updates));
         assert!((8..=12).contains(&folded.len()), "{}", folded.len());
         for update in &folded {
             let length = StoreEntry::from_update(update).unwrap().body.len();
@@ -333,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_on_its_side_of_what_the_model_was_told() {
+    fn text_is_not_folded_across_model_messages() {
         let message =
             StoreEntry::from_message(&ModelMessage::User(vec![ContentBlock::text("x")])).unwrap();
         let mut folder = Folder::default();
         for entry in [
-            StoreEntry::from_update(&text("1", "a")).unwrap(),
+            StoreEntry::from_update(&text_update("1", "a")).unwrap(),
             message.clone(),
-            StoreEntry::from_update(&text("1", "b")).unwrap(),
+            StoreEntry::from_update(&text_update("1", "b")).unwrap(),
         ] {
             folder.push(&entry).unwrap();
         }

@@ -15,7 +15,7 @@ use super::stored_session::{
 };
 
 /// The default size limit, in bytes of entries.
-const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
+const DEFAULT_LIMIT_BYTES: usize = 256 * 1024 * 1024;
 
 /// A store that keeps sessions in memory. It is for tests, and for agents that reopen closed sessions but do not store
 /// them on disk.
@@ -47,7 +47,7 @@ impl MemoryStore {
     /// Creates a store with a limit of 256 MiB.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_limit(DEFAULT_LIMIT)
+        Self::with_limit(DEFAULT_LIMIT_BYTES)
     }
 
     /// Creates a store with a size limit, in bytes of entries. Entries that exceed the limit are rejected with
@@ -216,7 +216,7 @@ impl SessionStore for MemoryStore {
             let session = held.session_at_revision(&id, expected)?;
             let entries = session.log.range(from..);
             let entries = entries.filter(|(_, entry)| which.includes(entry.kind));
-            EntryPage::of(entries.map(|(number, entry)| Ok((*number, entry.clone()))))
+            EntryPage::from_entries(entries.map(|(number, entry)| Ok((*number, entry.clone()))))
         }))
     }
 

@@ -155,12 +155,12 @@ mod tests {
     use super::*;
     use crate::store::entry::StoreEntryKind;
 
-    fn entry(text: &str) -> StoreEntry {
+    fn text_entry(text: &str) -> StoreEntry {
         StoreEntry::new(StoreEntryKind::Message, text)
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_told_and_harms_nothing() {
+    async fn full_disk_is_reported_and_loses_no_data() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
         let id = SessionId::from("s");
@@ -168,7 +168,7 @@ mod tests {
             .create(id.clone(), SessionProperties::default())
             .await
             .unwrap();
-        let version = store.append(id.clone(), kept.revision, vec![entry("kept")], None);
+        let version = store.append(id.clone(), kept.revision, vec![text_entry("kept")], None);
         let version = version.await.unwrap();
         // For SQLite, a database that may not grow is the same as a full disk.
         let room = |pages: i64| {
@@ -181,8 +181,13 @@ mod tests {
             })
         };
         room(0).await.unwrap();
-        let long = entry(&"x".repeat(100_000));
-        let big = store.append(id.clone(), version, vec![entry("lost"), long.clone()], None);
+        let long = text_entry(&"x".repeat(100_000));
+        let big = store.append(
+            id.clone(),
+            version,
+            vec![text_entry("lost"), long.clone()],
+            None,
+        );
         // `find` may run in the same transaction. Either way the revision from before must stay.
         let find = store.find(id.clone());
         let (big, found) = tokio::join!(big, find);
@@ -192,7 +197,7 @@ mod tests {
             .read(id.clone(), version, EntryFilter::All, 0)
             .await
             .unwrap();
-        assert_eq!(page.entries, [(0, entry("kept"))]);
+        assert_eq!(page.entries, [(0, text_entry("kept"))]);
         // The store works again once there is space.
         room(1000).await.unwrap();
         let version = store
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_of_an_unknown_kind_is_not_passed_over() {
+    async fn unknown_entry_kind_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
         let id = SessionId::from("s");
@@ -212,7 +217,12 @@ mod tests {
             .create(id.clone(), SessionProperties::default())
             .await
             .unwrap();
-        let version = store.append(id.clone(), SessionRevision(0), vec![entry("known")], None);
+        let version = store.append(
+            id.clone(),
+            SessionRevision(0),
+            vec![text_entry("known")],
+            None,
+        );
         let version = version.await.unwrap();
         let change = store.worker.write(|db| {
             db.execute("UPDATE entry SET kind = 9", [])
@@ -234,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_that_fails_takes_nothing_of_the_others_with_it() {
+    async fn failed_job_does_not_affect_the_others() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
         for id in ["a", "b"] {
@@ -250,7 +260,12 @@ mod tests {
             Ok(())
         });
         let append = |id: &'static str, version| {
-            store.append(id.into(), SessionRevision(version), vec![entry(id)], None)
+            store.append(
+                id.into(),
+                SessionRevision(version),
+                vec![text_entry(id)],
+                None,
+            )
         };
         let all = async {
             tokio::join!(

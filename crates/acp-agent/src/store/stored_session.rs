@@ -9,10 +9,10 @@ use super::entry::{StoreEntry, StoreEntryKind};
 use crate::permission::subject::AlwaysSubject;
 
 /// The maximum number of entries on a page.
-const PAGE_ENTRIES: usize = 256;
+const MAX_PAGE_ENTRIES: usize = 256;
 
 /// The maximum total size of the entries on a page, in bytes. A larger entry has a page of its own.
-const PAGE_BYTES: usize = 1024 * 1024;
+const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The revision of a session. Every change creates a new revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -63,7 +63,7 @@ pub struct ClientPrompt {
 impl ClientPrompt {
     /// Creates the instructions from a system prompt by joining its text blocks.
     #[must_use]
-    pub fn of(prompt: &SystemPrompt) -> Self {
+    pub fn from_system_prompt(prompt: &SystemPrompt) -> Self {
         let texts: Vec<&str> = prompt
             .content
             .iter()
@@ -191,7 +191,7 @@ pub struct EntryPage {
 
 impl EntryPage {
     /// Creates a page from as many entries as fit.
-    pub(super) fn of<E>(
+    pub(super) fn from_entries<E>(
         entries: impl IntoIterator<Item = Result<(u64, StoreEntry), E>>,
     ) -> Result<Self, E> {
         let mut page = Self::default();
@@ -199,7 +199,7 @@ impl EntryPage {
         for entry in entries {
             let (number, entry) = entry?;
             bytes += entry.body.len();
-            let full = page.entries.len() == PAGE_ENTRIES || bytes > PAGE_BYTES;
+            let full = page.entries.len() == MAX_PAGE_ENTRIES || bytes > MAX_PAGE_BYTES;
             if full && !page.entries.is_empty() {
                 page.next = Some(number);
                 break;

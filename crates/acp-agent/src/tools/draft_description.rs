@@ -4,13 +4,13 @@ use acp::v1::ToolKind;
 use serde_json::{Map, Value, json};
 
 use super::tool::{CallDescription, DraftSpec};
-use super::{find, parse_call};
+use super::{find_tool, parse_call};
 use crate::text::first_line;
 use crate::workspace::Workspace;
 
 /// Describes a call by its tool's name only. Returns `None` if the tool is not shown as a tool call.
 pub(crate) fn describe_by_tool(tool: &str) -> Option<CallDescription> {
-    Some(match find(tool) {
+    Some(match find_tool(tool) {
         Some(entry) => {
             let draft = entry.draft.as_ref()?;
             CallDescription::new(draft.title, draft.kind.clone(), Vec::new())
@@ -24,7 +24,7 @@ pub(crate) fn describe_by_tool(tool: &str) -> Option<CallDescription> {
 }
 
 fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
-    find(tool)?.draft.as_ref()
+    find_tool(tool)?.draft.as_ref()
 }
 
 /// Returns `true` if the arguments of a call describe it better than its tool's name.
@@ -56,7 +56,7 @@ mod tests {
     use crate::tools::tool_specs;
 
     #[test]
-    fn every_tool_is_known_but_the_plan() {
+    fn every_tool_except_plan_has_a_draft() {
         let specs = tool_specs();
         let shown = |spec: &&ToolSpec| improves_with_arguments(&spec.name);
         let (known, others): (Vec<_>, Vec<_>) = specs.iter().partition(shown);

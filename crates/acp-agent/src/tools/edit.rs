@@ -81,7 +81,7 @@ impl EditTool {
     /// Computes the change to the current text of the file.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
-        let Some(old) = workspace.read_if_exists(&path).await? else {
+        let Some(old) = workspace.read_file_if_exists(&path).await? else {
             return Err(ToolFailure::failed(format!(
                 "File not found: `{}`.",
                 self.path
@@ -93,7 +93,7 @@ impl EditTool {
             true => self.search.as_str().into(),
             false => form.apply_line_ends(&self.search),
         };
-        let at = find(&old, &search, self.replace_all)
+        let at = find_match(&old, &search, self.replace_all)
             .map_err(|why| ToolFailure::failed(format!("`{}`: {why}", self.path)))?;
         let replacement = form.apply_line_ends(&self.replacement);
         let new = match self.replace_all {
@@ -122,7 +122,7 @@ impl EditTool {
         // Apply the change to the file as it is now, not as it was for the permission request. Other changes to the
         // file stay, and a text that no longer exists is an error.
         let change = self.compute_change(execution.workspace).await?;
-        execution.workspace.write(&permit, &change.new).await?;
+        execution.workspace.write_file(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
         let summary = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });
@@ -133,7 +133,7 @@ impl EditTool {
 }
 
 /// Returns the position of the text if it occurs exactly once, or its first position if `all` is set.
-fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
+fn find_match(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("`search` is empty.".to_owned());
     }
@@ -178,15 +178,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn once_is_found() {
-        assert_eq!(find("one\ntwo\nthree\n", "two\nth", false), Ok(4));
-        assert_eq!(find("é€é", "€", false), Ok(2));
-        assert_eq!(find("a b a", "a", true), Ok(0));
+    fn unique_match_is_found() {
+        assert_eq!(find_match("one\ntwo\nthree\n", "two\nth", false), Ok(4));
+        assert_eq!(find_match("é€é", "€", false), Ok(2));
+        assert_eq!(find_match("a b a", "a", true), Ok(0));
     }
 
     #[test]
-    fn otherwise_the_error_names_lines() {
-        let error = |file: &str, search: &str| find(file, search, false).unwrap_err();
+    fn error_names_the_matching_lines() {
+        let error = |file: &str, search: &str| find_match(file, search, false).unwrap_err();
         assert!(error("a\nb\na\n", "a").contains("2 times, starting on lines 1, 3."));
         assert!(error("aaa", "aa").contains("2 times"));
         assert!(error("a\na\n", "a").contains("`replace_all`"));

@@ -19,7 +19,7 @@ use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
 use crate::permission::rules::{can_show_name, omission_note};
 use crate::reported_call::text_content;
-use crate::text::{code_block, first_line};
+use crate::text::{first_line, to_code_block};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
@@ -28,7 +28,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 const MAX_FILES: usize = 200;
 
 /// The maximum number of files to consider. If there are more, the newest files may be missed.
-const MAX_CONSIDERED: usize = 20_000;
+const MAX_CONSIDERED_FILES: usize = 20_000;
 
 /// The maximum number of locations to send to the client.
 const MAX_LOCATIONS: usize = 20;
@@ -165,7 +165,7 @@ impl GlobTool {
             .collect();
         let (mut model_text, content) = match all {
             0 => ("No files match.".to_owned(), "No files match.".to_owned()),
-            _ => (lines.clone(), code_block(&lines)),
+            _ => (lines.clone(), to_code_block(&lines)),
         };
         let mut content = vec![text_content(content)];
         if let Some(withheld) = omission_note("Files", found.withheld_count) {
@@ -193,7 +193,7 @@ fn find_matches(
         names.includes_hidden,
         demand,
         |file, opened| {
-            if found.files.len() == MAX_CONSIDERED {
+            if found.files.len() == MAX_CONSIDERED_FILES {
                 found.has_more = true;
                 return WalkStep::Stop;
             }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_files_are_named_or_left_out() {
+    fn hidden_files_match_only_explicit_patterns() {
         let names = |glob: &str| GlobFilter::new(Path::new("/w"), Some(glob)).unwrap();
         for glob in [".github/**", "**/.env", "/w/.git", "./.x"] {
             assert!(names(glob).includes_hidden, "{glob}");

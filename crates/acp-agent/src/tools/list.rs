@@ -16,7 +16,7 @@ use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
 use crate::permission::rules::{can_show_name, omission_note};
 use crate::reported_call::text_content;
-use crate::text::code_block;
+use crate::text::to_code_block;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
@@ -86,7 +86,7 @@ impl ListTool {
             .workspace
             .with_tree(move |tree, demand| {
                 let may = rules.read_permissions(&session)?;
-                let (mut entries, truncated) = tree.list(&path, MAX_ENTRIES, demand)?;
+                let (mut entries, truncated) = tree.list_directory(&path, MAX_ENTRIES, demand)?;
                 let all = entries.len();
                 entries.retain(|entry| {
                     can_show_name(may.as_ref(), &path.join(&entry.name), tree.roots())
@@ -120,7 +120,7 @@ impl ListTool {
         let withheld = omission_note("Entries", withheld);
         let mut shown = Vec::new();
         if !entries.is_empty() {
-            shown.push(text_content(code_block(&lines)));
+            shown.push(text_content(to_code_block(&lines)));
         } else if withheld.is_none() {
             lines.push_str("The directory is empty.");
             shown.push(text_content("The directory is empty."));
@@ -135,7 +135,7 @@ impl ListTool {
 }
 
 /// Returns the names of the entries in the tool's output data. Names of directories end with `/`.
-pub(crate) fn names(data: &Value) -> Vec<String> {
+pub(crate) fn entry_names(data: &Value) -> Vec<String> {
     let entries = data.get("entries").and_then(Value::as_array);
     entries
         .into_iter()

@@ -33,7 +33,7 @@ use run::RunTool;
 use schema::parameter_schema;
 use search::SearchTool;
 use switch_mode::SwitchModeTool;
-use tool::{DraftSpec, Tool, ToolInvocation, read_arguments};
+use tool::{DraftSpec, Tool, ToolInvocation, parse_arguments};
 use write::WriteTool;
 
 /// An entry in the table of tools.
@@ -66,14 +66,14 @@ const fn tool_entry<T: Tool>() -> ToolEntry {
         draft: T::DRAFT,
         parameters: parameter_schema::<T>,
         read: |arguments| {
-            let call = read_arguments::<T>(T::NAME, arguments)?;
+            let call = parse_arguments::<T>(T::NAME, arguments)?;
             Ok(Box::new(call))
         },
     }
 }
 
 /// Finds the tool with this name.
-pub(crate) fn find(tool: &str) -> Option<&'static ToolEntry> {
+pub(crate) fn find_tool(tool: &str) -> Option<&'static ToolEntry> {
     TOOLS.iter().find(|entry| entry.name == tool)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn find(tool: &str) -> Option<&'static ToolEntry> {
 /// # Errors
 /// There is no such tool, or it does not accept these arguments.
 pub(crate) fn parse_call(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocation>, String> {
-    match find(tool) {
+    match find_tool(tool) {
         Some(entry) => (entry.read)(arguments),
         None => {
             let names: Vec<_> = TOOLS.iter().map(|entry| entry.name).collect();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_calls_are_explained() {
+    fn invalid_calls_are_explained() {
         let error = super::parse_call("frob", &json!({})).unwrap_err();
         assert!(error.contains("Unknown tool `frob`"), "{error}");
         let error = super::parse_call("read", &json!({"path": 3})).unwrap_err();

@@ -1,7 +1,7 @@
 //! Explains why a text was not found in a file, so that the model can correct its call.
 
 /// The maximum number of line numbers listed in a message.
-const MAX_NUMBERS: usize = 10;
+const MAX_LISTED_NUMBERS: usize = 10;
 
 /// The maximum number of lines that are compared character by character.
 const MAX_COMPARED_LINES: usize = 5000;
@@ -127,7 +127,7 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
 
 /// Quotes a line so that its white space is visible.
 fn quote_line(line: &str) -> String {
-    let shown = crate::text::head(line, MAX_QUOTED_BYTES);
+    let shown = crate::text::truncate_to_head(line, MAX_QUOTED_BYTES);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
     let more = if line.len() > MAX_QUOTED_BYTES {
         "…"
@@ -141,10 +141,10 @@ fn quote_line(line: &str) -> String {
 pub(super) fn list_numbers(lines: &[usize]) -> String {
     let mut named: Vec<String> = lines
         .iter()
-        .take(MAX_NUMBERS)
+        .take(MAX_LISTED_NUMBERS)
         .map(ToString::to_string)
         .collect();
-    if lines.len() > MAX_NUMBERS {
+    if lines.len() > MAX_LISTED_NUMBERS {
         named.push("…".to_owned());
     }
     named.join(", ")
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_differs_is_named_and_shown() {
+    fn differing_line_is_named_and_shown() {
         let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
         let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
         assert!(said.contains("starts on line 3"), "{said}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_what_is_like_it() {
+    fn similar_lines_are_shown_otherwise() {
         assert!(explain_not_found("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
         let said = explain_not_found(
             "one\nlet number = compute(1);\n",

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_no_longer_change_is_whole() {
+    fn only_finished_members_are_complete() {
         for (written, whole) in [
             ("", json!({})),
             (r#"{"pa"#, json!({})),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_shown_while_it_grows_wherever_it_ends() {
+    fn partial_text_is_parsed_at_every_cut() {
         let whole = json!({"path": "a", "text": "two\nlines, \"quoted\" \u{1f980} \\ and \u{e9}"});
         let mut written = whole.to_string();
         // Some models escape everything that is not ASCII.

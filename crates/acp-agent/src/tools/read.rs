@@ -18,13 +18,13 @@ use super::tool::{
 use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::reported_call::text_content;
-use crate::text::{code_block, head};
+use crate::text::{to_code_block, truncate_to_head};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
 
 /// The default number of lines to read.
-const DEFAULT_LINES: u32 = 2000;
+const DEFAULT_LINE_COUNT: u32 = 2000;
 
 /// The maximum length of the returned text, in bytes.
 const MAX_TEXT_BYTES: usize = 128 * 1024;
@@ -36,7 +36,7 @@ const MAX_LINE_BYTES: usize = 8 * 1024;
 const MAX_IMAGE_BYTES: u64 = 3 * 1024 * 1024;
 
 /// The number of bytes that are read to detect the type of a file.
-const DETECTION_BYTES: u64 = 8 * 1024;
+const DETECTED_BYTES: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -133,10 +133,10 @@ impl ReadTool {
         workspace: &Workspace,
         path: &str,
     ) -> Result<ToolOutput, ToolFailure> {
-        let limit = self.limit.unwrap_or(DEFAULT_LINES);
+        let limit = self.limit.unwrap_or(DEFAULT_LINE_COUNT);
         // Read one more line to see whether there are more.
         let read = workspace
-            .read(path, self.line, Some(limit.saturating_add(1)))
+            .read_file(path, self.line, Some(limit.saturating_add(1)))
             .await;
         let read = read.map_err(|fault| match fault {
             ToolFailure::NotFound(why) => {
@@ -155,7 +155,7 @@ impl ReadTool {
         let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
         for line in lines.by_ref().take(limit) {
-            let shown = head(line, MAX_LINE_BYTES);
+            let shown = truncate_to_head(line, MAX_LINE_BYTES);
             if kept.len() + shown.len() > MAX_TEXT_BYTES {
                 cut = true;
                 break;
@@ -172,7 +172,7 @@ impl ReadTool {
         let more = cut || lines.next().is_some();
         // A model that sets a limit knows that there may be more lines.
         let unsaid = more && (cut || self.limit.is_none());
-        let mut shown = vec![text_content(code_block(&kept))];
+        let mut shown = vec![text_content(to_code_block(&kept))];
         if unsaid {
             let last = first + count - 1;
             if !model_text.ends_with('\n') {
@@ -245,7 +245,7 @@ fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<FileContents> {
     let size = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
     file.by_ref()
-        .take(DETECTION_BYTES)
+        .take(DETECTED_BYTES)
         .read_to_end(&mut bytes)
         .ok()?;
     Some(match media_type(&bytes) {

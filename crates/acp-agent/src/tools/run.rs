@@ -17,7 +17,7 @@ use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
 use crate::reported_call::text_content;
-use crate::text::{code_block, first_line, head, tail};
+use crate::text::{first_line, to_code_block, truncate_to_head, truncate_to_tail};
 use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessEvents};
 use crate::workspace::tool_failure::ToolFailure;
@@ -29,10 +29,10 @@ const MAX_HEAD_BYTES: usize = 8 * 1024;
 const MAX_TAIL_BYTES: usize = 24 * 1024;
 
 /// The default timeout for a command, in seconds.
-const DEFAULT_TIMEOUT: u32 = 120;
+const DEFAULT_TIMEOUT_SECS: u32 = 120;
 
 /// The maximum timeout that a call can set, in seconds.
-const MAX_TIMEOUT: u32 = 600;
+const MAX_TIMEOUT_SECS: u32 = 600;
 
 /// The minimum time between two updates that show the output as text. Each contains all of the output.
 const TEXT_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
@@ -82,7 +82,9 @@ impl ToolInvocation for RunTool {
             CallDescription::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
             // The user must see the whole command before allowing it.
-            about.content.push(text_content(code_block(&self.command)));
+            about
+                .content
+                .push(text_content(to_code_block(&self.command)));
         }
         about
     }
@@ -106,9 +108,10 @@ impl RunTool {
         execution: &mut ToolExecution<'_>,
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
-        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        if !(1..=MAX_TIMEOUT).contains(&timeout) {
-            let why = format!("Invalid `timeout` {timeout}: must be 1 to {MAX_TIMEOUT} seconds.");
+        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS);
+        if !(1..=MAX_TIMEOUT_SECS).contains(&timeout) {
+            let why =
+                format!("Invalid `timeout` {timeout}: must be 1 to {MAX_TIMEOUT_SECS} seconds.");
             return Err(ToolFailure::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
@@ -187,10 +190,15 @@ impl OutputView {
     ) -> acp::Result<()> {
         match self {
             Self::Client => Ok(()),
-            Self::Terminal(terminal, news) => terminal.append_output(news.take().as_bytes()).await,
+            Self::Terminal(terminal, news) => {
+                terminal.append_output(news.take_unshown().as_bytes()).await
+            }
             Self::Text => {
                 let printed = process.output().await?;
-                let content = text_content(code_block(tail(&printed.text, MAX_TAIL_BYTES)));
+                let content = text_content(to_code_block(truncate_to_tail(
+                    &printed.text,
+                    MAX_TAIL_BYTES,
+                )));
                 execution.handle.set_content(vec![content]).await
             }
         }
@@ -209,11 +217,13 @@ impl OutputView {
         let Self::Terminal(mut terminal, news) = self else {
             return Ok(());
         };
-        let rest = news.take();
+        let rest = news.take_unshown();
         if !rest.is_empty() {
             terminal.append_output(rest.as_bytes()).await?;
         }
-        terminal.set_exited(news.exit().unwrap_or_default()).await
+        terminal
+            .set_exited(news.exit_status().unwrap_or_default())
+            .await
     }
 }
 
@@ -261,8 +271,8 @@ fn command_output(
             let mut ended = format!(
                 "Timed out after {seconds} s. The command and all processes it started were killed."
             );
-            if seconds < MAX_TIMEOUT.into() {
-                ended.push_str(&format!(" The maximum `timeout` is {MAX_TIMEOUT}."));
+            if seconds < MAX_TIMEOUT_SECS.into() {
+                ended.push_str(&format!(" The maximum `timeout` is {MAX_TIMEOUT_SECS}."));
             }
             (ended, TerminalExitStatus::new())
         }
@@ -271,7 +281,7 @@ fn command_output(
     let success = status.exit_code == Some(0);
     let mut content = execution.terminals.clone();
     if content.is_empty() && !kept.is_empty() {
-        content.push(text_content(code_block(&kept)));
+        content.push(text_content(to_code_block(&kept)));
     }
     if !success || content.is_empty() {
         content.push(text_content(ended.as_str()));
@@ -303,13 +313,13 @@ fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     if !printed.is_truncated && text.len() <= MAX_HEAD_BYTES + MAX_TAIL_BYTES {
         return (text.clone(), false);
     }
-    let end = tail(text, MAX_TAIL_BYTES);
+    let end = truncate_to_tail(text, MAX_TAIL_BYTES);
     if !printed.is_truncated {
-        let begin = head(text, MAX_HEAD_BYTES);
+        let begin = truncate_to_head(text, MAX_HEAD_BYTES);
         let left = text.len() - begin.len() - end.len();
         return (format!("{begin}\n[… {left} bytes omitted …]\n{end}"), true);
     }
-    let begin = head(&printed.head, MAX_HEAD_BYTES);
+    let begin = truncate_to_head(&printed.head, MAX_HEAD_BYTES);
     (format!("{begin}\n[… output omitted …]\n{end}"), true)
 }
 
@@ -318,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_much_the_beginning_and_the_end_are_kept() {
+    fn long_output_keeps_its_head_and_tail() {
         let printed = |text: &str, beginning: &str, truncated| CommandOutput {
             text: text.to_owned(),
             head: beginning.to_owned(),

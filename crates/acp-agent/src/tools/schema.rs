@@ -15,26 +15,26 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
-    clean(&mut schema);
+    clean_schema(&mut schema);
     schema
 }
 
 /// Removes these keywords at every depth. Properties that have the same names are kept.
-fn clean(schema: &mut Value) {
+fn clean_schema(schema: &mut Value) {
     match schema {
-        Value::Array(schemas) => schemas.iter_mut().for_each(clean),
+        Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
         Value::Object(keywords) => {
             keywords.retain(|keyword, _| !OMITTED_KEYWORDS.contains(&keyword.as_str()));
             for (keyword, value) in keywords.iter_mut() {
                 match (keyword.as_str(), value) {
                     ("properties" | "patternProperties", Value::Object(named)) => {
-                        named.values_mut().for_each(clean);
+                        named.values_mut().for_each(clean_schema);
                     }
                     // Doc comments are wrapped in the source; a model gets each as one line.
                     ("description", Value::String(text)) => *text = text.replace('\n', " "),
                     // These hold values, not schemas.
                     ("default" | "const" | "enum" | "examples" | "required", _) => {}
-                    (_, value) => clean(value),
+                    (_, value) => clean_schema(value),
                 }
             }
         }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_removed_and_properties_keep_their_names() {
+    fn unneeded_keywords_are_removed_and_property_names_kept() {
         let schema = parameter_schema::<Parameters>();
         let properties = &schema["properties"];
         assert_eq!(properties["title"], json!({"type": "string"}));

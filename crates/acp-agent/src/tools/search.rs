@@ -20,7 +20,7 @@ use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
 use crate::permission::rules::omission_note;
 use crate::reported_call::text_content;
-use crate::text::{code_block, first_line, head};
+use crate::text::{first_line, to_code_block, truncate_to_head};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
@@ -32,7 +32,7 @@ const MAX_MATCHES: usize = 200;
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum number of context lines before and after each match.
-const MAX_CONTEXT: u32 = 10;
+const MAX_CONTEXT_LINES: u32 = 10;
 
 /// The maximum length of a returned line, in bytes.
 const MAX_SHOWN_LINE_BYTES: usize = 300;
@@ -136,9 +136,10 @@ impl SearchTool {
         execution: &mut ToolExecution<'_>,
     ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
-        if self.context > MAX_CONTEXT {
+        if self.context > MAX_CONTEXT_LINES {
             let context_lines = self.context;
-            let why = format!("Invalid `context` {context_lines}: the maximum is {MAX_CONTEXT}.");
+            let why =
+                format!("Invalid `context` {context_lines}: the maximum is {MAX_CONTEXT_LINES}.");
             return Err(ToolFailure::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
@@ -196,7 +197,7 @@ impl SearchTool {
         }
         let mut shown = vec![text_content(match found.lines.is_empty() {
             true => "No matches.".to_owned(),
-            false => code_block(&lines),
+            false => to_code_block(&lines),
         })];
         if found.lines.is_empty() {
             model_text = "No matches.".to_owned();
@@ -284,7 +285,7 @@ impl SearchSink<'_> {
     /// Adds a line. Returns `false` to stop the search.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
-        let line = head(line.trim_end(), MAX_SHOWN_LINE_BYTES);
+        let line = truncate_to_head(line.trim_end(), MAX_SHOWN_LINE_BYTES);
         let full = self.matches.total_bytes + line.len() + self.path.len() > MAX_TEXT_BYTES;
         if full || (matches && self.matches.match_count == MAX_MATCHES) {
             self.matches.is_truncated = true;

@@ -29,7 +29,7 @@ pub(crate) struct SwitchModeTool {
     plan: String,
 }
 
-const TITLE: &str = "Ready for implementation";
+const QUESTION_TITLE: &str = "Ready for implementation";
 
 impl Tool for SwitchModeTool {
     const NAME: &'static str = "switch_mode";
@@ -39,7 +39,7 @@ impl Tool for SwitchModeTool {
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::SwitchMode,
-        title: TITLE,
+        title: QUESTION_TITLE,
         subject_field: "mode",
         required_fields: &[],
     });
@@ -53,7 +53,7 @@ impl ToolInvocation for SwitchModeTool {
     fn describe(&self, _: &Workspace) -> CallDescription {
         let content = (!self.plan.is_empty()).then(|| text_content(self.plan.as_str()));
         CallDescription {
-            title: TITLE.to_owned(),
+            title: QUESTION_TITLE.to_owned(),
             kind: ToolKind::SwitchMode,
             locations: Vec::new(),
             content: content.into_iter().collect(),
@@ -95,7 +95,7 @@ impl SwitchModeTool {
                 let update = execution
                     .handle
                     .new_update()
-                    .title(TITLE)
+                    .title(QUESTION_TITLE)
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
                     .content(self.describe(execution.workspace).content);
@@ -118,7 +118,7 @@ impl SwitchModeTool {
             execution
                 .workspace
                 .turn
-                .set_config_options(memory.options())
+                .set_config_options(memory.config_options())
                 .await?;
         }
         let summary = format!("The session is in {mode} mode.");

@@ -202,7 +202,7 @@ impl TextChange {
 ///
 /// # Errors
 /// The tool does not accept these arguments.
-pub(crate) fn read_arguments<T: DeserializeOwned>(
+pub(crate) fn parse_arguments<T: DeserializeOwned>(
     tool: &str,
     arguments: &Value,
 ) -> Result<T, String> {

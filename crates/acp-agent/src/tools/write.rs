@@ -62,7 +62,7 @@ impl ToolInvocation for WriteTool {
     }
 
     fn preview<'a>(&'a self, workspace: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
-        Box::pin(async { self.change(workspace).await.map(Some) })
+        Box::pin(async { self.compute_change(workspace).await.map(Some) })
     }
 
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
@@ -72,9 +72,9 @@ impl ToolInvocation for WriteTool {
 
 impl WriteTool {
     /// Computes the change to the current text of the file.
-    async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
+    async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
-        let old = workspace.read_if_exists(&path).await?;
+        let old = workspace.read_file_if_exists(&path).await?;
         // Models write `\n`, and most clients write the text unchanged.
         let form = old.as_deref().map(TextForm::detect).unwrap_or_default();
         Ok(TextChange {
@@ -90,7 +90,7 @@ impl WriteTool {
         execution: &mut ToolExecution<'_>,
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
-        let change = self.change(execution.workspace).await?;
+        let change = self.compute_change(execution.workspace).await?;
         // The file has changed since the user saw the preview.
         if execution
             .preview
@@ -102,7 +102,7 @@ impl WriteTool {
                 self.path
             )));
         }
-        execution.workspace.write(&permit, &change.new).await?;
+        execution.workspace.write_file(&permit, &change.new).await?;
         let created = change.old.is_none();
         let summary = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });

@@ -56,7 +56,7 @@ impl ActiveTurn<'_> {
                 .await?;
             return Ok(TurnStart::RunModel);
         }
-        announce::announce(turn.session(), state, true).await?;
+        announce::announce_commands(turn.session(), state, true).await?;
         let typed = match command_text(&mut content).filter(|_| words) {
             Some(text) => {
                 let mut commands = state.commands.lock().await;

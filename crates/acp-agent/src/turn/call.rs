@@ -57,7 +57,9 @@ impl ActiveTurn<'_> {
         if call.may_change() && self.state.mode() == Mode::Architect {
             let left = self.leave_architect_mode(&*call).await;
             if let (Err(_), Some(shown)) = (&left, &shown) {
-                DraftInterruption::of(&left).report_to(shown).await?;
+                DraftInterruption::from_result(&left)
+                    .report_to(shown)
+                    .await?;
             }
             let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);

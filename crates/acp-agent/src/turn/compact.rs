@@ -4,7 +4,7 @@ use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, St
 use jiff::Timestamp;
 
 use super::active::ActiveTurn;
-use crate::context::compaction::{Compaction, KeptTail, conversation_size, last_prompt};
+use crate::context::compaction::{Compaction, KeptTail, conversation_size, last_prompt_index};
 use crate::context::compaction_update::{show_compaction, shows_compaction};
 use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
 use crate::context::summary;
@@ -70,13 +70,13 @@ impl ActiveTurn<'_> {
                 Err(CompactionFailure::Stop(error)) => return Err(error),
             }
         }
-        let ended = self.round(conversation).await;
+        let ended = self.run_round(conversation).await;
         if !std::mem::take(&mut conversation.has_overflowed) {
             return ended;
         }
         match self.compact(conversation).await {
             Ok(()) => {
-                let ended = self.round(conversation).await;
+                let ended = self.run_round(conversation).await;
                 conversation.has_overflowed = false;
                 ended
             }
@@ -209,7 +209,7 @@ impl ActiveTurn<'_> {
         wanted: &str,
     ) -> Result<String, CompactionFailure> {
         let before = match keeps {
-            KeptTail::Turn => last_prompt(messages).and_then(|at| messages.get(..at)),
+            KeptTail::Turn => last_prompt_index(messages).and_then(|at| messages.get(..at)),
             KeptTail::Prompt => None,
         };
         let turn = &self.workspace.turn;
@@ -243,7 +243,7 @@ fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
     if conversation_size(&cut) <= total / 2 {
         return CompactionPlan::TruncateResults;
     }
-    let at = last_prompt(messages).unwrap_or(messages.len());
+    let at = last_prompt_index(messages).unwrap_or(messages.len());
     let turn = messages.get(at..).unwrap_or_default();
     let worked = turn
         .iter()
@@ -261,8 +261,8 @@ fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
 /// Plans a summary of everything before the last prompt, unless that is only an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> CompactionPlan {
     let messages = conversation.messages();
-    let before = last_prompt(messages).and_then(|at| messages.get(..at));
-    match before.and_then(last_prompt) {
+    let before = last_prompt_index(messages).and_then(|at| messages.get(..at));
+    match before.and_then(last_prompt_index) {
         Some(_) => CompactionPlan::Summarize(KeptTail::Turn),
         None => CompactionPlan::Nothing,
     }

@@ -26,7 +26,7 @@ use crate::workspace::Workspace;
 const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 
 /// How long a call is held back while only its tool is known.
-const MAX_HOLD: Duration = Duration::from_secs(1);
+const MAX_HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum number of calls in a round that are shown while they are being written. The others are shown when they
 /// run. No working model writes this many.
@@ -69,7 +69,7 @@ impl ActiveTurn<'_> {
         let held_back = improves_with_arguments(&tool);
         let mut writing = DraftCall {
             handle: None,
-            next_update: Instant::now() + MAX_HOLD,
+            next_update: Instant::now() + MAX_HOLD_TIME,
             tool,
             arguments: String::new(),
             description: about,
@@ -202,7 +202,7 @@ pub(super) enum DraftInterruption {
 
 impl DraftInterruption {
     /// Returns why the remaining calls did not run, given how the round ended.
-    pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
+    pub(super) fn from_result<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,
             Err(_) => Self::Failed("Not run: the turn failed first."),

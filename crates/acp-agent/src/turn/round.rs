@@ -29,7 +29,7 @@ struct ModelReply {
 
 impl ActiveTurn<'_> {
     /// Runs one round, including its tool calls. Returns the stop reason if the turn is over.
-    pub(crate) async fn round(
+    pub(crate) async fn run_round(
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
@@ -86,7 +86,7 @@ impl ActiveTurn<'_> {
             }
         }
         let ended = ended.unwrap_or(Ok(None));
-        let drafts_ended = written.end(&DraftInterruption::of(&ended)).await;
+        let drafts_ended = written.end(&DraftInterruption::from_result(&ended)).await;
         ended.and_then(|reason| drafts_ended.map(|()| reason))
     }
 

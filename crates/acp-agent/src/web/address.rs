@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_public_is_known_however_it_is_written() {
+    fn non_public_addresses_are_recognized_in_every_notation() {
         for special in [
             "127.0.0.1",
             "127.255.0.3",

@@ -11,7 +11,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Client, Response, Url, redirect};
 
-use crate::causes::chain;
+use crate::causes::error_chain;
 use crate::web::document::Document;
 
 /// The maximum size of a document, in bytes.
@@ -165,12 +165,12 @@ impl FetchTarget {
             Some(proxy) => client.proxy(proxy.to_reqwest()?),
             None => client.resolve_to_addrs(&self.host, &pinned),
         };
-        let client = client.build().map_err(|e| chain(&e))?;
+        let client = client.build().map_err(|e| error_chain(&e))?;
         let request = client.get(self.url.clone()).header(
             "accept",
             "text/html, text/plain, application/json, text/*, */*;q=0.5",
         );
-        let response = request.send().await.map_err(|e| chain(&e))?;
+        let response = request.send().await.map_err(|e| error_chain(&e))?;
         // Check that the addresses above were used. Otherwise nothing of the response is used.
         let peer = response.remote_addr().map(|address| address.ip());
         if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
@@ -229,7 +229,7 @@ impl Proxies {
 
 impl Proxy {
     fn to_reqwest(&self) -> Result<reqwest::Proxy, String> {
-        let proxy = reqwest::Proxy::all(&self.address).map_err(|e| chain(&e))?;
+        let proxy = reqwest::Proxy::all(&self.address).map_err(|e| error_chain(&e))?;
         Ok(match &self.authorization {
             Some(authorization) => proxy.custom_http_auth(authorization.clone()),
             None => proxy,
@@ -263,7 +263,7 @@ async fn read_document(mut response: Response) -> Result<Document, String> {
         return Err(too_large());
     }
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|e| chain(&e))? {
+    while let Some(piece) = response.chunk().await.map_err(|e| error_chain(&e))? {
         if body.len() + piece.len() > MAX_DOCUMENT_BYTES {
             return Err(too_large());
         }
@@ -285,7 +285,7 @@ mod tests {
 
     /// The connection uses the addresses resolved before, whatever the name resolves to now.
     #[tokio::test]
-    async fn a_name_is_not_resolved_a_second_time() {
+    async fn host_is_resolved_only_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     /// Fetches each URL through a proxy. Returns the private addresses found and the requests that the proxy got.
-    async fn proxied(
+    async fn resolve_through_proxy(
         urls: &[&str],
         no: &str,
     ) -> (Vec<Result<PrivateAddress, String>>, Vec<String>) {
@@ -356,12 +356,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_is_asked_and_said_to_be() {
+    async fn proxy_is_used_and_reported() {
         let urls = [
             "http://does-not-exist.invalid/x",
             "https://does-not-exist.invalid/x",
         ];
-        let (inside, heard) = proxied(&urls, "").await;
+        let (inside, heard) = resolve_through_proxy(&urls, "").await;
         for inside in inside {
             let inside = inside.unwrap();
             assert!(
@@ -384,14 +384,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn through_a_proxy_an_address_is_still_known_for_what_it_is() {
+    async fn private_address_is_recognized_behind_a_proxy() {
         let urls = [
             "http://1.1.1.1/",
             "http://10.1.2.3/",
             "http://127.0.0.1:1/",
             "http://10.9.9.9/",
         ];
-        let (inside, heard) = proxied(&urls, "10.9.0.0/16").await;
+        let (inside, heard) = resolve_through_proxy(&urls, "10.9.0.0/16").await;
         assert_eq!(inside[0], Err(String::new()), "it is public");
         for (inside, address) in inside[1..]
             .iter()
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_that_cannot_be_used_is_named() {
+    async fn unusable_proxy_is_named_in_the_error() {
         let proxies = Proxies(Matcher::builder().all("socks5://10.0.0.1:1080").build());
         let url = Url::parse("https://example.org/").unwrap();
         let why = FetchTarget::resolve(url, &proxies).await.unwrap_err();

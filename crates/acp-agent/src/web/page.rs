@@ -56,7 +56,7 @@ pub(crate) fn to_text(document: &Document) -> Result<String, String> {
 }
 
 fn is_text(media_type: &str) -> bool {
-    const OTHER_TEXT_TYPES: [&str; 12] = [
+    const OTHER_TEXT_MEDIA_TYPES: [&str; 12] = [
         "",
         "json",
         "ld+json",
@@ -73,7 +73,7 @@ fn is_text(media_type: &str) -> bool {
     match media_type.split_once('/') {
         Some(("text", _)) => true,
         Some(("application", rest)) => {
-            OTHER_TEXT_TYPES.contains(&rest)
+            OTHER_TEXT_MEDIA_TYPES.contains(&rest)
                 || rest.ends_with("+json")
                 || rest.ends_with("+xml")
                 || rest.ends_with("+yaml")
@@ -121,7 +121,7 @@ fn to_markdown(html: &str) -> Result<String, String> {
 /// rather than low, because an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
     // The end tags of these elements are optional, or they have no content.
-    const IMPLICITLY_ENDED: [&str; 33] = [
+    const IMPLICITLY_CLOSED_ELEMENTS: [&str; 33] = [
         "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
         "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp",
         "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
@@ -136,7 +136,7 @@ fn max_open_elements(html: &str) -> usize {
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
             .unwrap_or(tag.len());
         let name = tag.get(..length).unwrap_or_default().to_ascii_lowercase();
-        if name.is_empty() || IMPLICITLY_ENDED.contains(&name.as_str()) {
+        if name.is_empty() || IMPLICITLY_CLOSED_ELEMENTS.contains(&name.as_str()) {
             continue;
         }
         let count = open.entry(name).or_default();
@@ -166,7 +166,11 @@ fn is_deep(tree: &Rc<Node>) -> bool {
 mod tests {
     use super::*;
 
-    fn document(media_type: &str, charset: Option<&str>, body: impl Into<Vec<u8>>) -> Document {
+    fn test_document(
+        media_type: &str,
+        charset: Option<&str>,
+        body: impl Into<Vec<u8>>,
+    ) -> Document {
         Document {
             status: reqwest::StatusCode::OK,
             media_type: media_type.to_owned(),
@@ -176,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn html_becomes_markdown_without_what_is_not_the_page() {
+    fn html_becomes_markdown_without_page_chrome() {
         let html = "<html><head><title>T</title><style>a {}</style></head><body><nav>Menu</nav>\
                     <h1>Head</h1><p>Some <b>bold</b> &amp; a <a href='/l'>link</a>.</p>\
                     <script>evil()</script><pre><code>fn a() {\n  b\n}</code></pre></body></html>";
-        let text = to_text(&document("text/html", None, html)).unwrap();
+        let text = to_text(&test_document("text/html", None, html)).unwrap();
         for part in [
             "# Head",
             "Some **bold** & a [link](/l).",
@@ -194,32 +198,33 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_only_harm_are_refused() {
+    fn excessively_nested_pages_are_rejected() {
         for (tag, times) in [
             ("<div>", 100_000),
             ("<b>", 3000),
             ("<x-y>", 3000),
             ("<table><tr><td>", 1500),
         ] {
-            let document = document("text/html", None, tag.repeat(times));
+            let document = test_document("text/html", None, tag.repeat(times));
             let why = to_text(&document).unwrap_err();
             assert!(why.contains("too deeply"), "{why}");
         }
         // Adjacent elements are not nested.
         let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
-        assert!(to_text(&document("text/html", None, many)).is_ok());
+        assert!(to_text(&test_document("text/html", None, many)).is_ok());
         // The deepest page allowed, on the smallest stack used.
         let deep = "<ul><li>".repeat(MAX_DEPTH / 2 - 10) + "bottom";
         assert!(
-            to_text(&document("text/html", None, deep))
+            to_text(&test_document("text/html", None, deep))
                 .unwrap()
                 .contains("bottom")
         );
     }
 
     #[test]
-    fn texts_are_decoded_and_all_else_is_named() {
-        let text = |media_type, charset, body: &[u8]| to_text(&document(media_type, charset, body));
+    fn text_is_decoded_and_other_content_types_are_rejected() {
+        let text =
+            |media_type, charset, body: &[u8]| to_text(&test_document(media_type, charset, body));
         assert_eq!(
             text("application/json", None, b"{\"a\": 1}").unwrap(),
             "{\"a\": 1}"

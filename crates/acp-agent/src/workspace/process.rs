@@ -12,14 +12,14 @@ use acp_host::{HostTerminals, SessionTerminals, TerminalEventKind};
 use tokio::sync::Notify;
 
 use super::tool_failure::ToolFailure;
-use super::{CANCEL_GRACE, Workspace};
+use super::{CANCEL_GRACE_PERIOD, Workspace};
 use crate::client_quirks;
 use crate::permission::permit::Permit;
-use crate::text::{head, tail};
+use crate::text::{truncate_to_head, truncate_to_tail};
 
 /// The output limit of a client terminal, in bytes. It is high because a user may want to scroll back further than a
 /// model.
-const CLIENT_OUTPUT_LIMIT: u64 = 256 * 1024;
+const CLIENT_OUTPUT_LIMIT_BYTES: u64 = 256 * 1024;
 
 /// How many bytes of the end of a process's output the agent keeps.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
@@ -76,10 +76,11 @@ impl ProcessEvents {
             TerminalEventKind::Started { command, .. } => so_far.command = command,
             TerminalEventKind::Output(text) => {
                 let room = MAX_HEAD_BYTES.saturating_sub(so_far.head.len());
-                so_far.head.push_str(head(&text, room));
+                so_far.head.push_str(truncate_to_head(&text, room));
                 so_far.text.push_str(&text);
                 if so_far.text.len() > MAX_UNSHOWN_BYTES {
-                    let cut = so_far.text.len() - tail(&so_far.text, MAX_UNSHOWN_BYTES).len();
+                    let cut =
+                        so_far.text.len() - truncate_to_tail(&so_far.text, MAX_UNSHOWN_BYTES).len();
                     so_far.text.drain(..cut);
                     so_far.lost_bytes += cut;
                 }
@@ -97,7 +98,7 @@ impl ProcessEvents {
     }
 
     /// Takes the output that was printed since the last call.
-    pub(crate) fn take(&self) -> String {
+    pub(crate) fn take_unshown(&self) -> String {
         let mut so_far = self.lock_state();
         let text = std::mem::take(&mut so_far.text);
         match std::mem::take(&mut so_far.lost_bytes) {
@@ -109,7 +110,7 @@ impl ProcessEvents {
     }
 
     /// Returns the exit status, if the command has exited.
-    pub(crate) fn exit(&self) -> Option<TerminalExitStatus> {
+    pub(crate) fn exit_status(&self) -> Option<TerminalExitStatus> {
         self.lock_state().exit.clone()
     }
 }
@@ -124,7 +125,7 @@ pub(crate) struct CommandOutput {
 }
 
 /// The shell and its option for running a command line.
-pub(crate) const SHELL: (&str, &str) = if cfg!(windows) {
+pub(crate) const SHELL_AND_OPTION: (&str, &str) = if cfg!(windows) {
     ("cmd", "/C")
 } else {
     ("sh", "-c")
@@ -219,7 +220,7 @@ impl CommandProcess {
             }
         };
         // The terminal is released in any case.
-        match tokio::time::timeout(CANCEL_GRACE, killed).await {
+        match tokio::time::timeout(CANCEL_GRACE_PERIOD, killed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot kill a command"),
             Err(_) => tracing::warn!("a command is still being killed"),
@@ -242,7 +243,7 @@ impl CommandProcess {
             }
         };
         // A client that does not respond must not block the turn forever.
-        match tokio::time::timeout(CANCEL_GRACE, released).await {
+        match tokio::time::timeout(CANCEL_GRACE_PERIOD, released).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot release a terminal"),
             Err(_) => tracing::warn!("a terminal is still being released"),
@@ -251,17 +252,17 @@ impl CommandProcess {
 }
 
 async fn start_in_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolFailure> {
-    let (shell, option) = SHELL;
+    let (shell, option) = SHELL_AND_OPTION;
     let command = TerminalCommand::new(shell, [option, line])
         .cwd(workspace.turn.cwd())
-        .output_byte_limit(CLIENT_OUTPUT_LIMIT);
+        .output_byte_limit(CLIENT_OUTPUT_LIMIT_BYTES);
     let turn = workspace.turn.clone();
     // Runs in a task, because a terminal whose id arrives after a cancel must still be released.
     let mut creating = tokio::spawn(async move { turn.create_terminal(command).await });
     let created = tokio::select! {
         biased;
         () = workspace.turn.cancelled() => {
-            if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(CANCEL_GRACE, &mut creating).await {
+            if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(CANCEL_GRACE_PERIOD, &mut creating).await {
                 CommandProcess::Client(terminal).release().await;
             }
             return Err(ToolFailure::Stop(acp::Error::Cancelled));
@@ -284,7 +285,7 @@ async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, 
     let terminals = terminals.session(workspace.turn.cwd(), move |event| {
         recorder.record_event(event.kind)
     });
-    let (shell, option) = SHELL;
+    let (shell, option) = SHELL_AND_OPTION;
     let request = CreateTerminalRequest::new(&session, shell)
         .args(vec![option.to_owned(), line.to_owned()])
         .output_byte_limit(MAX_OUTPUT_BYTES);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_say_in_many_ways_that_a_file_is_missing() {
+    fn missing_file_errors_of_clients_are_recognized() {
         let error = |code, message: &str| jsonrpc::Error::new(code, message);
         let enoent = error(-32603, "Internal error").data("ENOENT: no such file or directory");
         for missing in [

@@ -20,7 +20,7 @@ pub(crate) trait ToolSession: Send + Sync {
     fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>>;
 
     /// Returns the session's config options, as the client gets them.
-    fn options(&self) -> Vec<SessionConfigOption>;
+    fn config_options(&self) -> Vec<SessionConfigOption>;
 
     /// Returns the remembered answer for `subject` that applies in the session's directories.
     fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool>;

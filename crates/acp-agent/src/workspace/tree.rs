@@ -97,7 +97,7 @@ impl DirectoryTree {
 
     /// Lists the entries of a directory: first the directories, then the files, each sorted by name. The flag is `true`
     /// if there are more than `most` entries.
-    pub(crate) fn list(
+    pub(crate) fn list_directory(
         &self,
         path: &Path,
         most: usize,
@@ -117,7 +117,7 @@ impl DirectoryTree {
             }
             // The entry was deleted meanwhile or cannot be read. The others are still worth showing.
             let Ok(entry) = entry else { continue };
-            let kind = entry.file_type().map_or(TreeEntryKind::Other, kind);
+            let kind = entry.file_type().map_or(TreeEntryKind::Other, entry_kind);
             let size = match kind {
                 TreeEntryKind::File => entry.metadata().ok().map(|metadata| metadata.len()),
                 _ => None,
@@ -172,7 +172,7 @@ impl DirectoryTree {
             let Ok(entries) = dir.entries() else { continue };
             let mut names: Vec<_> = entries
                 .filter_map(Result::ok)
-                .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
+                .filter_map(|entry| Some((entry.file_name(), entry_kind(entry.file_type().ok()?))))
                 .filter(|(name, _)| match hidden {
                     true => name != ".git",
                     false => !name.to_string_lossy().starts_with('.'),
@@ -290,7 +290,7 @@ impl IgnoreRules {
     }
 }
 
-fn kind(file_type: cap_std::fs::FileType) -> TreeEntryKind {
+fn entry_kind(file_type: cap_std::fs::FileType) -> TreeEntryKind {
     if file_type.is_dir() {
         TreeEntryKind::Directory
     } else if file_type.is_file() {

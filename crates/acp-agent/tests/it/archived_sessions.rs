@@ -5,22 +5,22 @@ use acp::{Error, Options, jsonrpc};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{AgentFixture, NONE};
+use crate::common::{AgentFixture, NO_OFFERS};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}], [{"say": "three"}]]}"#;
 
 #[tokio::test]
-async fn an_archived_session_is_hidden_and_not_lost() {
+async fn archived_session_is_hidden_but_kept() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sessions = tempfile::tempdir().unwrap();
-        each(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
-        each(MemoryStore::new(), options).await;
+        check_archiving(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
+        check_archiving(MemoryStore::new(), options).await;
     }
 }
 
-async fn each(store: impl SessionStore, options: Options) {
+async fn check_archiving(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = AgentFixture::speaking(options, agent, NONE).await;
+    let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
     let id = f.session.id().clone();
     let listed = async |archived: Option<SessionArchiveFilter>| {
         let mut request = ListSessionsRequest::new().cwd(f.cwd());
@@ -31,7 +31,7 @@ async fn each(store: impl SessionStore, options: Options) {
         sessions.collect::<Vec<(SessionId, Option<bool>)>>()
     };
     let status = async || f.agent.session_status(&id).await.unwrap().status;
-    f.says("first").await;
+    f.prompt_for_text("first").await;
     assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
     assert_eq!(status().await, SessionStatus::Open);
 

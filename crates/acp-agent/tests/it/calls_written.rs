@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{ALLOW, AgentFixture, NONE, REJECT, texts, until};
+use crate::common::{ALLOW, AgentFixture, NO_OFFERS, REJECT, call_text, wait_for_thread};
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
 use acp::v1::{ProtocolVersion, SessionUpdate, StopReason, ToolKind};
 use acp::{Options, Thread};
@@ -17,11 +17,11 @@ use acp_agent::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-fn agent(server: &ProviderServer) -> CodingAgent {
+fn provider_agent(server: &ProviderServer) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap()
 }
 
-fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
+fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     let calls = thread.items().iter().filter_map(|item| match &item.kind {
         ItemKind::ToolCall(call) => Some((**call).clone()),
         _ => None,
@@ -30,31 +30,31 @@ fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
 }
 
 /// What a person sees of the calls.
-fn seen(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
-    let calls = calls(thread).into_iter();
+fn shown_calls(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
+    let calls = tool_calls(thread).into_iter();
     calls
-        .map(|call| (call.title.clone(), call.status.clone(), texts(&call)))
+        .map(|call| (call.title.clone(), call.status.clone(), call_text(&call)))
         .collect()
 }
 
 /// Whether there is a call of this title that is still to be done.
-fn pends(title: &'static str) -> impl Fn(&Thread) -> bool {
+fn has_pending_call(title: &'static str) -> impl Fn(&Thread) -> bool {
     move |thread| {
-        let mut calls = calls(thread).into_iter();
+        let mut calls = tool_calls(thread).into_iter();
         calls.any(|call| call.title == title && call.status == ToolCallStatus::Pending)
     }
 }
 
 #[tokio::test]
-async fn calls_are_shown_while_the_rest_of_them_is_held_back() {
+async fn call_is_shown_while_its_arguments_arrive() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         for format in WireFormat::ALL {
-            shown_early(options.clone(), format).await;
+            check_shown_early(options.clone(), format).await;
         }
     }
 }
 
-async fn shown_early(options: Options, format: WireFormat) {
+async fn check_shown_early(options: Options, format: WireFormat) {
     let what = format!("{format}, {:?}", options.latest());
     let more = Arc::new(Notify::new());
     let answers = [
@@ -76,31 +76,34 @@ async fn shown_early(options: Options, format: WireFormat) {
     let server = ProviderServer::new(format, answers).await;
     let sessions = tempfile::tempdir().unwrap();
     let store = || SqliteStore::open(sessions.path()).unwrap();
-    let keeps = agent(&server).keep_sessions(store());
-    let f = AgentFixture::speaking(options.clone(), keeps, NONE).await;
-    f.put("a.txt", "1\n2\n3\n4\n");
-    f.answers([ALLOW]);
-    let turn = f.begin("Write it");
+    let keeps = provider_agent(&server).keep_sessions(store());
+    let f = AgentFixture::start_with_options(options.clone(), keeps, NO_OFFERS).await;
+    f.write_file("a.txt", "1\n2\n3\n4\n");
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt("Write it");
     let last = match format {
         WireFormat::Gemini => "Read `a.txt`, lines 2–4",
         _ => "Read a file",
     };
-    until(f.session.thread(), pends("Write `new.txt`")).await;
-    until(f.session.thread(), pends(last)).await;
-    let early = f.calls();
+    wait_for_thread(f.session.thread(), has_pending_call("Write `new.txt`")).await;
+    wait_for_thread(f.session.thread(), has_pending_call(last)).await;
+    let early = f.tool_calls();
     let [write, read] = &early[..] else {
         panic!("{what}: {early:?}");
     };
     assert_eq!(write.kind, ToolKind::Edit, "{what}");
     assert_eq!(write.locations[0].path, f.path("new.txt"), "{what}");
     assert_eq!(read.kind, ToolKind::Read, "{what}");
-    assert!(!f.there("new.txt") && f.asked().is_empty(), "{what}");
+    assert!(
+        !f.file_exists("new.txt") && f.permission_requests().is_empty(),
+        "{what}"
+    );
 
     more.notify_one();
     assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn, "{what}");
-    assert_eq!(f.text("new.txt"), "new\n");
+    assert_eq!(f.read_file("new.txt"), "new\n");
     // They are the same calls, and what is said of them now is all of it.
-    let done = f.calls();
+    let done = f.tool_calls();
     assert_eq!(done.len(), 2, "{what}: {done:?}");
     for (done, early) in done.iter().zip(&early) {
         assert_eq!(done.id, early.id, "{what}");
@@ -110,51 +113,60 @@ async fn shown_early(options: Options, format: WireFormat) {
     assert_eq!(done[1].locations[0].line, Some(2));
     let input: Value = serde_json::to_value(&done[0].raw_input).unwrap();
     assert_eq!(input, json!({"path": "new.txt", "text": "new\n"}));
-    assert_eq!(f.asked()[0].tool_call.id, done[0].id);
+    assert_eq!(f.permission_requests()[0].tool_call.id, done[0].id);
 
     // And so they are shown by whoever opens the session again.
-    let before = f.session.thread().read(seen);
-    let g = AgentFixture::speaking(options, agent(&server).keep_sessions(store()), NONE).await;
+    let before = f.session.thread().read(shown_calls);
+    let g = AgentFixture::start_with_options(
+        options,
+        provider_agent(&server).keep_sessions(store()),
+        NO_OFFERS,
+    )
+    .await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
-    assert_eq!(again.thread().read(seen), before, "{what}");
+    assert_eq!(again.thread().read(shown_calls), before, "{what}");
 }
 
 /// A call that breaks off in the middle of its arguments.
-fn half() -> AnswerPiece {
+fn half_written_call() -> AnswerPiece {
     AnswerPiece::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
 }
 
 #[tokio::test]
-async fn a_call_that_breaks_off_has_failed() {
+async fn interrupted_call_fails() {
     for format in WireFormat::ALL {
-        let cut = vec![AnswerPiece::Text("I begin."), half()];
+        let cut = vec![AnswerPiece::Text("I begin."), half_written_call()];
         let fine = ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]);
         let server = ProviderServer::new(format, [ProviderReply::Cut(cut), fine]).await;
-        let f = AgentFixture::new(agent(&server).keep_sessions(MemoryStore::new()), NONE).await;
+        let f = AgentFixture::new(
+            provider_agent(&server).keep_sessions(MemoryStore::new()),
+            NO_OFFERS,
+        )
+        .await;
         let error = f.prompt("Write it").await.unwrap_err();
         let data = error.peer_error().unwrap().data.clone().unwrap();
         assert_eq!(data["kind"], "broken", "{format}");
-        let call = f.call();
+        let call = f.only_tool_call();
         assert_eq!(call.title, "Write `no.txt`", "{format}");
         assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
         assert!(
-            texts(&call).contains("Not run: the turn failed first."),
+            call_text(&call).contains("Not run: the turn failed first."),
             "{call:?}"
         );
         assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{format}");
-        assert_eq!(f.says("And now?").await, "Fine.");
-        assert!(!f.there("no.txt"));
-        let told = server.heard()[1].body.to_string();
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
+        assert!(!f.file_exists("no.txt"));
+        let told = server.requests()[1].body.to_string();
         assert!(!told.contains("no.txt"), "{told}");
     }
 }
 
 #[tokio::test]
-async fn a_call_that_is_begun_anew_is_another() {
+async fn restarted_call_is_a_new_call() {
     for format in WireFormat::ALL {
         let answers = [
-            ProviderReply::Cut(vec![half()]),
+            ProviderReply::Cut(vec![half_written_call()]),
             ProviderReply::Says(vec![AnswerPiece::Call(
                 "y",
                 "read",
@@ -163,10 +175,10 @@ async fn a_call_that_is_begun_anew_is_another() {
             ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
         let server = ProviderServer::new(format, answers).await;
-        let f = AgentFixture::new(agent(&server), NONE).await;
-        f.put("a.txt", "one\n");
-        assert_eq!(f.says("Go").await, "Fine.", "{format}");
-        let seen = f.session.thread().read(seen);
+        let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
+        f.write_file("a.txt", "one\n");
+        assert_eq!(f.prompt_for_text("Go").await, "Fine.", "{format}");
+        let seen = f.session.thread().read(shown_calls);
         let seen: Vec<_> = seen.iter().map(|(t, s, _)| (t.as_str(), s)).collect();
         assert_eq!(
             seen,
@@ -176,32 +188,40 @@ async fn a_call_that_is_begun_anew_is_another() {
             ],
             "{format}"
         );
-        assert!(!f.there("no.txt"));
+        assert!(!f.file_exists("no.txt"));
     }
 }
 
 #[tokio::test]
-async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
+async fn cancel_while_arguments_arrive_ends_the_call() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         for format in WireFormat::ALL {
-            let stalls = ProviderReply::Stalls(vec![AnswerPiece::Text("I begin."), half()]);
+            let stalls =
+                ProviderReply::Stalls(vec![AnswerPiece::Text("I begin."), half_written_call()]);
             let fine = ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]);
             let server = ProviderServer::new(format, [stalls, fine]).await;
-            let f = AgentFixture::speaking(options.clone(), agent(&server), NONE).await;
-            let ended = f.cancel_when("Write it", pends("Write `no.txt`")).await;
+            let f = AgentFixture::start_with_options(
+                options.clone(),
+                provider_agent(&server),
+                NO_OFFERS,
+            )
+            .await;
+            let ended = f
+                .cancel_when("Write it", has_pending_call("Write `no.txt`"))
+                .await;
             assert_eq!(ended, StopReason::Cancelled, "{format}");
-            let call = f.call();
+            let call = f.only_tool_call();
             match options.latest() {
                 // It has no status for that, and a text says it.
                 ProtocolVersion::V1 => {
                     assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
-                    assert_eq!(texts(&call), "Cancelled.");
+                    assert_eq!(call_text(&call), "Cancelled.");
                 }
                 _ => assert_eq!(call.status, ToolCallStatus::Cancelled, "{format}"),
             }
-            assert_eq!(f.says("And now?").await, "Fine.");
-            assert!(!f.there("no.txt"));
-            let told = server.heard()[1].body.to_string();
+            assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
+            assert!(!f.file_exists("no.txt"));
+            let told = server.requests()[1].body.to_string();
             assert!(
                 told.contains("I begin.") && !told.contains("no.txt"),
                 "{told}"
@@ -211,25 +231,26 @@ async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
-    let stalls = ProviderReply::Stalls(vec![half()]);
+async fn call_being_written_when_the_agent_exits_fails() {
+    let stalls = ProviderReply::Stalls(vec![half_written_call()]);
     let server = ProviderServer::new(WireFormat::AnthropicMessages, [stalls]).await;
     let sessions = tempfile::tempdir().unwrap();
-    let keeps = || agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-    let f = AgentFixture::new(keeps(), NONE).await;
-    let _turn = f.begin("Write it");
-    until(f.session.thread(), pends("Write `no.txt`")).await;
+    let keeps =
+        || provider_agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+    let f = AgentFixture::new(keeps(), NO_OFFERS).await;
+    let _turn = f.start_prompt("Write it");
+    wait_for_thread(f.session.thread(), has_pending_call("Write `no.txt`")).await;
     // As after a kill: all that is left is what was kept.
-    let g = AgentFixture::new(keeps(), NONE).await;
+    let g = AgentFixture::new(keeps(), NO_OFFERS).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
-    let seen = again.thread().read(seen);
+    let seen = again.thread().read(shown_calls);
     assert_eq!(seen[0].0, "Write `no.txt`");
     assert_eq!(seen[0].1, ToolCallStatus::Failed);
 }
 
 #[tokio::test]
-async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
+async fn shown_call_in_architect_mode_ends_with_the_question() {
     for format in WireFormat::ALL {
         let write = || AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
@@ -238,23 +259,34 @@ async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
             ProviderReply::Says(vec![write()]),
         ];
         let server = ProviderServer::new(format, answers).await;
-        let agent = agent(&server).mode(acp_agent::Mode::Architect);
-        let f = AgentFixture::new(agent, NONE).await;
-        f.answers([REJECT]);
-        assert_eq!(f.says("Write it").await, "As you like.", "{format}");
-        assert_eq!(failed(&f.calls()), 2, "{format}");
-        f.answers([common::QuestionAnswer::Hang]);
+        let agent = provider_agent(&server).mode(acp_agent::Mode::Architect);
+        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        f.queue_answers([REJECT]);
+        assert_eq!(
+            f.prompt_for_text("Write it").await,
+            "As you like.",
+            "{format}"
+        );
+        assert_eq!(count_failed(&f.tool_calls()), 2, "{format}");
+        f.queue_answers([common::QuestionAnswer::Hang]);
         f.seen.asked.lock().unwrap().clear();
-        let ended = f.cancel_when("Write it", |_| !f.asked().is_empty()).await;
+        let ended = f
+            .cancel_when("Write it", |_| !f.permission_requests().is_empty())
+            .await;
         assert_eq!(ended, StopReason::Cancelled, "{format}");
         // The call, and the question, twice.
-        assert_eq!(failed(&f.calls()), 4, "{format}: {:?}", f.calls());
-        assert!(!f.there("no.txt"));
+        assert_eq!(
+            count_failed(&f.tool_calls()),
+            4,
+            "{format}: {:?}",
+            f.tool_calls()
+        );
+        assert!(!f.file_exists("no.txt"));
     }
 }
 
 /// How many of them have failed.
-fn failed(calls: &[ThreadToolCall]) -> usize {
+fn count_failed(calls: &[ThreadToolCall]) -> usize {
     let failed = calls.iter();
     let failed = failed.filter(|call| call.status == ToolCallStatus::Failed);
     failed.count()
@@ -293,7 +325,7 @@ impl Model for CallWritingModel {
 }
 
 #[tokio::test]
-async fn a_long_call_is_not_told_piece_by_piece() {
+async fn updates_of_a_long_call_are_batched() {
     let text = "a line of some length\n".repeat(4000);
     let arguments = json!({"path": "long.txt", "text": text});
     let write = ToolRequest::new("one", "write", arguments);
@@ -304,14 +336,14 @@ async fn a_long_call_is_not_told_piece_by_piece() {
     );
     let f = AgentFixture::new(
         CodingAgent::with_model(CallWritingModel(vec![write, plan], 7)),
-        NONE,
+        NO_OFFERS,
     )
     .await;
-    f.answers([ALLOW]);
+    f.queue_answers([ALLOW]);
     assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(f.text("long.txt"), text);
-    assert_eq!(f.plans().len(), 1);
-    let calls = f.calls();
+    assert_eq!(f.read_file("long.txt"), text);
+    assert_eq!(f.plan_updates().len(), 1);
+    let calls = f.tool_calls();
     let [write, frob] = &calls[..] else {
         panic!("{calls:?}");
     };

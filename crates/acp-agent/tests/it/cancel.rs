@@ -2,7 +2,8 @@
 
 use crate::common;
 use crate::common::{
-    ALL, ALLOW, AgentFixture, NONE, QuestionAnswer, count, pid, runs, shows, texts, until,
+    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, QuestionAnswer, call_text, has_call_showing,
+    is_running, load_count, parse_pid, wait_for_thread,
 };
 use acp::thread::ItemKind;
 use acp::thread::PlanEntryStatus;
@@ -10,105 +11,114 @@ use acp::thread::ToolCallStatus;
 use acp::v1::*;
 
 /// Prints its process id and that of a child, and ends neither.
-const HANG: &str = "/run echo pid:$$; sleep 1000 & echo child:$!; wait";
+const HANGING_COMMAND: &str = "/run echo pid:$$; sleep 1000 & echo child:$!; wait";
 
-fn child(text: &str) -> Option<u32> {
-    pid(&text.replace("pid:", "").replace("child:", "pid:"))
+fn child_pid(text: &str) -> Option<u32> {
+    parse_pid(&text.replace("pid:", "").replace("child:", "pid:"))
 }
 
 /// What has to be true after every cancelled turn.
-async fn is_clean(f: &AgentFixture) {
-    assert!(f.calls().iter().all(|call| call.is_finished()));
+async fn assert_clean(f: &AgentFixture) {
+    assert!(f.tool_calls().iter().all(|call| call.is_finished()));
     f.session
         .thread()
         .read(|thread| assert!(!thread.is_running()));
-    f.answers([]);
-    assert!(f.says("/help").await.contains("/help"));
+    f.queue_answers([]);
+    assert!(f.prompt_for_text("/help").await.contains("/help"));
 }
 
 #[tokio::test]
-async fn while_a_terminal_runs() {
-    let f = AgentFixture::offline(ALL).await;
-    f.answers([ALLOW]);
-    let turn = f.begin(HANG);
+async fn cancel_during_a_client_terminal() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt(HANGING_COMMAND);
     let printed = f
         .printed
         .clone()
-        .wait_for(|text| child(text).is_some())
+        .wait_for(|text| child_pid(text).is_some())
         .await
         .unwrap()
         .clone();
-    let pids = [pid(&printed).unwrap(), child(&printed).unwrap()];
-    assert!(pids.into_iter().all(runs));
-    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-    assert!(!pids.into_iter().any(runs));
-    let call = f.call();
+    let pids = [parse_pid(&printed).unwrap(), child_pid(&printed).unwrap()];
+    assert!(pids.into_iter().all(is_running));
+    assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+    assert!(!pids.into_iter().any(is_running));
+    let call = f.only_tool_call();
     assert_eq!(call.status, ToolCallStatus::Failed);
-    assert!(texts(&call).contains("Cancelled"));
+    assert!(call_text(&call).contains("Cancelled"));
     // What it showed stays.
-    assert!(common::terminal(&call).is_some());
-    assert_eq!((count(&f.seen.created), count(&f.seen.released)), (1, 1));
-    is_clean(&f).await;
+    assert!(common::call_terminal(&call).is_some());
+    assert_eq!(
+        (load_count(&f.seen.created), load_count(&f.seen.released)),
+        (1, 1)
+    );
+    assert_clean(&f).await;
 }
 
 #[tokio::test]
-async fn while_a_process_of_the_agents_runs() {
-    let f = AgentFixture::offline(NONE).await;
-    f.answers([ALLOW]);
-    let turn = f.begin(HANG);
-    until(f.session.thread(), |thread| {
-        shows(thread, ToolCallStatus::InProgress, "child:")
+async fn cancel_during_a_local_process() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt(HANGING_COMMAND);
+    wait_for_thread(f.session.thread(), |thread| {
+        has_call_showing(thread, ToolCallStatus::InProgress, "child:")
     })
     .await;
-    let printed = texts(&f.call());
-    let pids = [pid(&printed).unwrap(), child(&printed).unwrap()];
-    assert!(pids.into_iter().all(runs));
-    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-    assert!(!pids.into_iter().any(runs));
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
-    assert!(texts(&f.call()).contains("Cancelled"));
-    is_clean(&f).await;
+    let printed = call_text(&f.only_tool_call());
+    let pids = [parse_pid(&printed).unwrap(), child_pid(&printed).unwrap()];
+    assert!(pids.into_iter().all(is_running));
+    assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+    assert!(!pids.into_iter().any(is_running));
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
+    assert_clean(&f).await;
 }
 
 #[tokio::test]
-async fn while_a_permission_is_open() {
+async fn cancel_during_a_permission_request() {
     for command in ["/write a.txt new", "/run touch a.txt"] {
-        let f = AgentFixture::offline(ALL).await;
-        f.answers([QuestionAnswer::Hang]);
-        let stopped = f.cancel_when(command, |_| !f.asked().is_empty()).await;
+        let f = AgentFixture::start_offline(ALL_OFFERS).await;
+        f.queue_answers([QuestionAnswer::Hang]);
+        let stopped = f
+            .cancel_when(command, |_| !f.permission_requests().is_empty())
+            .await;
         assert_eq!(stopped, StopReason::Cancelled);
-        let call = f.call();
+        let call = f.only_tool_call();
         assert_eq!(call.status, ToolCallStatus::Failed);
-        assert!(texts(&call).contains("Cancelled"), "{}", texts(&call));
-        assert!(!f.there("a.txt"));
-        is_clean(&f).await;
+        assert!(
+            call_text(&call).contains("Cancelled"),
+            "{}",
+            call_text(&call)
+        );
+        assert!(!f.file_exists("a.txt"));
+        assert_clean(&f).await;
     }
 }
 
 #[tokio::test]
-async fn while_the_way_out_of_architect_mode_is_open() {
-    let f = AgentFixture::offline(ALL).await;
+async fn cancel_during_the_mode_switch_question() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
     f.session.set_mode("architect").await.unwrap();
-    f.answers([QuestionAnswer::Hang]);
+    f.queue_answers([QuestionAnswer::Hang]);
     let stopped = f
-        .cancel_when("/write a.txt new", |_| !f.asked().is_empty())
+        .cancel_when("/write a.txt new", |_| !f.permission_requests().is_empty())
         .await;
     assert_eq!(
-        (stopped, f.mode().as_str()),
+        (stopped, f.current_mode().as_str()),
         (StopReason::Cancelled, "architect")
     );
-    assert!(!f.there("a.txt"));
-    is_clean(&f).await;
+    assert!(!f.file_exists("a.txt"));
+    assert_clean(&f).await;
 }
 
 #[tokio::test]
-async fn while_the_model_hangs_or_streams() {
+async fn cancel_while_the_model_hangs_or_streams() {
     let script = r#"{"turns": [
         [{"say": "working"}, {"hang": true}],
         [{"think": "hm"}, {"plan": [{"content": "a", "status": "in_progress"}]}, {"hang": true}],
         [{"say": "again"}]
     ]}"#;
-    let f = AgentFixture::scripted(script, NONE).await;
+    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
     let stopped = f
         .cancel_when("go", |thread| {
             thread
@@ -129,42 +139,43 @@ async fn while_the_model_hangs_or_streams() {
             PlanEntryStatus::InProgress
         );
     });
-    assert_eq!(f.says("go").await, "again");
+    assert_eq!(f.prompt_for_text("go").await, "again");
 }
 
 #[tokio::test]
-async fn calls_behind_the_cancelled_one_are_not_made() {
+async fn calls_after_the_cancelled_one_are_skipped() {
     let script = r#"{"turns": [[
         {"write": {"path": "a.txt", "text": "1"}},
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
-    let f = AgentFixture::scripted(script, NONE).await;
-    f.answers([QuestionAnswer::Hang]);
+    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    f.queue_answers([QuestionAnswer::Hang]);
     assert_eq!(
-        f.cancel_when("go", |_| !f.asked().is_empty()).await,
+        f.cancel_when("go", |_| !f.permission_requests().is_empty())
+            .await,
         StopReason::Cancelled
     );
-    assert_eq!(f.calls().len(), 1);
-    assert!(!f.there("a.txt") && !f.there("b.txt"));
+    assert_eq!(f.tool_calls().len(), 1);
+    assert!(!f.file_exists("a.txt") && !f.file_exists("b.txt"));
 }
 
 #[tokio::test]
-async fn when_the_client_goes_away() {
-    let f = AgentFixture::offline(NONE).await;
-    f.answers([ALLOW]);
-    let turn = f.begin(HANG);
-    until(f.session.thread(), |thread| {
-        shows(thread, ToolCallStatus::InProgress, "child:")
+async fn client_disconnect_cancels_the_turn() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt(HANGING_COMMAND);
+    wait_for_thread(f.session.thread(), |thread| {
+        has_call_showing(thread, ToolCallStatus::InProgress, "child:")
     })
     .await;
     let pids = [
-        pid(&texts(&f.call())).unwrap(),
-        child(&texts(&f.call())).unwrap(),
+        parse_pid(&call_text(&f.only_tool_call())).unwrap(),
+        child_pid(&call_text(&f.only_tool_call())).unwrap(),
     ];
     f.agent.close();
     assert!(turn.await.unwrap().is_err());
     let gone = async {
-        while pids.into_iter().any(runs) {
+        while pids.into_iter().any(is_running) {
             tokio::task::yield_now().await;
         }
     };

@@ -2,16 +2,17 @@
 //! offers nothing.
 
 use crate::common::{
-    ALL, ALLOW, AgentFixture, ClientOffers, NONE, REJECT, count, diff, terminal, texts,
+    ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, REJECT, call_diff, call_terminal,
+    call_text, load_count,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 
-const DONE: [&str; 3] = ["pending", "in_progress", "completed"];
+const PLAN_STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
 
 #[tokio::test]
-async fn the_agent_says_who_it_is_and_what_can_be_typed() {
-    let f = AgentFixture::offline(NONE).await;
+async fn agent_announces_its_info_and_commands() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let info = f.agent.info().unwrap();
     assert_eq!(info.name, "acp-agent");
     assert!(!info.version.is_empty());
@@ -36,55 +37,67 @@ async fn the_agent_says_who_it_is_and_what_can_be_typed() {
     };
     assert_eq!(hint("read").as_deref(), Some("PATH[:LINE[-LINE]]"));
     assert_eq!(hint("help"), None);
-    let help = f.says("/help").await;
+    let help = f.prompt_for_text("/help").await;
     assert!(
         names
             .iter()
             .all(|name| help.contains(&format!("`/{name}`"))),
         "{help}"
     );
-    assert!(f.calls().is_empty());
-    assert!(f.says("/frob").await.contains("Unknown command `/frob`"));
-    assert!(f.says("/read").await.contains("PATH[:LINE[-LINE]]"));
+    assert!(f.tool_calls().is_empty());
+    assert!(
+        f.prompt_for_text("/frob")
+            .await
+            .contains("Unknown command `/frob`")
+    );
+    assert!(
+        f.prompt_for_text("/read")
+            .await
+            .contains("PATH[:LINE[-LINE]]")
+    );
 }
 
 #[tokio::test]
 async fn list_shows_a_directory() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("src/main.rs", "");
-        f.put("a.txt", "123");
-        let said = f.says("/list").await;
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("src/main.rs", "");
+        f.write_file("a.txt", "123");
+        let said = f.prompt_for_text("/list").await;
         assert!(said.contains("src/\na.txt  (3 bytes)\n"), "{said}");
-        let call = f.call();
-        assert_eq!(f.statuses(&call.id), DONE);
+        let call = f.only_tool_call();
+        assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
             ("List `.`", &ToolKind::Read)
         );
         assert_eq!(call.locations[0].path, f.path("").trim_end_matches('/'));
         assert_eq!(call.raw_output.unwrap()["entries"][0]["kind"], "directory");
-        assert!(f.says("/list src").await.contains("main.rs"));
+        assert!(f.prompt_for_text("/list src").await.contains("main.rs"));
         // Not beyond the session's directories.
-        f.says("/list ..").await;
-        assert_eq!(f.call().status, ToolCallStatus::Failed);
-        assert!(texts(&f.call()).contains("outside"), "{}", texts(&f.call()));
-        assert!(f.asked().is_empty());
+        f.prompt_for_text("/list ..").await;
+        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        assert!(
+            call_text(&f.only_tool_call()).contains("outside"),
+            "{}",
+            call_text(&f.only_tool_call())
+        );
+        assert!(f.permission_requests().is_empty());
     }
 }
 
 #[tokio::test]
-async fn read_shows_a_file_or_some_lines() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("a.txt", "one\ntwo\nthree\nfour\n");
+async fn read_shows_a_file_or_a_line_range() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("a.txt", "one\ntwo\nthree\nfour\n");
         assert!(
-            f.says("/read a.txt")
+            f.prompt_for_text("/read a.txt")
                 .await
                 .contains("one\ntwo\nthree\nfour\n")
         );
-        let call = f.call();
-        assert_eq!(f.statuses(&call.id), DONE);
+        let call = f.only_tool_call();
+        assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
             ("Read `a.txt`", &ToolKind::Read)
@@ -92,35 +105,39 @@ async fn read_shows_a_file_or_some_lines() {
         assert_eq!(call.locations, [ToolCallLocation::new(f.path("a.txt"))]);
         assert_eq!(call.raw_input.unwrap()["path"], "a.txt");
         assert_eq!(call.raw_output.unwrap()["lines"], 4);
-        assert_eq!(f.says("/read a.txt:2-3").await, "```\ntwo\nthree\n```");
-        assert_eq!(f.call().locations[0].line, Some(2));
         assert_eq!(
-            f.says(format!("/read {}:3", f.path("a.txt"))).await,
+            f.prompt_for_text("/read a.txt:2-3").await,
+            "```\ntwo\nthree\n```"
+        );
+        assert_eq!(f.only_tool_call().locations[0].line, Some(2));
+        assert_eq!(
+            f.prompt_for_text(format!("/read {}:3", f.path("a.txt")))
+                .await,
             "```\nthree\n```"
         );
         assert!(
-            f.says("/read no.txt")
+            f.prompt_for_text("/read no.txt")
                 .await
                 .contains("File not found: `no.txt`")
         );
-        let call = f.call();
+        let call = f.only_tool_call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
-        assert_eq!(count(&f.seen.reads), if offers.read { 4 } else { 0 });
+        assert_eq!(load_count(&f.seen.reads), if offers.read { 4 } else { 0 });
     }
 }
 
 #[tokio::test]
-async fn search_finds_lines_and_leaves_out_what_is_ignored() {
-    let f = AgentFixture::offline(NONE).await;
-    f.put("src/a.rs", "fn one() {}\nfn two() {}\n");
-    f.put("src/b.txt", "fn three\n");
-    f.put(".gitignore", "built/\n*.log\n!kept.log\n");
-    f.put("built/a.rs", "fn built() {}\n");
-    f.put("x.log", "fn log\n");
-    f.put("kept.log", "fn kept\n");
-    f.put(".hidden/a.rs", "fn hidden\n");
-    f.put("binary", "fn \0");
-    let said = f.says("/search fn").await;
+async fn search_finds_lines_and_skips_ignored_files() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.write_file("src/a.rs", "fn one() {}\nfn two() {}\n");
+    f.write_file("src/b.txt", "fn three\n");
+    f.write_file(".gitignore", "built/\n*.log\n!kept.log\n");
+    f.write_file("built/a.rs", "fn built() {}\n");
+    f.write_file("x.log", "fn log\n");
+    f.write_file("kept.log", "fn kept\n");
+    f.write_file(".hidden/a.rs", "fn hidden\n");
+    f.write_file("binary", "fn \0");
+    let said = f.prompt_for_text("/search fn").await;
     for found in [
         "src/a.rs:1: fn one() {}",
         "src/a.rs:2:",
@@ -132,78 +149,85 @@ async fn search_finds_lines_and_leaves_out_what_is_ignored() {
     for left_out in ["built", "x.log", "hidden", "binary"] {
         assert!(!said.contains(left_out), "{said}");
     }
-    let call = f.call();
+    let call = f.only_tool_call();
     assert_eq!(
         (f.statuses(&call.id), &call.kind),
-        (DONE.map(String::from).to_vec(), &ToolKind::Search)
+        (PLAN_STATUSES.map(String::from).to_vec(), &ToolKind::Search)
     );
     assert_eq!(call.raw_output.unwrap()["matches"], 4);
     assert_eq!(
         call.locations[1],
         ToolCallLocation::new(f.path("src/a.rs")).line(1u32)
     );
-    let said = f.says("/search 'fn t..' *.rs").await;
+    let said = f.prompt_for_text("/search 'fn t..' *.rs").await;
     assert!(
         said.contains("src/a.rs:2") && !said.contains("b.txt"),
         "{said}"
     );
-    assert!(f.says("/search nowhere").await.contains("No matches"));
     assert!(
-        f.says("/search (")
+        f.prompt_for_text("/search nowhere")
+            .await
+            .contains("No matches")
+    );
+    assert!(
+        f.prompt_for_text("/search (")
             .await
             .contains("Invalid regular expression `(`")
     );
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn own_access_does_not_leave_the_directory_by_symlinks() {
-    let f = AgentFixture::offline(NONE).await;
+async fn local_access_does_not_follow_symlinks_out_of_the_directory() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.txt"), "secret").unwrap();
     std::os::unix::fs::symlink(outside.path(), f.path("link")).unwrap();
     for command in ["/list link", "/read link/secret.txt", "/search secret"] {
-        let said = f.says(command).await;
+        let said = f.prompt_for_text(command).await;
         assert!(
             !said.contains("secret.txt:1") && !said.contains("```"),
             "{command}: {said}"
         );
     }
     // Nobody is asked for what cannot be done.
-    f.says("/write link/new.txt text").await;
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
+    f.prompt_for_text("/write link/new.txt text").await;
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
     assert!(!outside.path().join("new.txt").exists());
 }
 
 #[tokio::test]
-async fn write_asks_and_writes() {
+async fn write_requests_permission_and_writes() {
     for offers in [
-        ALL,
-        NONE,
+        ALL_OFFERS,
+        NO_OFFERS,
         ClientOffers {
             write: false,
-            ..ALL
+            ..ALL_OFFERS
         },
-        ClientOffers { read: false, ..ALL },
+        ClientOffers {
+            read: false,
+            ..ALL_OFFERS
+        },
     ] {
-        let f = AgentFixture::offline(offers).await;
-        f.answers([ALLOW]);
-        f.says("/write new.txt\none\ntwo\n").await;
-        assert_eq!(f.text("new.txt"), "one\ntwo\n");
-        let call = f.call();
-        assert_eq!(f.statuses(&call.id), DONE);
+        let f = AgentFixture::start_offline(offers).await;
+        f.queue_answers([ALLOW]);
+        f.prompt_for_text("/write new.txt\none\ntwo\n").await;
+        assert_eq!(f.read_file("new.txt"), "one\ntwo\n");
+        let call = f.only_tool_call();
+        assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
         assert_eq!(
             (call.title.as_str(), &call.kind),
             ("Write `new.txt`", &ToolKind::Edit)
         );
         // A new file has no old text.
         assert_eq!(
-            diff(&call).unwrap(),
+            call_diff(&call).unwrap(),
             Diff::new(f.path("new.txt"), "one\ntwo\n")
         );
-        let [asked] = &f.asked()[..] else {
-            panic!("{:?}", f.asked())
+        let [asked] = &f.permission_requests()[..] else {
+            panic!("{:?}", f.permission_requests())
         };
         assert_eq!(asked.tool_call.id, call.id);
         assert_eq!(asked.tool_call.kind, ToolKind::Edit);
@@ -214,29 +238,30 @@ async fn write_asks_and_writes() {
             ["allow_once", "allow_always", "reject_once", "reject_always"]
         );
 
-        f.answers([ALLOW]);
-        f.says("/write new.txt three").await;
-        assert_eq!(f.text("new.txt"), "three");
+        f.queue_answers([ALLOW]);
+        f.prompt_for_text("/write new.txt three").await;
+        assert_eq!(f.read_file("new.txt"), "three");
         assert_eq!(
-            diff(&f.call()).unwrap().old_text.as_deref(),
+            call_diff(&f.only_tool_call()).unwrap().old_text.as_deref(),
             Some("one\ntwo\n")
         );
-        assert_eq!(count(&f.seen.writes), if offers.write { 2 } else { 0 });
-        assert_eq!(count(&f.seen.reads) > 0, offers.read);
+        assert_eq!(load_count(&f.seen.writes), if offers.write { 2 } else { 0 });
+        assert_eq!(load_count(&f.seen.reads) > 0, offers.read);
     }
 }
 
 #[tokio::test]
-async fn edit_replaces_exactly_one_text() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("a.txt", "one\n  two\nthree\ntwo\n");
-        f.answers([ALLOW]);
-        f.says("/edit a.txt\n  two\nthree\n===\n2\n3").await;
-        assert_eq!(f.text("a.txt"), "one\n2\n3\ntwo\n");
-        let call = f.call();
-        assert_eq!(f.statuses(&call.id), DONE);
-        let diff = diff(&call).unwrap();
+async fn edit_replaces_exactly_one_match() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("a.txt", "one\n  two\nthree\ntwo\n");
+        f.queue_answers([ALLOW]);
+        f.prompt_for_text("/edit a.txt\n  two\nthree\n===\n2\n3")
+            .await;
+        assert_eq!(f.read_file("a.txt"), "one\n2\n3\ntwo\n");
+        let call = f.only_tool_call();
+        assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
+        let diff = call_diff(&call).unwrap();
         assert_eq!(diff.path, f.path("a.txt"));
         assert_eq!(diff.old_text.as_deref(), Some("one\n  two\nthree\ntwo\n"));
         assert_eq!(diff.new_text, "one\n2\n3\ntwo\n");
@@ -258,27 +283,27 @@ async fn edit_replaces_exactly_one_text() {
             ("/edit a.txt\no\n===\n4", "2 times, starting on lines 1, 4"),
             ("/edit no.txt\no\n===\n4", "File not found: `no.txt`"),
         ] {
-            let said = f.says(edit).await;
+            let said = f.prompt_for_text(edit).await;
             assert!(said.contains(why), "{said}");
-            let call = f.call();
+            let call = f.only_tool_call();
             assert_eq!(f.statuses(&call.id), ["pending", "failed"]);
-            assert!(texts(&call).contains(why));
-            assert_eq!(f.text("a.txt"), "one\n2\n3\ntwo\n");
-            assert!(f.asked().is_empty());
+            assert!(call_text(&call).contains(why));
+            assert_eq!(f.read_file("a.txt"), "one\n2\n3\ntwo\n");
+            assert!(f.permission_requests().is_empty());
         }
     }
 }
 
 #[tokio::test]
-async fn run_shows_a_terminal_where_the_client_has_them() {
-    let f = AgentFixture::offline(ALL).await;
-    f.answers([ALLOW]);
-    let said = f.says("/run pwd; echo \"$((40 + 2))\"").await;
+async fn run_uses_a_client_terminal_if_supported() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    let said = f.prompt_for_text("/run pwd; echo \"$((40 + 2))\"").await;
     assert!(said.contains("exited with code 0"), "{said}");
-    let call = f.call();
-    assert_eq!(f.statuses(&call.id), DONE);
+    let call = f.only_tool_call();
+    assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
     assert_eq!(call.kind, ToolKind::Execute);
-    assert!(terminal(&call).is_some());
+    assert!(call_terminal(&call).is_some());
     let output = call.raw_output.unwrap();
     assert_eq!(output["exitCode"], 0);
     let printed = output["output"].as_str().unwrap();
@@ -286,7 +311,10 @@ async fn run_shows_a_terminal_where_the_client_has_them() {
         printed.contains("42") && printed.contains(f.path("").trim_end_matches('/')),
         "{printed}"
     );
-    assert_eq!((count(&f.seen.created), count(&f.seen.released)), (1, 1));
+    assert_eq!(
+        (load_count(&f.seen.created), load_count(&f.seen.released)),
+        (1, 1)
+    );
     // It is embedded while it runs.
     let updates = f.seen.updates.lock().unwrap();
     let running = updates.iter().position(|update| {
@@ -300,38 +328,38 @@ async fn run_shows_a_terminal_where_the_client_has_them() {
 }
 
 #[tokio::test]
-async fn run_shows_output_as_text_where_it_has_none() {
-    let f = AgentFixture::offline(NONE).await;
-    f.answers([ALLOW]);
-    f.says("/run echo out; echo err >&2").await;
-    let call = f.call();
-    assert_eq!(f.statuses(&call.id), DONE);
-    assert!(texts(&call).contains("out\nerr\n"));
+async fn run_shows_output_as_text_without_terminal_support() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("/run echo out; echo err >&2").await;
+    let call = f.only_tool_call();
+    assert_eq!(f.statuses(&call.id), PLAN_STATUSES);
+    assert!(call_text(&call).contains("out\nerr\n"));
     assert_eq!(call.raw_output.unwrap()["output"], "out\nerr\n");
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_a_call_that_fails() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.answers([ALLOW]);
-        let said = f.says("/run echo no; exit 3").await;
+async fn failing_command_fails_the_call() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.queue_answers([ALLOW]);
+        let said = f.prompt_for_text("/run echo no; exit 3").await;
         assert!(said.contains("exited with code 3"), "{said}");
-        let call = f.call();
+        let call = f.only_tool_call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
         assert_eq!(call.raw_output.as_ref().unwrap()["exitCode"], 3);
-        assert!(texts(&call).contains("Exit code 3"));
-        assert_eq!(terminal(&call).is_some(), offers.terminal);
+        assert!(call_text(&call).contains("Exit code 3"));
+        assert_eq!(call_terminal(&call).is_some(), offers.terminal);
     }
 }
 
 #[tokio::test]
-async fn much_output_is_kept_as_its_end() {
-    let f = AgentFixture::offline(NONE).await;
-    f.answers([ALLOW]);
-    f.says("/run i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
+async fn long_output_is_truncated_to_its_tail() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("/run i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
         .await;
-    let call = f.call();
+    let call = f.only_tool_call();
     let output = call.raw_output.as_ref().unwrap();
     let printed = output["output"].as_str().unwrap();
     assert!(printed.len() <= 64 * 1024 && printed.ends_with("line 19999\n"));
@@ -341,16 +369,21 @@ async fn much_output_is_kept_as_its_end() {
 }
 
 #[tokio::test]
-async fn test_finds_and_runs_the_projects_tests() {
-    for (offers, code) in [(ALL, 0), (NONE, 0), (ALL, 7), (NONE, 7)] {
-        let f = AgentFixture::offline(offers).await;
-        f.put(
+async fn test_detects_and_runs_the_project_tests() {
+    for (offers, code) in [
+        (ALL_OFFERS, 0),
+        (NO_OFFERS, 0),
+        (ALL_OFFERS, 7),
+        (NO_OFFERS, 7),
+    ] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file(
             "Makefile",
             &format!("all:\ntest:\n\t@echo testing; exit {code}\n"),
         );
-        f.answers([ALLOW]);
-        let said = f.says("/test").await;
-        let calls = f.calls();
+        f.queue_answers([ALLOW]);
+        let said = f.prompt_for_text("/test").await;
+        let calls = f.tool_calls();
         let titles: Vec<&str> = calls.iter().map(|call| call.title.as_str()).collect();
         assert_eq!(titles, ["List `.`", "Read `Makefile`", "Run `make test`"]);
         // make has an exit code of its own.
@@ -369,7 +402,7 @@ async fn test_finds_and_runs_the_projects_tests() {
             "The tests failed"
         }));
         assert_eq!(
-            f.plans(),
+            f.plan_updates(),
             [
                 ["in_progress", "pending", "pending"],
                 ["completed", "in_progress", "pending"],
@@ -377,35 +410,35 @@ async fn test_finds_and_runs_the_projects_tests() {
                 ["completed", "completed", "completed"],
             ]
         );
-        assert_eq!(terminal(&calls[2]).is_some(), offers.terminal);
+        assert_eq!(call_terminal(&calls[2]).is_some(), offers.terminal);
     }
 }
 
 #[tokio::test]
-async fn test_says_when_there_is_nothing_or_it_may_not() {
-    let f = AgentFixture::offline(ALL).await;
-    let said = f.says("/test").await;
+async fn test_reports_missing_tests_and_missing_permission() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    let said = f.prompt_for_text("/test").await;
     assert!(said.contains("No test command found"), "{said}");
-    assert_eq!(f.plans().last().unwrap()[..], ["completed"]);
-    f.put("Cargo.toml", "");
-    f.answers([REJECT]);
-    let said = f.says("/test").await;
+    assert_eq!(f.plan_updates().last().unwrap()[..], ["completed"]);
+    f.write_file("Cargo.toml", "");
+    f.queue_answers([REJECT]);
+    let said = f.prompt_for_text("/test").await;
     assert!(said.contains("The tests were not run"), "{said}");
-    assert_eq!(f.call().title, "Run `cargo test`");
+    assert_eq!(f.only_tool_call().title, "Run `cargo test`");
     assert_eq!(
-        f.plans().last().unwrap()[..],
+        f.plan_updates().last().unwrap()[..],
         ["completed", "pending", "pending"]
     );
-    assert_eq!(count(&f.seen.created), 0);
+    assert_eq!(load_count(&f.seen.created), 0);
 }
 
 #[tokio::test]
-async fn plan_surveys_and_stays_honest() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("package.json", r#"{"scripts": {"test": "true"}}"#);
-        f.put("src/retry.js", "function retry_request() {}\n");
-        let said = f.says("/plan Make retry_request patient").await;
+async fn plan_surveys_the_project_and_admits_its_limits() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("package.json", r#"{"scripts": {"test": "true"}}"#);
+        f.write_file("src/retry.js", "function retry_request() {}\n");
+        let said = f.prompt_for_text("/plan Make retry_request patient").await;
         assert!(said.contains("without a language model"), "{said}");
         assert!(said.contains("src/retry.js:1"), "{said}");
         let plan = f
@@ -419,7 +452,7 @@ async fn plan_surveys_and_stays_honest() {
         assert_eq!(plan[5].content, "Run the tests with `npm test`");
         let (p, i, c) = ("pending", "in_progress", "completed");
         assert_eq!(
-            f.plans(),
+            f.plan_updates(),
             [
                 [i, p, p, p, p, p, p],
                 [c, i, p, p, p, p, p],
@@ -428,20 +461,20 @@ async fn plan_surveys_and_stays_honest() {
             ]
         );
         assert!(
-            f.calls()
+            f.tool_calls()
                 .iter()
                 .all(|call| call.status == ToolCallStatus::Completed)
         );
-        assert!(f.asked().is_empty());
+        assert!(f.permission_requests().is_empty());
     }
 }
 
 #[tokio::test]
-async fn anything_else_gets_an_honest_answer() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("README.md", "# A thing\n\nIt does.\n");
-        f.put("Cargo.toml", "[package]\nname = \"thing\"\n");
+async fn free_text_gets_an_explanation() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("README.md", "# A thing\n\nIt does.\n");
+        f.write_file("Cargo.toml", "[package]\nname = \"thing\"\n");
         let attached = TextResourceContents::new("some\ntext", "file:///x/notes.md");
         let embedded = EmbeddedResource::new(EmbeddedResourceResource::Text(attached));
         let prompt = vec![
@@ -449,7 +482,7 @@ async fn anything_else_gets_an_honest_answer() {
             ContentBlock::ResourceLink(Box::new(ResourceLink::new("lib.rs", "file:///x/lib.rs"))),
             ContentBlock::Resource(Box::new(embedded)),
         ];
-        let said = f.says(prompt).await;
+        let said = f.prompt_for_text(prompt).await;
         for part in [
             "No language model is configured",
             "`/test`",
@@ -459,7 +492,7 @@ async fn anything_else_gets_an_honest_answer() {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let titles: Vec<String> = f.calls().into_iter().map(|call| call.title).collect();
+        let titles: Vec<String> = f.tool_calls().into_iter().map(|call| call.title).collect();
         assert_eq!(
             titles,
             [
@@ -468,16 +501,16 @@ async fn anything_else_gets_an_honest_answer() {
                 "Read `Cargo.toml`, lines 1–40"
             ]
         );
-        assert!(f.asked().is_empty());
+        assert!(f.permission_requests().is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_opens_no_session() {
-    let f = AgentFixture::offline(NONE).await;
+async fn missing_directory_opens_no_session() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let error = f.agent.new_session(f.path("no")).await.unwrap_err();
     assert!(error.to_string().contains(&f.path("no")), "{error}");
     // A client that lends its files may have it.
-    let f = AgentFixture::offline(ALL).await;
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
     assert!(f.agent.new_session(f.path("no")).await.is_ok());
 }

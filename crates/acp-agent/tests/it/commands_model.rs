@@ -1,13 +1,13 @@
 //! Slash commands for a model that understands words, and the user's own.
 
-use crate::common::hears::HeardRequests;
-use crate::common::{AgentFixture, NONE, until};
+use crate::common::hears::RequestRecorder;
+use crate::common::{AgentFixture, NO_OFFERS, wait_for_thread};
 use acp::thread::ItemKind;
 use acp::v1::{AvailableCommand, ContentBlock};
 use acp::{Options, Thread};
 use acp_agent::store::MemoryStore;
 
-fn turns(n: usize) -> String {
+fn script_of_turns(n: usize) -> String {
     format!(
         r#"{{"turns": [{}]}}"#,
         vec![r#"[{"say": "ok"}]"#; n].join(",")
@@ -15,7 +15,7 @@ fn turns(n: usize) -> String {
 }
 
 /// The commands as a person sees them.
-fn announced(thread: &Thread) -> Vec<String> {
+fn announced_commands(thread: &Thread) -> Vec<String> {
     let line = |command: &AvailableCommand| match &command.input {
         Some(input) => format!("{} {}", command.name, input.hint),
         None => command.name.clone(),
@@ -23,14 +23,14 @@ fn announced(thread: &Thread) -> Vec<String> {
     thread.commands().iter().map(line).collect()
 }
 
-fn prompt(heard: &HeardRequests) -> String {
-    let prompt = heard.last().prompt();
+fn last_prompt_text(heard: &RequestRecorder) -> String {
+    let prompt = heard.last_request().prompt();
     let texts = prompt.iter().filter_map(ContentBlock::as_text);
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// What the person said, as the client shows it.
-fn said_by_person(thread: &Thread) -> Vec<String> {
+fn user_texts(thread: &Thread) -> Vec<String> {
     let items = thread.items().iter();
     let said = items.filter_map(|item| match &item.kind {
         ItemKind::User(message) => Some(message.text()),
@@ -40,11 +40,13 @@ fn said_by_person(thread: &Thread) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
+async fn command_expands_for_the_model_and_stays_as_typed_in_the_thread() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = HeardRequests::default();
-        let agent = heard.agent(&turns(6)).keep_sessions(MemoryStore::new());
-        let f = AgentFixture::speaking(options, agent, NONE).await;
+        let heard = RequestRecorder::default();
+        let agent = heard
+            .scripted_agent(&script_of_turns(6))
+            .keep_sessions(MemoryStore::new());
+        let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
         let names = [
             "plan GOAL",
             "test [WHAT]",
@@ -55,10 +57,10 @@ async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
         ];
         f.session
             .thread()
-            .read(|thread| assert_eq!(announced(thread), names));
+            .read(|thread| assert_eq!(announced_commands(thread), names));
 
-        f.says("/review src/a.rs & friends").await;
-        let told = prompt(&heard);
+        f.prompt_for_text("/review src/a.rs & friends").await;
+        let told = last_prompt_text(&heard);
         assert!(
             told.contains("`/review`") && told.contains("src/a.rs & friends"),
             "{told}"
@@ -69,11 +71,15 @@ async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
             ("/test", "run its tests"),
             ("/init", "AGENTS.md"),
         ] {
-            f.says(typed).await;
-            assert!(prompt(&heard).contains(means), "{}", prompt(&heard));
+            f.prompt_for_text(typed).await;
+            assert!(
+                last_prompt_text(&heard).contains(means),
+                "{}",
+                last_prompt_text(&heard)
+            );
         }
-        f.says("/etc/hosts is what?").await;
-        assert_eq!(prompt(&heard), "/etc/hosts is what?");
+        f.prompt_for_text("/etc/hosts is what?").await;
+        assert_eq!(last_prompt_text(&heard), "/etc/hosts is what?");
 
         let typed = [
             "/review src/a.rs & friends",
@@ -83,49 +89,50 @@ async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
             "/etc/hosts is what?",
         ];
         f.session.thread().read(|thread| {
-            assert_eq!(said_by_person(thread), typed);
+            assert_eq!(user_texts(thread), typed);
             assert_eq!(thread.title(), Some(typed[0]));
         });
         let id = f.session.id().clone();
         let again = f.agent.load_session(id, f.cwd()).await.unwrap();
         again.thread().read(|thread| {
-            assert_eq!(said_by_person(thread), typed);
+            assert_eq!(user_texts(thread), typed);
             assert_eq!(thread.title(), Some(typed[0]));
         });
     }
 }
 
 #[tokio::test]
-async fn help_is_the_agents_own_answer() {
-    let heard = HeardRequests::default();
-    let f = AgentFixture::new(heard.agent(&turns(2)), NONE).await;
-    let help = f.says("/help").await;
+async fn help_is_answered_without_the_model() {
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(2)), NO_OFFERS).await;
+    let help = f.prompt_for_text("/help").await;
     for part in ["`/plan GOAL`", "`/compact [WHAT TO KEEP]`", ".acp/commands"] {
         assert!(help.contains(part), "{part}: {help}");
     }
-    assert!(heard.all().is_empty());
-    f.says("thanks").await;
-    assert_eq!(heard.last().lines()[0], "user /help");
-    assert!(heard.last().is_well_formed());
+    assert!(heard.all_requests().is_empty());
+    f.prompt_for_text("thanks").await;
+    assert_eq!(heard.last_request().message_lines()[0], "user /help");
+    assert!(heard.last_request().is_well_formed());
 }
 
 #[tokio::test]
-async fn the_users_own_commands_are_files() {
-    let heard = HeardRequests::default();
-    let f = AgentFixture::new(heard.agent(&turns(5)), NONE).await;
-    f.put(
+async fn custom_commands_are_read_from_files() {
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(5)), NO_OFFERS).await;
+    f.write_file(
         ".acp/commands/fix.md",
         "---\ndescription: Fix an issue\nargument-hint: [ISSUE] [HOW]\n---\nFix $1 ($ARGUMENTS), by $2.\n",
     );
-    f.put(".acp/commands/test.md", "Run `make check`.");
-    f.put(".acp/commands/help.md", "No.");
-    f.put(".acp/commands/bad name.md", "No.");
-    f.put(".acp/commands/empty.md", "---\ndescription: x\n---\n");
-    f.put(".acp/commands/huge.md", &"x".repeat(100_000));
-    f.put(".acp/commands/notes.txt", "Nothing to do with it.");
+    f.write_file(".acp/commands/test.md", "Run `make check`.");
+    f.write_file(".acp/commands/help.md", "No.");
+    f.write_file(".acp/commands/bad name.md", "No.");
+    f.write_file(".acp/commands/empty.md", "---\ndescription: x\n---\n");
+    f.write_file(".acp/commands/huge.md", &"x".repeat(100_000));
+    f.write_file(".acp/commands/notes.txt", "Nothing to do with it.");
     let session = f.agent.new_session(f.path("")).await.unwrap();
-    let both = |thread: &Thread| announced(thread).contains(&"fix [ISSUE] [HOW]".to_owned());
-    until(session.thread(), both).await;
+    let both =
+        |thread: &Thread| announced_commands(thread).contains(&"fix [ISSUE] [HOW]".to_owned());
+    wait_for_thread(session.thread(), both).await;
     let names = [
         "plan GOAL",
         "compact [WHAT TO KEEP]",
@@ -137,19 +144,19 @@ async fn the_users_own_commands_are_files() {
     ];
     session
         .thread()
-        .read(|thread| assert_eq!(announced(thread), names));
+        .read(|thread| assert_eq!(announced_commands(thread), names));
 
     session.prompt("/fix 12 'great care'").await.unwrap();
-    let told = prompt(&heard);
+    let told = last_prompt_text(&heard);
     assert!(
         told.ends_with("Fix 12 (12 'great care'), by great care."),
         "{told}"
     );
     session.prompt("/test quickly").await.unwrap();
     assert!(
-        prompt(&heard).ends_with("Run `make check`.\n\nquickly"),
+        last_prompt_text(&heard).ends_with("Run `make check`.\n\nquickly"),
         "{}",
-        prompt(&heard)
+        last_prompt_text(&heard)
     );
 
     // What is wrong with the others is told once.
@@ -172,23 +179,27 @@ async fn the_users_own_commands_are_files() {
     assert!(!told.contains("notes.txt"), "{told}");
 
     // One that comes later is there with the next turn.
-    f.put(".acp/commands/later.md", "Later.");
+    f.write_file(".acp/commands/later.md", "Later.");
     session.prompt("/later").await.unwrap();
-    assert!(prompt(&heard).ends_with("Later."), "{}", prompt(&heard));
+    assert!(
+        last_prompt_text(&heard).ends_with("Later."),
+        "{}",
+        last_prompt_text(&heard)
+    );
     session
         .thread()
-        .read(|thread| assert!(announced(thread).contains(&"later".to_owned())));
+        .read(|thread| assert!(announced_commands(thread).contains(&"later".to_owned())));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_does_not_come_from_outside() {
+async fn command_files_outside_the_roots_are_ignored() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x.md"), "The secret.").unwrap();
-    let heard = HeardRequests::default();
-    let f = AgentFixture::new(heard.agent(&turns(1)), NONE).await;
-    f.put(".acp/commands/a.md", "A.");
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::new(heard.scripted_agent(&script_of_turns(1)), NO_OFFERS).await;
+    f.write_file(".acp/commands/a.md", "A.");
     std::os::unix::fs::symlink(outside.path().join("x.md"), f.path(".acp/commands/x.md")).unwrap();
-    f.says("/x").await;
-    assert_eq!(prompt(&heard), "/x");
+    f.prompt_for_text("/x").await;
+    assert_eq!(last_prompt_text(&heard), "/x");
 }

@@ -20,15 +20,15 @@ use acp::v1::{
 };
 use acp_agent::{CodingAgent, ScriptedModel};
 use acp_host::Files;
-use scene::{EscapeScene, NameSwapper, RefusalReason, SECRET, WRITTEN};
+use scene::{ATTEMPT_TEXT, EscapeScene, NameSwapper, RefusalReason, SECRET_TEXT};
 use serde_json::{Value, json};
 
 /// Long enough for anything here, short enough to notice what hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
-fn as_an_ordinary_user_too() {
-    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+fn tests_pass_as_an_ordinary_user() {
+    ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
 /// A client that lends its files, or nothing.
@@ -66,7 +66,7 @@ impl Client for LendingClient {
 }
 
 /// A session in the scene's root, in which nothing of the project is asked about, of an agent that makes these calls.
-async fn session(
+async fn open_session(
     scene: &EscapeScene,
     more: &[PathBuf],
     lends: bool,
@@ -92,8 +92,8 @@ async fn session(
 }
 
 /// Runs the turn and gives its tool calls.
-async fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
-    let prompted = tokio::time::timeout(PATIENCE, session.prompt("go")).await;
+async fn run_calls(session: &ClientSession) -> Vec<ThreadToolCall> {
+    let prompted = tokio::time::timeout(TIMEOUT, session.prompt("go")).await;
     assert_eq!(prompted.expect("it hangs").unwrap(), StopReason::EndTurn);
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {
@@ -108,8 +108,8 @@ fn file_calls(path: &str) -> [Value; 4] {
     [
         json!({ "read": { "path": path } }),
         json!({ "read": { "path": path, "line": 1, "limit": 1 } }),
-        json!({ "write": { "path": path, "text": WRITTEN } }),
-        json!({ "edit": { "path": path, "search": SECRET, "replacement": WRITTEN } }),
+        json!({ "write": { "path": path, "text": ATTEMPT_TEXT } }),
+        json!({ "edit": { "path": path, "search": SECRET_TEXT, "replacement": ATTEMPT_TEXT } }),
     ]
 }
 
@@ -118,17 +118,17 @@ fn directory_calls(path: &str) -> [Value; 4] {
     [
         json!({ "list": { "path": path } }),
         json!({ "search": { "path": path, "pattern": "." } }),
-        json!({ "search": { "path": path, "pattern": SECRET, "glob": "**" } }),
+        json!({ "search": { "path": path, "pattern": SECRET_TEXT, "glob": "**" } }),
         json!({ "call": { "tool": "glob", "arguments": glob } }),
     ]
 }
 
 #[tokio::test]
-async fn no_tool_gets_out() {
+async fn no_tool_escapes_the_roots() {
     for lends in [false, true] {
         let scene = EscapeScene::new();
         let mut steps = Vec::new();
-        for attempt in scene.attempts() {
+        for attempt in scene.escape_attempts() {
             // A relative path begins at the working directory here; of the rest, `..` is left.
             let inside = attempt.why == RefusalReason::Relative;
             if let Some(path) = attempt.path.to_str().filter(|_| !inside) {
@@ -137,12 +137,12 @@ async fn no_tool_gets_out() {
         }
         let relative = "../proj-secret/secret";
         steps.extend(file_calls(relative));
-        for directory in scene.directories() {
+        for directory in scene.watched_directories() {
             steps.extend(directory_calls(directory.to_str().unwrap()));
         }
         steps.extend(directory_calls("../proj-secret"));
-        let session = session(&scene, &[], lends, &steps).await;
-        let calls = calls(&session).await;
+        let session = open_session(&scene, &[], lends, &steps).await;
+        let calls = run_calls(&session).await;
         assert_eq!(calls.len(), steps.len());
         for (step, call) in steps.iter().zip(&calls) {
             let step = step.to_string();
@@ -154,11 +154,11 @@ async fn no_tool_gets_out() {
             );
             assert!(!shown.contains("root:x:"), "{step}: {shown}");
             // What was looked for is said again.
-            if !step.contains(SECRET) {
-                assert!(!shown.contains(SECRET), "{step}: {shown}");
+            if !step.contains(SECRET_TEXT) {
+                assert!(!shown.contains(SECRET_TEXT), "{step}: {shown}");
             }
         }
-        scene.is_untouched(&"all tools");
+        scene.assert_untouched(&"all tools");
         let by = if lends {
             "the client's files"
         } else {
@@ -170,7 +170,7 @@ async fn no_tool_gets_out() {
 
 /// Listing and searching the root shows that there are symlinks, and nothing of what is behind them.
 #[tokio::test]
-async fn what_is_under_the_root_is_seen_and_no_more() {
+async fn only_files_under_the_root_are_visible() {
     let scene = EscapeScene::new();
     fs::write(scene.root.join("seen"), "a line with s3cr\n").unwrap();
     // Rules outside are not the root's, nor are they shown in an error.
@@ -179,10 +179,10 @@ async fn what_is_under_the_root_is_seen_and_no_more() {
     let steps = [
         json!({ "list": {} }),
         json!({ "search": { "pattern": "s3cr" } }),
-        json!({ "search": { "pattern": SECRET } }),
+        json!({ "search": { "pattern": SECRET_TEXT } }),
     ];
-    let session = session(&scene, &[], false, &steps).await;
-    let calls = calls(&session).await;
+    let session = open_session(&scene, &[], false, &steps).await;
+    let calls = run_calls(&session).await;
     for call in &calls {
         assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
     }
@@ -193,12 +193,12 @@ async fn what_is_under_the_root_is_seen_and_no_more() {
     assert!(entries.iter().all(|entry| entry["name"] != "secret"));
     assert_eq!(data(1)["matches"], 1);
     assert_eq!(data(2)["matches"], 0);
-    scene.is_untouched(&"the root was searched");
+    scene.assert_untouched(&"the root was searched");
 }
 
 /// A directory is a symlink to the outside every other moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_during_the_call_gains_nothing() {
+async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
     let race = scene.root.join("race");
     fs::create_dir_all(race.join("dir/below")).unwrap();
@@ -211,24 +211,24 @@ async fn swapping_during_the_call_gains_nothing() {
                 json!({ "search": { "path": "race", "pattern": "." } }),
                 json!({ "search": { "path": "race/dir", "pattern": "." } }),
                 json!({ "read": { "path": "race/dir/secret" } }),
-                json!({ "edit": { "path": "race/dir/secret", "search": SECRET, "replacement": WRITTEN } }),
-                json!({ "write": { "path": format!("race/dir/new-{turn}"), "text": WRITTEN } }),
+                json!({ "edit": { "path": "race/dir/secret", "search": SECRET_TEXT, "replacement": ATTEMPT_TEXT } }),
+                json!({ "write": { "path": format!("race/dir/new-{turn}"), "text": ATTEMPT_TEXT } }),
             ]
         })
         .collect();
-    let session = session(&scene, &[], false, &steps).await;
+    let session = open_session(&scene, &[], false, &steps).await;
     let swapper = NameSwapper::new(race.join("dir"), race.join("away"));
-    let calls = calls(&session).await;
+    let calls = run_calls(&session).await;
     drop(swapper);
     for (step, call) in steps.iter().zip(&calls) {
         if step["edit"].is_null() {
             let shown = format!("{:?} {:?}", call.content, call.raw_output);
-            assert!(!shown.contains(SECRET), "{step}: {shown}");
+            assert!(!shown.contains(SECRET_TEXT), "{step}: {shown}");
         } else {
             assert_eq!(call.status, ToolCallStatus::Failed, "{step}: {call:?}");
         }
     }
-    scene.is_untouched(&"a directory was swapped");
+    scene.assert_untouched(&"a directory was swapped");
 }
 
 /// The roots are what they were when the session began, for every tool.
@@ -244,28 +244,28 @@ async fn roots_are_pinned_when_the_session_starts() {
                 [
                     json!({ "read": { "path": path("file") } }),
                     json!({ "edit": { "path": path("file"), "search": "inside", "replacement": "edited" } }),
-                    json!({ "write": { "path": path("made/here"), "text": WRITTEN } }),
+                    json!({ "write": { "path": path("made/here"), "text": ATTEMPT_TEXT } }),
                     json!({ "list": { "path": path("made") } }),
-                    json!({ "search": { "path": path("made"), "pattern": WRITTEN } }),
+                    json!({ "search": { "path": path("made"), "pattern": ATTEMPT_TEXT } }),
                 ]
             })
             .collect();
-        let session = session(&scene, std::slice::from_ref(&more), lends, &steps).await;
+        let session = open_session(&scene, std::slice::from_ref(&more), lends, &steps).await;
         let (aside, moved) = (scene.root.join("sub-aside"), scene.base.join("moved"));
         fs::rename(&more, &aside).unwrap();
         symlink(&scene.outside, &more).unwrap();
         fs::rename(&scene.root, &moved).unwrap();
         symlink(&scene.outside, &scene.root).unwrap();
-        for call in calls(&session).await {
+        for call in run_calls(&session).await {
             assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
         }
         for place in ["", "sub-aside"] {
             let text = |name: &str| fs::read_to_string(moved.join(place).join(name)).unwrap();
             assert_eq!(text("file"), "edited");
-            assert_eq!(text("made/here"), WRITTEN);
+            assert_eq!(text("made/here"), ATTEMPT_TEXT);
         }
         fs::remove_file(&scene.root).unwrap();
         fs::rename(&moved, &scene.root).unwrap();
-        scene.is_untouched(&"the roots' names were swapped");
+        scene.assert_untouched(&"the roots' names were swapped");
     }
 }

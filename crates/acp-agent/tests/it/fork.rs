@@ -1,8 +1,8 @@
 //! `session/fork`: a session that begins as a copy of another.
 
 use crate::common;
-use crate::common::hears::HeardRequests;
-use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, mode};
+use crate::common::hears::RequestRecorder;
+use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, mode_of_thread};
 use acp::Options;
 use acp::v1::ListSessionsRequest;
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
@@ -14,29 +14,34 @@ const SCRIPT: &str = r#"{"turns": [
 ]}"#;
 
 #[tokio::test]
-async fn a_copy_goes_its_own_way() {
+async fn forked_session_continues_independently() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sessions = tempfile::tempdir().unwrap();
-        each(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
-        each(MemoryStore::new(), options).await;
+        check_fork(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
+        check_fork(MemoryStore::new(), options).await;
     }
 }
 
-async fn each(store: impl SessionStore, options: Options) {
-    let heard = HeardRequests::default();
-    let f = AgentFixture::speaking(options, heard.agent(SCRIPT).keep_sessions(store), NONE).await;
-    f.answers([ALLOW_ALWAYS]);
-    f.says("first").await;
+async fn check_fork(store: impl SessionStore, options: Options) {
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::start_with_options(
+        options,
+        heard.scripted_agent(SCRIPT).keep_sessions(store),
+        NO_OFFERS,
+    )
+    .await;
+    f.queue_answers([ALLOW_ALWAYS]);
+    f.prompt_for_text("first").await;
     f.session.set_config_option("mode", "code").await.unwrap();
     let id = f.session.id().clone();
     let copy = f.agent.fork_session(id.clone(), f.cwd()).await.unwrap();
     assert_ne!(copy.id(), f.session.id());
     copy.thread()
-        .read(|thread| assert_eq!(mode(thread), "code"));
+        .read(|thread| assert_eq!(mode_of_thread(thread), "code"));
 
     // What the model knows, what was allowed and which prompt this is, is as it was.
     copy.prompt("second").await.unwrap();
-    let lines = heard.all()[2].lines();
+    let lines = heard.all_requests()[2].message_lines();
     let whole = [
         "user first",
         "assistant  [write]",
@@ -53,11 +58,11 @@ async fn each(store: impl SessionStore, options: Options) {
             &whole[4].to_owned()
         )
     );
-    assert_eq!(f.text("a.txt"), "2");
+    assert_eq!(f.read_file("a.txt"), "2");
     // And the other one knows nothing of it.
     f.session.set_config_option("mode", "ask").await.unwrap();
-    f.says("another").await;
-    let lines = heard.last().lines();
+    f.prompt_for_text("another").await;
+    let lines = heard.last_request().message_lines();
     assert!(lines.contains(&"user another".to_owned()), "{lines:?}");
     assert!(!lines.contains(&"user second".to_owned()), "{lines:?}");
 
@@ -78,40 +83,46 @@ async fn each(store: impl SessionStore, options: Options) {
     assert_eq!(again.thread().read(shown), 6);
     f.agent.delete_session(&id).await.unwrap();
     again.prompt("third").await.unwrap();
-    assert!(heard.last().is_well_formed());
+    assert!(heard.last_request().is_well_formed());
 }
 
 #[tokio::test]
-async fn what_is_not_there_cannot_be_copied() {
+async fn fork_of_an_unknown_session_fails() {
     let f = AgentFixture::new(
-        HeardRequests::default()
-            .agent(SCRIPT)
+        RequestRecorder::default()
+            .scripted_agent(SCRIPT)
             .keep_sessions(MemoryStore::new()),
-        NONE,
+        NO_OFFERS,
     )
     .await;
     let error = f.agent.fork_session("nothing", f.cwd()).await.unwrap_err();
     let code = error.peer_error().unwrap().code;
     assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
     // An agent that keeps nothing has nothing to copy.
-    let f = AgentFixture::new(HeardRequests::default().agent(SCRIPT), NONE).await;
+    let f = AgentFixture::new(RequestRecorder::default().scripted_agent(SCRIPT), NO_OFFERS).await;
     assert!(f.agent.capabilities().session_capabilities.fork.is_none());
     let id = f.session.id().clone();
     f.agent.fork_session(id, f.cwd()).await.unwrap_err();
 }
 
 #[tokio::test]
-async fn a_session_that_works_is_copied_as_it_is() {
+async fn running_session_can_be_forked() {
     let script = r#"{"turns": [
         [{"say": "Wait."}, {"run": {"command": "echo begun; sleep 1000"}}],
         [{"say": "Here."}]
     ]}"#;
-    let heard = HeardRequests::default();
-    let f = AgentFixture::new(heard.agent(script).keep_sessions(MemoryStore::new()), NONE).await;
-    f.answers([ALLOW]);
-    let turn = f.begin("first");
-    common::until(f.session.thread(), |thread| {
-        common::shows(thread, acp::thread::ToolCallStatus::InProgress, "begun")
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::new(
+        heard
+            .scripted_agent(script)
+            .keep_sessions(MemoryStore::new()),
+        NO_OFFERS,
+    )
+    .await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt("first");
+    common::wait_for_thread(f.session.thread(), |thread| {
+        common::has_call_showing(thread, acp::thread::ToolCallStatus::InProgress, "begun")
     })
     .await;
     let copy = f
@@ -120,14 +131,14 @@ async fn a_session_that_works_is_copied_as_it_is() {
         .await
         .unwrap();
     copy.prompt("second").await.unwrap();
-    let asked = heard.last();
-    assert!(asked.is_well_formed(), "{:#?}", asked.lines());
+    let asked = heard.last_request();
+    assert!(asked.is_well_formed(), "{:#?}", asked.message_lines());
     let lines = [
         "user first",
         "assistant Wait. [run]",
         "result Cancelled",
         "user second",
     ];
-    assert_eq!(asked.lines(), lines);
-    f.cancelled(turn).await;
+    assert_eq!(asked.message_lines(), lines);
+    f.cancel_turn(turn).await;
 }

@@ -9,8 +9,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::provider::ProviderServer;
-use crate::common::task::{self, COMMAND, DONE, GREETING, HALF_WAY, PROMPT, RIGHT, TESTS};
-use crate::common::{terminal, texts, with_line_numbers};
+use crate::common::task::{
+    self, CORRECT_GREETING, FINAL_ANSWER, INCOMPLETE_GREETING, ORIGINAL_GREETING, TASK_PROMPT,
+    TEST_COMMAND, TEST_SCRIPT,
+};
+use crate::common::{call_terminal, call_text, with_line_numbers};
 use acp::client::{
     Client, ClientState, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
     WriteTextFile,
@@ -41,68 +44,78 @@ enum TaskSetting {
 }
 
 #[tokio::test]
-async fn with_the_client_s_files_and_terminals() {
+async fn task_succeeds_with_client_files_and_terminals() {
     for format in WireFormat::ALL {
-        carried_out(format, TaskSetting::Lent).await;
+        run_full_task(format, TaskSetting::Lent).await;
     }
 }
 
 #[tokio::test]
-async fn with_the_agent_s_own_access() {
+async fn task_succeeds_with_local_access() {
     for format in WireFormat::ALL {
-        carried_out(format, TaskSetting::Own).await;
+        run_full_task(format, TaskSetting::Own).await;
     }
 }
 
 #[tokio::test]
-async fn in_version_2() {
+async fn task_succeeds_in_version_2() {
     for format in WireFormat::ALL {
-        carried_out(format, TaskSetting::Draft).await;
+        run_full_task(format, TaskSetting::Draft).await;
     }
 }
 
-async fn carried_out(format: WireFormat, way: TaskSetting) {
+async fn run_full_task(format: WireFormat, way: TaskSetting) {
     let what = format!("{format}, {way:?}");
     let project = tempfile::tempdir().unwrap();
-    for (name, text) in task::FILES {
+    for (name, text) in task::PROJECT_FILES {
         std::fs::write(project.path().join(name), text).unwrap();
     }
-    let server = ProviderServer::new(format, task::answers()).await;
+    let server = ProviderServer::new(format, task::task_replies()).await;
     let mut model = server.model();
     model.context_window = Some(200_000);
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
     let agent = agent.keep_sessions(MemoryStore::new());
     let seen = Arc::new(TaskRecord::default());
-    let agent = connected(agent, way, project.path(), &seen).await;
+    let agent = connect_client(agent, way, project.path(), &seen).await;
     let session = agent.new_session(project.path()).await.unwrap();
-    let ended = tokio::time::timeout(common::PATIENCE, session.prompt(PROMPT)).await;
+    let ended = tokio::time::timeout(common::TIMEOUT, session.prompt(TASK_PROMPT)).await;
     assert_eq!(ended.expect(&what).unwrap(), StopReason::EndTurn, "{what}");
 
     let text = |name| std::fs::read_to_string(project.path().join(name)).unwrap();
-    assert_eq!(text("greet.sh"), RIGHT, "{what}");
-    assert_eq!(text("test.sh"), TESTS, "{what}");
+    assert_eq!(text("greet.sh"), CORRECT_GREETING, "{what}");
+    assert_eq!(text("test.sh"), TEST_SCRIPT, "{what}");
     let left = std::fs::read_dir(project.path()).unwrap().count();
-    assert_eq!(left, task::FILES.len(), "nothing else is there: {what}");
-    the_model_heard(&server, project.path());
+    assert_eq!(
+        left,
+        task::PROJECT_FILES.len(),
+        "nothing else is there: {what}"
+    );
+    assert_model_requests(&server, project.path());
     session.thread().read(|thread| {
-        the_person_sees(thread, way, project.path());
+        assert_thread(thread, way, project.path());
     });
-    seen.all_came_in_order(&session.thread().read(calls), project.path());
-    seen.lent(way);
+    seen.assert_update_order(&session.thread().read(tool_calls), project.path());
+    seen.assert_client_calls(way);
 }
 
 /// What the model was told after each round is what has really happened.
-fn the_model_heard(server: &ProviderServer, project: &Path) {
-    let heard = server.heard();
+fn assert_model_requests(server: &ProviderServer, project: &Path) {
+    let heard = server.requests();
     assert_eq!(heard.len(), 6);
     let first = heard[0].body.to_string();
-    assert!(first.contains(PROMPT), "{first}");
-    let results: Vec<_> = heard.iter().map(|h| h.results(server.format)).collect();
+    assert!(first.contains(TASK_PROMPT), "{first}");
+    let results: Vec<_> = heard
+        .iter()
+        .map(|h| h.tool_results(server.format))
+        .collect();
     let [none, read, edited, failed, passed, planned] = &results[..] else {
         panic!("{results:?}")
     };
     assert!(none.is_empty(), "{none:?}");
-    assert_eq!(read[..], [GREETING, TESTS].map(with_line_numbers));
+    assert_eq!(
+        read[..],
+        [ORIGINAL_GREETING, TEST_SCRIPT].map(with_line_numbers)
+    );
     let [_, edited] = &edited[..] else {
         panic!("{edited:?}")
     };
@@ -110,28 +123,34 @@ fn the_model_heard(server: &ProviderServer, project: &Path) {
     let [_, ran] = &failed[..] else {
         panic!("{failed:?}")
     };
-    assert_eq!(*ran, format!("Exit code 3.\n{}", failure(project)));
+    assert_eq!(
+        *ran,
+        format!("Exit code 3.\n{}", failed_test_output(project))
+    );
     let [_, _, ran] = &passed[..] else {
         panic!("{passed:?}")
     };
-    assert_eq!(*ran, format!("Exit code 0.\n{}", success(project)));
+    assert_eq!(
+        *ran,
+        format!("Exit code 0.\n{}", passed_test_output(project))
+    );
     assert_eq!(planned.len(), 1);
 }
 
 /// What the tests print when they fail first.
-fn failure(project: &Path) -> String {
+fn failed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\nFAILED: wanted <Hello, Ada!>, got <Hello, Ada>\n")
 }
 
 /// What they print when they pass.
-fn success(project: &Path) -> String {
+fn passed_test_output(project: &Path) -> String {
     let name = project.file_name().unwrap().to_str().unwrap();
     format!("testing in {name}\n1 test passed\n")
 }
 
 /// The change of the greeting's second line in a patch.
-fn hunk(old: &str, new: &str) -> String {
+fn diff_hunk(old: &str, new: &str) -> String {
     let [begin, old, end] = old.lines().collect::<Vec<_>>()[..] else {
         panic!("{old}")
     };
@@ -140,7 +159,7 @@ fn hunk(old: &str, new: &str) -> String {
 }
 
 /// The diff that a call shows.
-fn diff(call: &ThreadToolCall) -> &ThreadDiff {
+fn call_diff(call: &ThreadToolCall) -> &ThreadDiff {
     let mut content = call.content.iter();
     let diff = content.find_map(|content| match content {
         ThreadToolCallContent::Diff(diff) => Some(diff),
@@ -149,7 +168,7 @@ fn diff(call: &ThreadToolCall) -> &ThreadDiff {
     diff.expect("a diff is shown")
 }
 
-fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
+fn tool_calls(thread: &Thread) -> Vec<ThreadToolCall> {
     let calls = thread.items().iter().filter_map(|item| match &item.kind {
         ItemKind::ToolCall(call) => Some((**call).clone()),
         _ => None,
@@ -158,7 +177,7 @@ fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
 }
 
 /// That the session is shown as it was.
-fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
+fn assert_thread(thread: &Thread, way: TaskSetting, project: &Path) {
     let items: Vec<String> = thread
         .items()
         .iter()
@@ -170,11 +189,11 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
             other => panic!("{other:?}"),
         })
         .collect();
-    let run = format!("[execute] Run `{COMMAND}`");
+    let run = format!("[execute] Run `{TEST_COMMAND}`");
     assert_eq!(
         items,
         [
-            &format!("> {PROMPT}"),
+            &format!("> {TASK_PROMPT}"),
             "(Two files, I need both.)",
             "I look at the code and its tests.",
             "[read] Read `greet.sh`",
@@ -184,10 +203,10 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
             "An exclamation mark is missing.",
             "[edit] Edit `greet.sh`",
             &run,
-            DONE,
+            FINAL_ANSWER,
         ]
     );
-    let calls = calls(thread);
+    let calls = tool_calls(thread);
     let [greeting, tests, edit, failed, mend, passed] = &calls[..] else {
         panic!("{calls:?}")
     };
@@ -198,11 +217,14 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
     };
     assert_eq!(at(greeting), [(path("greet.sh"), None)]);
     assert_eq!(at(tests), [(path("test.sh"), None)]);
-    assert_eq!(texts(greeting), format!("```\n{GREETING}```"));
-    assert_eq!(texts(tests), format!("```\n{TESTS}```"));
-    for (call, old, new) in [(edit, GREETING, HALF_WAY), (mend, HALF_WAY, RIGHT)] {
+    assert_eq!(call_text(greeting), format!("```\n{ORIGINAL_GREETING}```"));
+    assert_eq!(call_text(tests), format!("```\n{TEST_SCRIPT}```"));
+    for (call, old, new) in [
+        (edit, ORIGINAL_GREETING, INCOMPLETE_GREETING),
+        (mend, INCOMPLETE_GREETING, CORRECT_GREETING),
+    ] {
         assert_eq!(at(call), [(path("greet.sh"), Some(2))]);
-        let diff = diff(call);
+        let diff = call_diff(call);
         let [change] = &diff.changes[..] else {
             panic!("{diff:?}")
         };
@@ -214,23 +236,23 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
             None => {
                 assert_eq!(way, TaskSetting::Draft);
                 let patch = &diff.patch.as_ref().expect("the change is shown").text;
-                assert!(patch.ends_with(&hunk(old, new)), "{patch}");
+                assert!(patch.ends_with(&diff_hunk(old, new)), "{patch}");
             }
         }
     }
     for (call, status, code, printed) in [
-        (failed, "failed", 3, failure(project)),
-        (passed, "completed", 0, success(project)),
+        (failed, "failed", 3, failed_test_output(project)),
+        (passed, "completed", 0, passed_test_output(project)),
     ] {
         assert_eq!(call.status.as_str(), status);
         assert_eq!(at(call), []);
         if way == TaskSetting::Own {
-            let shown = texts(call);
+            let shown = call_text(call);
             assert!(shown.contains(&printed), "{shown}");
             assert_eq!(shown.contains("Exit code 3"), code == 3, "{shown}");
             continue;
         }
-        let id = terminal(call).expect("a terminal is shown");
+        let id = call_terminal(call).expect("a terminal is shown");
         let shown = thread.terminal(&id).expect("something came of it");
         assert_eq!(shown.output(), printed);
         let exit = shown.exit_status.as_ref().expect("it has ended");
@@ -241,9 +263,12 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
     };
     let entries = plan.entries().iter();
     let entries: Vec<_> = entries.map(|e| (&*e.content, e.status.as_str())).collect();
-    assert_eq!(entries, task::PLAN.map(|content| (content, "completed")));
+    assert_eq!(
+        entries,
+        task::PLAN_STEPS.map(|content| (content, "completed"))
+    );
     let usage = thread.usage().expect("it is shown");
-    assert_eq!((usage.used, usage.size), (task::USED, 200_000));
+    assert_eq!((usage.used, usage.size), (task::LAST_ROUND_TOKENS, 200_000));
     assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
     assert!(!thread.is_running());
 }
@@ -261,7 +286,7 @@ struct TaskRecord {
 }
 
 impl TaskRecord {
-    fn look(&self, thread: &Thread) {
+    fn record_thread(&self, thread: &Thread) {
         let entries = thread.plans().iter().flat_map(|plan| plan.entries());
         let plan: Vec<String> = entries.map(|entry| entry.status.to_string()).collect();
         let mut plans = self.plans.lock().unwrap();
@@ -269,7 +294,7 @@ impl TaskRecord {
             plans.push(plan);
         }
         let mut statuses = self.statuses.lock().unwrap();
-        for call in calls(thread) {
+        for call in tool_calls(thread) {
             let last = statuses.iter().rev().find(|(id, _)| *id == call.id);
             if last.is_none_or(|(_, status)| *status != call.status.as_str()) {
                 statuses.push((call.id, call.status.to_string()));
@@ -277,13 +302,13 @@ impl TaskRecord {
         }
     }
 
-    fn all_came_in_order(&self, calls: &[ThreadToolCall], project: &Path) {
+    fn assert_update_order(&self, calls: &[ThreadToolCall], project: &Path) {
         let plans = self.plans.lock().unwrap().clone();
         assert_eq!(
             plans[..3],
-            task::STATES.map(|states| states.map(String::from))
+            task::PLAN_STATUSES.map(|states| states.map(String::from))
         );
-        assert_eq!(plans[3..], [task::FINISHED]);
+        assert_eq!(plans[3..], [task::FINISHED_PLAN_STATUSES]);
         let statuses = self.statuses.lock().unwrap();
         for (n, call) in calls.iter().enumerate() {
             let of = statuses.iter().filter(|(id, _)| *id == call.id);
@@ -307,7 +332,7 @@ impl TaskRecord {
             assert_eq!((&shown.title, &shown.kind), (&call.title, &call.kind));
             assert_eq!(shown.status.as_str(), "pending");
             if call.kind == ToolKind::Edit {
-                assert_eq!(diff(shown), diff(call));
+                assert_eq!(call_diff(shown), call_diff(call));
             }
         }
         let path = project.join("greet.sh").to_str().unwrap().to_owned();
@@ -315,7 +340,7 @@ impl TaskRecord {
     }
 
     /// What was done through the client is what it lends.
-    fn lent(&self, way: TaskSetting) {
+    fn assert_client_calls(&self, way: TaskSetting) {
         let lent = self.lent.lock().unwrap();
         let count = |method| lent.iter().filter(|m| **m == method).count();
         if way != TaskSetting::Lent {
@@ -349,7 +374,7 @@ struct TaskClient {
     seen: Arc<TaskRecord>,
 }
 
-async fn connected(
+async fn connect_client(
     agent: CodingAgent,
     way: TaskSetting,
     project: &Path,
@@ -393,7 +418,9 @@ impl Client for TaskClient {
     type State = HostSession;
 
     async fn update(&self, _: &HostSession, context: &UpdateContext, _: &Update) {
-        context.thread.read(|thread| self.seen.look(thread));
+        context
+            .thread
+            .read(|thread| self.seen.record_thread(thread));
     }
 
     async fn request_permission(
@@ -418,7 +445,7 @@ impl Client for TaskClient {
 }
 
 impl TaskClient {
-    fn lend(&self, method: &'static str) -> &Host<TaskPrompter> {
+    fn host_for(&self, method: &'static str) -> &Host<TaskPrompter> {
         self.seen.lent.lock().unwrap().push(method);
         &self.host
     }
@@ -430,7 +457,9 @@ impl ReadTextFile<HostSession> for TaskClient {
         session: &HostSession,
         request: ReadTextFileRequest,
     ) -> acp::Result<ReadTextFileResponse> {
-        self.lend("fs/read_text_file").read(session, request).await
+        self.host_for("fs/read_text_file")
+            .read(session, request)
+            .await
     }
 }
 
@@ -440,7 +469,7 @@ impl WriteTextFile<HostSession> for TaskClient {
         session: &HostSession,
         request: WriteTextFileRequest,
     ) -> acp::Result<WriteTextFileResponse> {
-        let host = self.lend("fs/write_text_file");
+        let host = self.host_for("fs/write_text_file");
         host.write(session, request).await
     }
 }
@@ -451,21 +480,25 @@ impl Terminals<HostSession> for TaskClient {
         session: &HostSession,
         request: CreateTerminalRequest,
     ) -> acp::Result<CreateTerminalResponse> {
-        self.lend("terminal/create").create(session, request).await
+        self.host_for("terminal/create")
+            .create(session, request)
+            .await
     }
     async fn output(
         &self,
         session: &HostSession,
         request: TerminalOutputRequest,
     ) -> acp::Result<TerminalOutputResponse> {
-        self.lend("terminal/output").output(session, request).await
+        self.host_for("terminal/output")
+            .output(session, request)
+            .await
     }
     async fn wait_for_exit(
         &self,
         session: &HostSession,
         request: WaitForTerminalExitRequest,
     ) -> acp::Result<WaitForTerminalExitResponse> {
-        let host = self.lend("terminal/wait_for_exit");
+        let host = self.host_for("terminal/wait_for_exit");
         host.wait_for_exit(session, request).await
     }
     async fn kill(
@@ -473,14 +506,14 @@ impl Terminals<HostSession> for TaskClient {
         session: &HostSession,
         request: KillTerminalRequest,
     ) -> acp::Result<KillTerminalResponse> {
-        self.lend("terminal/kill").kill(session, request).await
+        self.host_for("terminal/kill").kill(session, request).await
     }
     async fn release(
         &self,
         session: &HostSession,
         request: ReleaseTerminalRequest,
     ) -> acp::Result<ReleaseTerminalResponse> {
-        self.lend("terminal/release")
+        self.host_for("terminal/release")
             .release(session, request)
             .await
     }

@@ -1,7 +1,10 @@
 //! Modes, changed by the client and by the agent, between turns and during one.
 
 use crate::common;
-use crate::common::{ALL, ALLOW, AgentFixture, NONE, QuestionAnswer, REJECT, count, texts, until};
+use crate::common::{
+    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT, call_text, load_count,
+    wait_for_thread,
+};
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use tokio::sync::oneshot;
@@ -22,8 +25,8 @@ fn mode_updates(f: &AgentFixture) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_session_begins_in_ask_mode_and_offers_three() {
-    let f = AgentFixture::offline(NONE).await;
+async fn new_session_starts_in_ask_mode_and_offers_three_modes() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let request = NewSessionRequest::new(f.path(""), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let modes = answer.modes.unwrap();
@@ -42,31 +45,31 @@ async fn a_session_begins_in_ask_mode_and_offers_three() {
 }
 
 #[tokio::test]
-async fn code_mode_changes_files_and_asks_for_commands() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
+async fn code_mode_edits_files_and_asks_for_commands() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
         f.session.set_mode("code").await.unwrap();
-        f.says("/write a.txt one").await;
-        f.says("/edit a.txt\none\n===\ntwo").await;
-        f.answers([ALLOW]);
-        f.says("/run cp a.txt b.txt").await;
-        assert_eq!(f.asked().len(), 1);
-        assert_eq!(f.text("b.txt"), "two");
+        f.prompt_for_text("/write a.txt one").await;
+        f.prompt_for_text("/edit a.txt\none\n===\ntwo").await;
+        f.queue_answers([ALLOW]);
+        f.prompt_for_text("/run cp a.txt b.txt").await;
+        assert_eq!(f.permission_requests().len(), 1);
+        assert_eq!(f.read_file("b.txt"), "two");
         assert!(f.session.set_mode("fast").await.is_err());
     }
 }
 
 #[tokio::test]
-async fn architect_mode_asks_to_be_left() {
-    let f = AgentFixture::offline(ALL).await;
+async fn leaving_architect_mode_requires_permission() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
     f.session.set_mode("architect").await.unwrap();
-    f.answers([QuestionAnswer::Id("allow_once"), ALLOW]);
-    f.says("/write a.txt one").await;
-    assert_eq!(f.text("a.txt"), "one");
-    assert_eq!(f.mode(), "ask");
+    f.queue_answers([QuestionAnswer::Id("allow_once"), ALLOW]);
+    f.prompt_for_text("/write a.txt one").await;
+    assert_eq!(f.read_file("a.txt"), "one");
+    assert_eq!(f.current_mode(), "ask");
     assert_eq!(mode_updates(&f), ["option ask", "mode ask"]);
 
-    let calls = f.calls();
+    let calls = f.tool_calls();
     let [switch, write] = &calls[..] else {
         panic!("{calls:?}")
     };
@@ -79,7 +82,7 @@ async fn architect_mode_asks_to_be_left() {
         ("Ready for implementation", &ToolKind::SwitchMode)
     );
     assert_eq!(write.status, ToolCallStatus::Completed);
-    let asked = f.asked();
+    let asked = f.permission_requests();
     let (leave, change) = (&asked[0], &asked[1]);
     assert_eq!(leave.tool_call.id, switch.id);
     assert_eq!(leave.tool_call.title, "Ready for implementation");
@@ -117,93 +120,102 @@ async fn architect_mode_asks_to_be_left() {
 }
 
 #[tokio::test]
-async fn architect_mode_left_for_code_asks_for_commands_only() {
-    let f = AgentFixture::offline(NONE).await;
+async fn code_mode_after_architect_mode_asks_only_for_commands() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     f.session.set_mode("architect").await.unwrap();
-    f.put("Makefile", "test:\n");
-    f.answers([QuestionAnswer::Id("allow_always"), ALLOW]);
-    let said = f.says("/test").await;
+    f.write_file("Makefile", "test:\n");
+    f.queue_answers([QuestionAnswer::Id("allow_always"), ALLOW]);
+    let said = f.prompt_for_text("/test").await;
     assert!(said.contains("exited with code 0"), "{said}");
-    assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 2));
+    assert_eq!(
+        (f.current_mode().as_str(), f.permission_requests().len()),
+        ("code", 2)
+    );
 }
 
 #[tokio::test]
-async fn architect_mode_that_is_not_left_changes_nothing() {
-    let f = AgentFixture::offline(ALL).await;
+async fn architect_mode_changes_nothing_if_the_switch_is_rejected() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
     f.session.set_mode("architect").await.unwrap();
-    f.put("a.txt", "old");
+    f.write_file("a.txt", "old");
     for command in [
         "/write a.txt new",
         "/edit a.txt\nold\n===\nnew",
         "/run rm a.txt",
     ] {
-        f.answers([REJECT]);
-        let said = f.says(command).await;
+        f.queue_answers([REJECT]);
+        let said = f.prompt_for_text(command).await;
         assert!(said.contains("stays in architect mode"), "{said}");
-        let calls = f.calls();
+        let calls = f.tool_calls();
         for call in &calls[calls.len() - 2..] {
             assert_eq!(f.statuses(&call.id), ["pending", "failed"]);
-            assert!(texts(call).contains("stays in architect mode"));
+            assert!(call_text(call).contains("stays in architect mode"));
         }
     }
     assert_eq!(
-        (f.text("a.txt").as_str(), f.mode().as_str()),
+        (f.read_file("a.txt").as_str(), f.current_mode().as_str()),
         ("old", "architect")
     );
-    assert_eq!((count(&f.seen.writes), count(&f.seen.created)), (0, 0));
+    assert_eq!(
+        (load_count(&f.seen.writes), load_count(&f.seen.created)),
+        (0, 0)
+    );
     // Reading is what it is for.
-    assert!(f.says("/read a.txt").await.contains("old"));
-    assert!(f.asked().is_empty());
+    assert!(f.prompt_for_text("/read a.txt").await.contains("old"));
+    assert!(f.permission_requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_mode_set_during_a_turn_counts_from_the_next_tool_call_on() {
+async fn mode_set_during_a_turn_applies_from_the_next_tool_call() {
     let script = r#"{"turns": [[
         {"write": {"path": "a.txt", "text": "1"}},
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
     for (mode, questions) in [("code", 1), ("ask", 2), ("architect", 2)] {
-        let f = AgentFixture::scripted(script, ALL).await;
+        let f = AgentFixture::start_scripted(script, ALL_OFFERS).await;
         let (say, said) = oneshot::channel();
         let first = QuestionAnswer::When(said, PermissionOptionKind::AllowOnce);
         let then = (questions > 1).then(|| match mode {
             "architect" => QuestionAnswer::Id("reject_once"),
             _ => ALLOW,
         });
-        f.answers([first].into_iter().chain(then));
-        let turn = f.begin("go");
-        until(f.session.thread(), |_| !f.asked().is_empty()).await;
+        f.queue_answers([first].into_iter().chain(then));
+        let turn = f.start_prompt("go");
+        wait_for_thread(f.session.thread(), |_| !f.permission_requests().is_empty()).await;
         f.session.set_mode(mode).await.unwrap();
         say.send(()).unwrap();
         assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
         // The question that was open has been answered; what comes after it goes by the new mode.
-        assert_eq!(f.text("a.txt"), "1");
-        assert_eq!(f.there("b.txt"), mode != "architect");
-        assert_eq!(f.asked().len(), questions, "{mode}");
+        assert_eq!(f.read_file("a.txt"), "1");
+        assert_eq!(f.file_exists("b.txt"), mode != "architect");
+        assert_eq!(f.permission_requests().len(), questions, "{mode}");
     }
 }
 
 #[tokio::test]
-async fn clients_that_know_only_modes_set_the_same() {
-    let f = AgentFixture::offline(NONE).await;
+async fn set_mode_and_config_option_are_equivalent() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let request = SetSessionModeRequest::new(f.session.id(), "code");
     f.agent.connection().request(&request).await.unwrap();
-    until(f.session.thread(), |thread| common::mode(thread) == "code").await;
-    f.says("/write a.txt one").await;
-    assert_eq!(f.text("a.txt"), "one");
+    wait_for_thread(f.session.thread(), |thread| {
+        common::mode_of_thread(thread) == "code"
+    })
+    .await;
+    f.prompt_for_text("/write a.txt one").await;
+    assert_eq!(f.read_file("a.txt"), "one");
 }
 
 #[tokio::test]
-async fn a_model_can_switch_the_mode() {
+async fn model_can_switch_the_mode() {
     let script = r#"{"turns": [
         [{"switch_mode": {"mode": "architect"}}, {"switch_mode": {"mode": "code", "plan": "1. Do it"}},
          {"write": {"path": "a.txt", "text": "1"}}],
         [{"switch_mode": {"mode": "fast"}}],
         [{"switch_mode": {"mode": "ask"}}, {"switch_mode": {"mode": "code"}}]
     ]}"#;
-    let f = AgentFixture::scripted(script, NONE).await;
-    f.answers([QuestionAnswer::Id("allow_always")]);
-    f.says("go").await;
+    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
+    f.queue_answers([QuestionAnswer::Id("allow_always")]);
+    f.prompt_for_text("go").await;
     assert_eq!(
         mode_updates(&f),
         [
@@ -213,15 +225,15 @@ async fn a_model_can_switch_the_mode() {
             "mode code"
         ]
     );
-    assert_eq!(f.text("a.txt"), "1");
-    assert!(texts(&f.calls()[1]).contains("1. Do it"));
-    f.says("go").await;
-    assert!(texts(&f.call()).contains("unknown mode `fast`"));
+    assert_eq!(f.read_file("a.txt"), "1");
+    assert!(call_text(&f.tool_calls()[1]).contains("1. Do it"));
+    f.prompt_for_text("go").await;
+    assert!(call_text(&f.only_tool_call()).contains("unknown mode `fast`"));
     // More is allowed in code mode than in ask mode, so that is a question.
-    f.answers([QuestionAnswer::Id("reject_once")]);
-    f.says("go").await;
+    f.queue_answers([QuestionAnswer::Id("reject_once")]);
+    f.prompt_for_text("go").await;
     assert_eq!(
-        (f.mode().as_str(), f.call().status),
+        (f.current_mode().as_str(), f.only_tool_call().status),
         ("ask", ToolCallStatus::Failed)
     );
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NONE, connect, until};
+use crate::common::{AgentFixture, NO_OFFERS, connect, wait_for_thread};
 use acp::v1::{
     NewSessionRequest, PermissionOptionKind, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory,
@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 /// A server and the name of a model there. `gpt-5.4` can be told how much to think, and `plain` cannot.
-fn named(server: &ProviderServer, name: &str) -> ProviderModel {
+fn served_model(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
     model
 }
 
-fn agent(choices: ModelChoices) -> CodingAgent {
+fn agent_with_choices(choices: ModelChoices) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
 /// `id=value` of each option, in their order.
-fn shown(options: &[SessionConfigOption]) -> Vec<String> {
+fn option_lines(options: &[SessionConfigOption]) -> Vec<String> {
     let each = options.iter().map(|option| match &option.kind {
         SessionConfigKind::Select(select) => format!("{}={}", option.id, select.current_value),
         other => panic!("{other:?}"),
@@ -34,13 +34,13 @@ fn shown(options: &[SessionConfigOption]) -> Vec<String> {
     each.collect()
 }
 
-fn options(session: &acp::client::ClientSession) -> Vec<String> {
+fn session_option_lines(session: &acp::client::ClientSession) -> Vec<String> {
     session
         .thread()
-        .read(|thread| shown(thread.config_options()))
+        .read(|thread| option_lines(thread.config_options()))
 }
 
-fn values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
+fn option_values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
     let option = options.iter().find(|option| option.id.as_str() == id);
     match &option.unwrap().kind {
         SessionConfigKind::Select(select) => {
@@ -51,23 +51,30 @@ fn values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
     }
 }
 
-fn says(text: &'static str) -> ProviderReply {
+fn text_reply(text: &'static str) -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text(text)])
 }
 
 #[tokio::test]
-async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
-    let one = ProviderServer::new(Provider::OpenAi, [says("a"), says("b"), says("e")]).await;
-    let two = ProviderServer::new(Provider::Anthropic, [says("c"), says("d")]).await;
+async fn chosen_model_is_used_and_changes_the_offered_options() {
+    let one = ProviderServer::new(
+        Provider::OpenAi,
+        [text_reply("a"), text_reply("b"), text_reply("e")],
+    )
+    .await;
+    let two = ProviderServer::new(Provider::Anthropic, [text_reply("c"), text_reply("d")]).await;
     let choices = ModelChoices::new(KeySources::new())
-        .default_model(named(&one, "gpt-5.4"))
-        .with_model([named(&two, "claude-haiku-4-5"), named(&one, "plain")]);
-    let f = AgentFixture::new(agent(choices), NONE).await;
+        .default_model(served_model(&one, "gpt-5.4"))
+        .with_model([
+            served_model(&two, "claude-haiku-4-5"),
+            served_model(&one, "plain"),
+        ]);
+    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
     let request = NewSessionRequest::new(f.cwd(), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let all = answer.config_options.unwrap();
     let begins = ["mode=ask", "model=openai/gpt-5.4", "thought_level=default"];
-    assert_eq!(shown(&all), begins);
+    assert_eq!(option_lines(&all), begins);
     let categories: Vec<_> = all.iter().map(|option| option.category.clone()).collect();
     assert_eq!(
         categories,
@@ -82,39 +89,42 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
         "anthropic/claude-haiku-4-5",
         "openai/plain",
     ];
-    assert_eq!(values(&all, "model"), models);
+    assert_eq!(option_values(&all, "model"), models);
     let levels = ["default", "off", "low", "medium", "high", "max"];
-    assert_eq!(values(&all, "thought_level"), levels);
+    assert_eq!(option_values(&all, "thought_level"), levels);
 
     let set = async |option: &str, value: &str| {
         f.session.set_config_option(option, value).await.unwrap();
     };
-    assert_eq!(f.says("1").await, "a");
+    assert_eq!(f.prompt_for_text("1").await, "a");
     set("thought_level", "high").await;
-    assert_eq!(f.says("2").await, "b");
+    assert_eq!(f.prompt_for_text("2").await, "b");
     set("model", "anthropic/claude-haiku-4-5").await;
     let now = [
         "mode=ask",
         "model=anthropic/claude-haiku-4-5",
         "thought_level=high",
     ];
-    assert_eq!(options(&f.session), now);
-    assert_eq!(f.says("3").await, "c");
+    assert_eq!(session_option_lines(&f.session), now);
+    assert_eq!(f.prompt_for_text("3").await, "c");
     set("thought_level", "off").await;
-    assert_eq!(f.says("4").await, "d");
+    assert_eq!(f.prompt_for_text("4").await, "d");
     // It cannot be told how much to think: the option is gone with it, and comes back as it was.
     set("model", "openai/plain").await;
-    assert_eq!(options(&f.session), ["mode=ask", "model=openai/plain"]);
-    assert_eq!(f.says("5").await, "e");
+    assert_eq!(
+        session_option_lines(&f.session),
+        ["mode=ask", "model=openai/plain"]
+    );
+    assert_eq!(f.prompt_for_text("5").await, "e");
     set("model", "openai/gpt-5.4").await;
     let now = ["mode=ask", "model=openai/gpt-5.4", "thought_level=off"];
-    assert_eq!(options(&f.session), now);
+    assert_eq!(session_option_lines(&f.session), now);
     for (option, value) in [("model", "openai/none"), ("thought_level", "huge")] {
         let set = f.session.set_config_option(option, value).await;
         assert!(set.is_err(), "{option} {value}");
     }
 
-    let heard = one.heard();
+    let heard = one.requests();
     let each = |key: &str| -> Vec<Value> {
         let bodies = heard.iter().map(|heard| heard.body[key].clone());
         bodies.collect()
@@ -122,7 +132,7 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
     assert_eq!(each("model"), ["gpt-5.4", "gpt-5.4", "plain"]);
     let efforts = [Value::Null, json!("high"), Value::Null];
     assert_eq!(each("reasoning_effort"), efforts);
-    let heard = two.heard();
+    let heard = two.requests();
     assert!(heard[0].body["thinking"].is_object(), "{}", heard[0].body);
     assert!(!heard[1].body["thinking"].is_object(), "{}", heard[1].body);
     // What was said to one model the next one knows.
@@ -130,39 +140,44 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
 }
 
 #[tokio::test]
-async fn between_two_rounds_another_model_can_take_over() {
+async fn model_can_be_changed_between_rounds() {
     let write = AnswerPiece::Call("1", "write", json!({"path": "a.txt", "text": "1"}));
     let one = ProviderServer::new(Provider::OpenAi, [ProviderReply::Says(vec![write])]).await;
-    let two = ProviderServer::new(Provider::Gemini, [says("Written.")]).await;
+    let two = ProviderServer::new(Provider::Gemini, [text_reply("Written.")]).await;
     let choices = ModelChoices::new(KeySources::new())
-        .default_model(named(&one, "plain"))
-        .with_model([named(&two, "other")]);
-    let f = AgentFixture::new(agent(choices), NONE).await;
+        .default_model(served_model(&one, "plain"))
+        .with_model([served_model(&two, "other")]);
+    let f = AgentFixture::new(agent_with_choices(choices), NO_OFFERS).await;
     let (allow, allowed) = oneshot::channel();
     let allowed = common::QuestionAnswer::When(allowed, PermissionOptionKind::AllowOnce);
-    f.answers([allowed]);
-    let turn = f.begin("Write it");
-    until(f.session.thread(), |_| !f.asked().is_empty()).await;
+    f.queue_answers([allowed]);
+    let turn = f.start_prompt("Write it");
+    wait_for_thread(f.session.thread(), |_| !f.permission_requests().is_empty()).await;
     f.session
         .set_config_option("model", "gemini/other")
         .await
         .unwrap();
     allow.send(()).unwrap();
     turn.await.unwrap().unwrap();
-    assert_eq!(f.text("a.txt"), "1");
-    assert_eq!((one.heard().len(), two.heard().len()), (1, 1));
+    assert_eq!(f.read_file("a.txt"), "1");
+    assert_eq!((one.requests().len(), two.requests().len()), (1, 1));
 }
 
 #[tokio::test]
-async fn what_was_chosen_is_kept_with_the_session() {
-    let server = ProviderServer::new(Provider::OpenAi, [says("a"), says("b"), says("c")]).await;
+async fn chosen_options_are_stored_with_the_session() {
+    let server = ProviderServer::new(
+        Provider::OpenAi,
+        [text_reply("a"), text_reply("b"), text_reply("c")],
+    )
+    .await;
     let sessions = tempfile::tempdir().unwrap();
     let cwd = tempfile::tempdir().unwrap();
     let cwd = cwd.path().to_str().unwrap();
     let started = async |models: &[&str]| {
-        let models = models.iter().map(|name| named(&server, name));
+        let models = models.iter().map(|name| served_model(&server, name));
         let choices = ModelChoices::new(KeySources::new()).with_model(models);
-        let agent = agent(choices).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+        let agent =
+            agent_with_choices(choices).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
         connect(agent).await
     };
     let agent = started(&["plain", "gpt-5.4"]).await;
@@ -182,66 +197,80 @@ async fn what_was_chosen_is_kept_with_the_session() {
     let chosen = ["mode=ask", "model=openai/gpt-5.4", "thought_level=low"];
     let agent = started(&["plain", "gpt-5.4"]).await;
     let session = agent.load_session(id.clone(), cwd).await.unwrap();
-    assert_eq!(options(&session), chosen);
+    assert_eq!(session_option_lines(&session), chosen);
     session.prompt("2").await.unwrap();
     let copy = agent.fork_session(id.clone(), cwd).await.unwrap();
-    assert_eq!(options(&copy), chosen);
+    assert_eq!(session_option_lines(&copy), chosen);
     drop((agent, session, copy));
 
     // One that is not there any more cannot be gone on with, and another is.
     let agent = started(&["plain"]).await;
     let session = agent.resume_session(id.clone(), cwd).await.unwrap();
-    assert_eq!(options(&session), ["mode=ask", "model=openai/plain"]);
+    assert_eq!(
+        session_option_lines(&session),
+        ["mode=ask", "model=openai/plain"]
+    );
     session.prompt("3").await.unwrap();
     drop((agent, session));
     let agent = started(&["plain", "gpt-5.4"]).await;
     let session = agent.resume_session(id, cwd).await.unwrap();
-    assert_eq!(options(&session), chosen);
+    assert_eq!(session_option_lines(&session), chosen);
 
-    let heard = server.heard();
+    let heard = server.requests();
     let models: Vec<&Value> = heard.iter().map(|heard| &heard.body["model"]).collect();
     assert_eq!(models, ["gpt-5.4", "gpt-5.4", "plain"]);
     assert_eq!(heard[1].body["reasoning_effort"], "low");
 }
 
 #[tokio::test]
-async fn two_servers_may_have_a_model_of_the_same_name() {
-    let one = ProviderServer::new(Provider::OpenAi, [says("one")]).await;
-    let two = ProviderServer::new(Provider::OpenAi, [says("two")]).await;
+async fn models_of_two_servers_may_share_a_name() {
+    let one = ProviderServer::new(Provider::OpenAi, [text_reply("one")]).await;
+    let two = ProviderServer::new(Provider::OpenAi, [text_reply("two")]).await;
     let choices = ModelChoices::new(KeySources::new()).with_model([
-        named(&one, "plain"),
-        named(&two, "plain"),
-        named(&one, "plain"),
+        served_model(&one, "plain"),
+        served_model(&two, "plain"),
+        served_model(&one, "plain"),
     ]);
-    let f = AgentFixture::new(agent(choices).keep_sessions(MemoryStore::new()), NONE).await;
+    let f = AgentFixture::new(
+        agent_with_choices(choices).keep_sessions(MemoryStore::new()),
+        NO_OFFERS,
+    )
+    .await;
     let second = format!("openai/plain@{}", two.address);
     let all = f
         .session
         .thread()
         .read(|thread| thread.config_options().to_vec());
-    assert_eq!(values(&all, "model"), ["openai/plain", second.as_str()]);
-    assert_eq!(f.says("?").await, "one");
+    assert_eq!(
+        option_values(&all, "model"),
+        ["openai/plain", second.as_str()]
+    );
+    assert_eq!(f.prompt_for_text("?").await, "one");
     f.session
         .set_config_option("model", second.as_str())
         .await
         .unwrap();
-    assert_eq!(f.says("?").await, "two");
+    assert_eq!(f.prompt_for_text("?").await, "two");
 }
 
 #[tokio::test]
-async fn what_is_configured_is_where_a_session_begins() {
-    let server = ProviderServer::new(Provider::OpenAi, [says("a"), says("b")]).await;
+async fn configured_defaults_apply_to_new_sessions() {
+    let server = ProviderServer::new(Provider::OpenAi, [text_reply("a"), text_reply("b")]).await;
     let mut choices = ModelChoices::new(KeySources::new())
-        .default_model(named(&server, "gpt-5.4"))
+        .default_model(served_model(&server, "gpt-5.4"))
         .thought_level(Some(ThoughtLevel::Medium));
     // Nothing is known of it, but whoever says this knows that it can be told.
-    let mut thinks = named(&server, "plain");
+    let mut thinks = served_model(&server, "plain");
     thinks.thought = Some(ThoughtLevel::Low);
     choices.named_models.push(thinks);
-    let f = AgentFixture::new(agent(choices).mode(acp_agent::Mode::Code), NONE).await;
+    let f = AgentFixture::new(
+        agent_with_choices(choices).mode(acp_agent::Mode::Code),
+        NO_OFFERS,
+    )
+    .await;
     let begins = ["mode=code", "model=openai/gpt-5.4", "thought_level=default"];
-    assert_eq!(options(&f.session), begins);
-    f.says("1").await;
+    assert_eq!(session_option_lines(&f.session), begins);
+    f.prompt_for_text("1").await;
     f.session
         .set_config_option("model", "openai/plain")
         .await
@@ -250,8 +279,8 @@ async fn what_is_configured_is_where_a_session_begins() {
         .set_config_option("thought_level", "high")
         .await
         .unwrap();
-    f.says("2").await;
-    let heard = server.heard();
+    f.prompt_for_text("2").await;
+    let heard = server.requests();
     assert_eq!(heard[0].body["reasoning_effort"], "medium");
     assert_eq!(heard[1].body["reasoning_effort"], "high");
 }

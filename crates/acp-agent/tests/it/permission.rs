@@ -1,86 +1,92 @@
 //! What is allowed, rejected and remembered, and files that change meanwhile.
 
 use crate::common::{
-    ALL, ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, QuestionAnswer, REJECT, REJECT_ALWAYS, count,
-    diff, texts,
+    ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, QuestionAnswer, REJECT,
+    REJECT_ALWAYS, call_diff, call_text, load_count,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 
-const REJECTED: [&str; 2] = ["pending", "failed"];
+const REJECTED_STATUSES: [&str; 2] = ["pending", "failed"];
 
 #[tokio::test]
-async fn a_rejection_changes_nothing_and_the_turn_goes_on() {
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::offline(offers).await;
-        f.put("a.txt", "old\n");
+async fn rejection_changes_nothing_and_the_turn_continues() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_offline(offers).await;
+        f.write_file("a.txt", "old\n");
         for command in [
             "/write a.txt new",
             "/edit a.txt\nold\n===\nnew",
             "/run echo > b.txt",
         ] {
-            f.answers([REJECT]);
-            let said = f.says(command).await;
+            f.queue_answers([REJECT]);
+            let said = f.prompt_for_text(command).await;
             assert!(said.contains("Permission denied by the user"), "{said}");
-            let call = f.call();
-            assert_eq!(f.statuses(&call.id), REJECTED, "{command}");
-            assert!(texts(&call).contains("Permission denied by the user"));
-            assert!(diff(&call).is_none());
+            let call = f.only_tool_call();
+            assert_eq!(f.statuses(&call.id), REJECTED_STATUSES, "{command}");
+            assert!(call_text(&call).contains("Permission denied by the user"));
+            assert!(call_diff(&call).is_none());
         }
-        assert_eq!(f.text("a.txt"), "old\n");
-        assert!(!f.there("b.txt"));
-        assert_eq!((count(&f.seen.writes), count(&f.seen.created)), (0, 0));
+        assert_eq!(f.read_file("a.txt"), "old\n");
+        assert!(!f.file_exists("b.txt"));
+        assert_eq!(
+            (load_count(&f.seen.writes), load_count(&f.seen.created)),
+            (0, 0)
+        );
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_offered_allows_nothing() {
-    let f = AgentFixture::offline(ALL).await;
-    f.answers([QuestionAnswer::Id("yes")]);
-    f.says("/write a.txt new").await;
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
-    assert!(!f.there("a.txt"));
+async fn unoffered_answer_allows_nothing() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.queue_answers([QuestionAnswer::Id("yes")]);
+    f.prompt_for_text("/write a.txt new").await;
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert!(!f.file_exists("a.txt"));
 }
 
 #[tokio::test]
-async fn always_is_remembered_for_a_tool() {
-    let f = AgentFixture::offline(ALL).await;
-    f.answers([ALLOW_ALWAYS]);
-    f.says("/write a.txt 1").await;
-    f.says("/write b.txt 2").await;
-    assert!(f.asked().is_empty());
-    assert_eq!(f.text("b.txt"), "2");
+async fn always_answer_is_remembered_for_a_tool() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.queue_answers([ALLOW_ALWAYS]);
+    f.prompt_for_text("/write a.txt 1").await;
+    f.prompt_for_text("/write b.txt 2").await;
+    assert!(f.permission_requests().is_empty());
+    assert_eq!(f.read_file("b.txt"), "2");
     // For this tool, and not for another.
-    f.answers([REJECT_ALWAYS]);
-    f.says("/edit a.txt\n1\n===\n3").await;
-    assert_eq!(f.asked().len(), 1);
-    f.says("/edit b.txt\n2\n===\n4").await;
-    assert!(f.asked().is_empty());
-    assert_eq!((f.text("a.txt"), f.text("b.txt")), ("1".into(), "2".into()));
+    f.queue_answers([REJECT_ALWAYS]);
+    f.prompt_for_text("/edit a.txt\n1\n===\n3").await;
+    assert_eq!(f.permission_requests().len(), 1);
+    f.prompt_for_text("/edit b.txt\n2\n===\n4").await;
+    assert!(f.permission_requests().is_empty());
+    assert_eq!(
+        (f.read_file("a.txt"), f.read_file("b.txt")),
+        ("1".into(), "2".into())
+    );
     // For this session, and not for another.
     let other = f.agent.new_session(f.path("")).await.unwrap();
-    f.answers([REJECT]);
+    f.queue_answers([REJECT]);
     other.prompt("/write a.txt 5").await.unwrap();
-    assert_eq!(f.text("a.txt"), "1");
+    assert_eq!(f.read_file("a.txt"), "1");
 }
 
 #[tokio::test]
-async fn always_is_remembered_for_a_command_line() {
-    let f = AgentFixture::offline(ALL).await;
-    f.answers([ALLOW_ALWAYS]);
-    f.says("/run echo 1").await;
-    f.says("/run echo 1").await;
-    assert!(f.asked().is_empty());
-    f.answers([REJECT]);
-    f.says("/run echo 1; echo 2").await;
-    assert_eq!(f.asked().len(), 1);
+async fn always_answer_is_remembered_for_a_command_line() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.queue_answers([ALLOW_ALWAYS]);
+    f.prompt_for_text("/run echo 1").await;
+    f.prompt_for_text("/run echo 1").await;
+    assert!(f.permission_requests().is_empty());
+    f.queue_answers([REJECT]);
+    f.prompt_for_text("/run echo 1; echo 2").await;
+    assert_eq!(f.permission_requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
-    for offers in [ALL, NONE] {
+async fn file_changed_before_the_answer_is_not_overwritten() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
         for (command, why) in [
             ("/write a.txt new", "was modified since"),
             (
@@ -88,72 +94,72 @@ async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
                 "no match for the search text or its first line",
             ),
         ] {
-            let f = AgentFixture::offline(offers).await;
-            f.put("a.txt", "old\n");
+            let f = AgentFixture::start_offline(offers).await;
+            f.write_file("a.txt", "old\n");
             let path = f.path("a.txt");
             let change = Box::new(move || std::fs::write(path, "other\n").unwrap());
-            f.answers([QuestionAnswer::After(
+            f.queue_answers([QuestionAnswer::After(
                 change,
                 PermissionOptionKind::AllowOnce,
             )]);
-            let said = f.says(command).await;
+            let said = f.prompt_for_text(command).await;
             assert!(
                 said.contains(why) && said.contains("Nothing was changed"),
                 "{said}"
             );
-            assert_eq!(f.call().status, ToolCallStatus::Failed);
-            assert_eq!(f.text("a.txt"), "other\n");
+            assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+            assert_eq!(f.read_file("a.txt"), "other\n");
         }
     }
 }
 
 #[tokio::test]
-async fn what_changes_elsewhere_in_an_edited_file_stays() {
-    let f = AgentFixture::offline(ALL).await;
-    f.put("a.txt", "one\ntwo\n");
+async fn concurrent_change_elsewhere_in_an_edited_file_is_kept() {
+    let f = AgentFixture::start_offline(ALL_OFFERS).await;
+    f.write_file("a.txt", "one\ntwo\n");
     let path = f.path("a.txt");
     let change = Box::new(move || std::fs::write(path, "zero\none\ntwo\n").unwrap());
-    f.answers([QuestionAnswer::After(
+    f.queue_answers([QuestionAnswer::After(
         change,
         PermissionOptionKind::AllowOnce,
     )]);
-    f.says("/edit a.txt\ntwo\n===\n2").await;
-    assert_eq!(f.text("a.txt"), "zero\none\n2\n");
+    f.prompt_for_text("/edit a.txt\ntwo\n===\n2").await;
+    assert_eq!(f.read_file("a.txt"), "zero\none\n2\n");
     assert_eq!(
-        diff(&f.call()).unwrap().old_text.as_deref(),
+        call_diff(&f.only_tool_call()).unwrap().old_text.as_deref(),
         Some("zero\none\ntwo\n")
     );
-    assert_eq!(f.call().locations[0].line, Some(3));
+    assert_eq!(f.only_tool_call().locations[0].line, Some(3));
 }
 
 #[tokio::test]
-async fn a_file_that_appears_before_the_answer_is_not_overwritten() {
-    let f = AgentFixture::offline(NONE).await;
+async fn file_created_before_the_answer_is_not_overwritten() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let path = f.path("a.txt");
     let appear = Box::new(move || std::fs::write(path, "mine").unwrap());
-    f.answers([QuestionAnswer::After(
+    f.queue_answers([QuestionAnswer::After(
         appear,
         PermissionOptionKind::AllowOnce,
     )]);
-    f.says("/write a.txt yours").await;
-    assert_eq!(f.text("a.txt"), "mine");
-    f.answers([ALLOW]);
-    f.says("/write a.txt yours").await;
-    assert_eq!(f.text("a.txt"), "yours");
+    f.prompt_for_text("/write a.txt yours").await;
+    assert_eq!(f.read_file("a.txt"), "mine");
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("/write a.txt yours").await;
+    assert_eq!(f.read_file("a.txt"), "yours");
 }
 
 /// The agent remembers by itself: most clients do not, and ask the person whatever they are asked.
 #[tokio::test]
-async fn always_holds_for_the_session_whatever_the_client_remembers() {
+async fn always_answer_lasts_for_the_session_regardless_of_the_client() {
     for (options, offers) in [
-        (acp::Options::new(), ALL),
-        (acp::Options::new(), NONE),
-        (acp::Options::new().draft_version_2(), NONE),
+        (acp::Options::new(), ALL_OFFERS),
+        (acp::Options::new(), NO_OFFERS),
+        (acp::Options::new().draft_version_2(), NO_OFFERS),
     ] {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         let agent = agent.keep_sessions(MemoryStore::new());
-        let f = AgentFixture::speaking(options, agent, offers).await;
-        f.put("a.txt", "0");
+        let f = AgentFixture::start_with_options(options, agent, offers).await;
+        f.write_file("a.txt", "0");
         for (first, later) in [
             ("/write a.txt 1".to_owned(), "/write b.txt 2".to_owned()),
             (
@@ -163,31 +169,35 @@ async fn always_holds_for_the_session_whatever_the_client_remembers() {
             ("/run echo 5 >> c".to_owned(), "/run echo 5 >> c".to_owned()),
             ("/write .envrc 6".to_owned(), "/write .envrc 7".to_owned()),
         ] {
-            f.answers([ALLOW_ALWAYS]);
-            f.says(first.as_str()).await;
-            assert_eq!(f.asked().len(), 1, "{first}");
+            f.queue_answers([ALLOW_ALWAYS]);
+            f.prompt_for_text(first.as_str()).await;
+            assert_eq!(f.permission_requests().len(), 1, "{first}");
             // A question now would have no answer, and the test would fail.
-            f.says(later.as_str()).await;
-            assert!(f.asked().is_empty(), "{later}");
-            assert_eq!(f.call().status, ToolCallStatus::Completed, "{later}");
+            f.prompt_for_text(later.as_str()).await;
+            assert!(f.permission_requests().is_empty(), "{later}");
+            assert_eq!(
+                f.only_tool_call().status,
+                ToolCallStatus::Completed,
+                "{later}"
+            );
         }
-        let texts = ["a.txt", "b.txt", "c", ".envrc"].map(|name| f.text(name));
+        let texts = ["a.txt", "b.txt", "c", ".envrc"].map(|name| f.read_file(name));
         assert_eq!(texts, ["3", "4", "5\n5\n", "7"]);
     }
 }
 
 #[tokio::test]
-async fn options_are_called_by_their_kinds() {
+async fn option_ids_are_named_by_kind() {
     for (mode, command) in [
         ("ask", "/write a.txt new"),
         ("ask", "/run true"),
         ("architect", "/write a.txt new"),
     ] {
-        let f = AgentFixture::offline(NONE).await;
+        let f = AgentFixture::start_offline(NO_OFFERS).await;
         f.session.set_mode(mode).await.unwrap();
-        f.answers([REJECT]);
-        f.says(command).await;
-        for option in &f.asked()[0].options {
+        f.queue_answers([REJECT]);
+        f.prompt_for_text(command).await;
+        for option in &f.permission_requests()[0].options {
             assert_eq!(
                 option.option_id.as_str(),
                 option.kind.as_str(),
@@ -198,54 +208,56 @@ async fn options_are_called_by_their_kinds() {
 }
 
 #[tokio::test]
-async fn always_holds_in_the_directories_in_which_it_was_said() {
+async fn always_answer_applies_only_to_its_directories() {
     let store = tempfile::tempdir().unwrap();
     let agent = || {
         let store = SqliteStore::open(store.path()).unwrap();
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = AgentFixture::new(agent(), NONE).await;
-    f.answers([ALLOW_ALWAYS]);
-    f.says("/write a.txt 1").await;
+    let f = AgentFixture::new(agent(), NO_OFFERS).await;
+    f.queue_answers([ALLOW_ALWAYS]);
+    f.prompt_for_text("/write a.txt 1").await;
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
     // Elsewhere it is asked again, and what is said there holds there.
-    let g = AgentFixture::new(agent(), NONE).await;
+    let g = AgentFixture::new(agent(), NO_OFFERS).await;
     let elsewhere = g.agent.load_session(id.clone(), g.cwd()).await.unwrap();
     for asked in [1, 0] {
         g.seen.asked.lock().unwrap().clear();
-        g.answers((asked == 1).then_some(ALLOW_ALWAYS));
+        g.queue_answers((asked == 1).then_some(ALLOW_ALWAYS));
         elsewhere.prompt("/write a.txt 2").await.unwrap();
-        assert_eq!(g.asked().len(), asked);
+        assert_eq!(g.permission_requests().len(), asked);
     }
-    assert_eq!(g.text("a.txt"), "2");
+    assert_eq!(g.read_file("a.txt"), "2");
     elsewhere.close().await.unwrap();
 
     // With another directory beside it, it is asked; where it was said first, it holds still.
     let setup = acp::client::SessionSetup::new(f.cwd()).additional_directories(vec![g.cwd()]);
     for (setup, asked) in [(setup, 1), (acp::client::SessionSetup::new(f.cwd()), 0)] {
         f.seen.asked.lock().unwrap().clear();
-        f.answers((asked == 1).then_some(REJECT));
+        f.queue_answers((asked == 1).then_some(REJECT));
         let here = f.agent.load_session(id.clone(), setup).await.unwrap();
         here.prompt("/write b.txt 3").await.unwrap();
-        assert_eq!(f.asked().len(), asked);
-        assert_eq!(f.there("b.txt"), asked == 0);
+        assert_eq!(f.permission_requests().len(), asked);
+        assert_eq!(f.file_exists("b.txt"), asked == 0);
         here.close().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn where_a_client_would_run_something_else_commands_are_the_agent_s_own() {
+async fn commands_run_locally_if_the_client_would_alter_them() {
     let name =
         r#""clientInfo":{"name":"vscode-acp-client","version":"0.1.4"},"clientCapabilities":"#;
     let agent = || CodingAgent::new(&ModelConfig::Offline).unwrap();
     for (name, created) in [(Some(name), 0), (None, 1)] {
-        let f = AgentFixture::called(name, acp::Options::new(), agent(), ALL).await;
-        f.answers([ALLOW]);
-        let said = f.says("/run cd / && pwd").await;
+        let f =
+            AgentFixture::start_with_client_name(name, acp::Options::new(), agent(), ALL_OFFERS)
+                .await;
+        f.queue_answers([ALLOW]);
+        let said = f.prompt_for_text("/run cd / && pwd").await;
         assert!(said.contains("exited with code 0"), "{said}");
-        assert_eq!(count(&f.seen.created), created);
+        assert_eq!(load_count(&f.seen.created), created);
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
 };
-use crate::common::{AgentFixture, NONE};
+use crate::common::{AgentFixture, NO_OFFERS};
 use acp::thread::ToolCallStatus;
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
@@ -13,16 +13,16 @@ use acp_agent::{
 };
 use serde_json::{Value, json};
 
-fn agent(model: ProviderModel) -> CodingAgent {
+fn agent_with_model(model: ProviderModel) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap()
 }
 
-async fn fixture(server: &ProviderServer) -> AgentFixture {
-    AgentFixture::new(agent(server.model()), NONE).await
+async fn start_fixture(server: &ProviderServer) -> AgentFixture {
+    AgentFixture::new(agent_with_model(server.model()), NO_OFFERS).await
 }
 
 /// What the client was shown of that kind in the last turn.
-fn shown(f: &AgentFixture) -> (String, String) {
+fn message_and_thought(f: &AgentFixture) -> (String, String) {
     let (mut said, mut thought) = (String::new(), String::new());
     for update in f.seen.updates.lock().unwrap().iter() {
         match update {
@@ -35,7 +35,7 @@ fn shown(f: &AgentFixture) -> (String, String) {
 }
 
 /// The steps of a round.
-async fn steps(mut steps: Steps<'_>) -> Vec<Step> {
+async fn collect_steps(mut steps: Steps<'_>) -> Vec<Step> {
     let mut all = Vec::new();
     while let Some(step) = std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
         all.push(step.unwrap());
@@ -44,7 +44,7 @@ async fn steps(mut steps: Steps<'_>) -> Vec<Step> {
 }
 
 #[tokio::test]
-async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
+async fn text_thoughts_and_parallel_calls_arrive_and_results_are_sent_back() {
     for format in WireFormat::ALL {
         let server = ProviderServer::new(
             format,
@@ -62,31 +62,39 @@ async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
             ],
         )
         .await;
-        let f = fixture(&server).await;
-        f.put("a.txt", "alpha\n");
-        f.put("b.txt", "beta\n");
-        assert_eq!(f.says("Read both").await, "Both are read.", "{format}");
-        let (said, thought) = shown(&f);
+        let f = start_fixture(&server).await;
+        f.write_file("a.txt", "alpha\n");
+        f.write_file("b.txt", "beta\n");
+        assert_eq!(
+            f.prompt_for_text("Read both").await,
+            "Both are read.",
+            "{format}"
+        );
+        let (said, thought) = message_and_thought(&f);
         assert_eq!(thought, "Hm… two files", "{format}");
         assert_eq!(said, "Ich schaue nach: ä, ö, 🦀.Both are read.", "{format}");
-        let statuses: Vec<_> = f.calls().iter().map(|call| call.status.clone()).collect();
+        let statuses: Vec<_> = f
+            .tool_calls()
+            .iter()
+            .map(|call| call.status.clone())
+            .collect();
         assert_eq!(
             statuses,
             [ToolCallStatus::Completed, ToolCallStatus::Completed]
         );
-        assert_eq!(f.says("Sure?").await, "Yes.");
-        let heard = server.heard();
+        assert_eq!(f.prompt_for_text("Sure?").await, "Yes.");
+        let heard = server.requests();
         let first = heard[0].body.to_string();
         assert!(
             first.contains("Read both") && first.contains("\"read\""),
             "{first}"
         );
-        sent_back(format, &heard[1].body);
+        assert_results_sent_back(format, &heard[1].body);
     }
 }
 
 /// Checks what is told of a round with two calls.
-fn sent_back(format: WireFormat, body: &Value) {
+fn assert_results_sent_back(format: WireFormat, body: &Value) {
     match format {
         WireFormat::AnthropicMessages => {
             let said = &body["messages"][1]["content"];
@@ -167,7 +175,7 @@ fn sent_back(format: WireFormat, body: &Value) {
 }
 
 #[tokio::test]
-async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
+async fn usage_is_reported_and_cost_accumulates_over_the_session() {
     for format in WireFormat::ALL {
         let used = ProviderUsage {
             input: 10_000,
@@ -181,11 +189,11 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
         model.context_window = Some(50_000);
         let model = PricedModel::new(model);
         let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
-        let f = AgentFixture::new(agent, NONE).await;
+        let f = AgentFixture::new(agent, NO_OFFERS).await;
         // 6000 fresh, 4000 from the cache, 1000 answered.
         let cost = 0.018 + 0.0012 + 0.015;
         for sum in [cost, 2.0 * cost] {
-            f.says("Well?").await;
+            f.prompt_for_text("Well?").await;
             let updates = f.seen.updates.lock().unwrap();
             let usage = updates.iter().find_map(|update| match update {
                 SessionUpdate::UsageUpdate(usage) => Some(usage.clone()),
@@ -201,7 +209,7 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
 }
 
 #[tokio::test]
-async fn why_a_model_stops_is_told() {
+async fn stop_reason_of_the_model_is_reported() {
     for format in WireFormat::ALL {
         let stop = |why| ProviderReply::Says(vec![AnswerPiece::Text("So"), AnswerPiece::Stop(why)]);
         let server = ProviderServer::new(
@@ -218,7 +226,7 @@ async fn why_a_model_stops_is_told() {
             ],
         )
         .await;
-        let f = fixture(&server).await;
+        let f = start_fixture(&server).await;
         assert_eq!(
             f.prompt("1").await.unwrap(),
             StopReason::MaxTokens,
@@ -229,7 +237,7 @@ async fn why_a_model_stops_is_told() {
             StopReason::MaxTokens,
             "{format}"
         );
-        assert!(!f.there("no.txt"));
+        assert!(!f.file_exists("no.txt"));
         assert_eq!(
             f.prompt("3").await.unwrap(),
             StopReason::Refusal,
@@ -244,7 +252,7 @@ async fn why_a_model_stops_is_told() {
 }
 
 #[tokio::test]
-async fn a_refusal_in_a_place_of_its_own_is_shown() {
+async fn refusal_field_is_shown_as_text() {
     let event = json!({"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {event}\n\ndata: {end}\n\ndata: [DONE]\n\n");
@@ -253,9 +261,9 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
         [ProviderReply::Event(vec![], events)],
     )
     .await;
-    let f = fixture(&server).await;
+    let f = start_fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
-    assert_eq!(shown(&f).0, "I will not.");
+    assert_eq!(message_and_thought(&f).0, "I will not.");
     let event =
         json!({"type": "response.refusal.delta", "output_index": 0, "delta": "I will not."});
     let end = json!({"type": "response.completed", "response": {"status": "completed"}});
@@ -265,19 +273,19 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
         [ProviderReply::Event(vec![], events)],
     )
     .await;
-    let f = fixture(&server).await;
+    let f = start_fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
-    assert_eq!(shown(&f).0, "I will not.");
+    assert_eq!(message_and_thought(&f).0, "I will not.");
     let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
     let blocked = format!("data: {blocked}\n\n");
     let server =
         ProviderServer::new(WireFormat::Gemini, [ProviderReply::Event(vec![], blocked)]).await;
-    let f = fixture(&server).await;
+    let f = start_fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
+async fn invalid_json_arguments_are_returned_to_the_model() {
     for format in WireFormat::ALL {
         let server = ProviderServer::new(
             format,
@@ -287,16 +295,20 @@ async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
             ],
         )
         .await;
-        let f = fixture(&server).await;
-        assert_eq!(f.says("Read it").await, "I try again.", "{format}");
-        assert_eq!(f.call().status, ToolCallStatus::Failed);
-        let told = server.heard()[1].body.to_string();
+        let f = start_fixture(&server).await;
+        assert_eq!(
+            f.prompt_for_text("Read it").await,
+            "I try again.",
+            "{format}"
+        );
+        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        let told = server.requests()[1].body.to_string();
         assert!(told.contains("The arguments are not valid JSON:"), "{told}");
     }
 }
 
 #[tokio::test]
-async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
+async fn images_are_sent_only_to_models_that_accept_them() {
     let prompt = || {
         vec![
             ContentBlock::text("What is this?"),
@@ -313,12 +325,12 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
             .await;
             let mut model = server.model();
             model.images = Some(takes);
-            let f = AgentFixture::new(agent(model), NONE).await;
+            let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
             let offered = f.agent.capabilities().prompt_capabilities.image;
             assert_eq!(offered, takes, "{format}");
             if takes {
-                assert_eq!(f.says(prompt()).await, "A crab.");
-                let body = &server.heard()[0].body;
+                assert_eq!(f.prompt_for_text(prompt()).await, "A crab.");
+                let body = &server.requests()[0].body;
                 let picture = match format {
                     WireFormat::AnthropicMessages => {
                         &body["messages"][0]["content"][1]["source"]["data"]
@@ -334,9 +346,9 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
             } else {
                 // The client does not offer it then; an old session may have one still.
                 let conversation = [ModelMessage::User(prompt())];
-                let model = ModelFactory::new().model(server.model()).unwrap();
-                steps(model.respond(RoundRequest::new(&conversation, &[], "/"))).await;
-                let body = server.heard()[0].body.to_string();
+                let model = ModelFactory::new().build_model(server.model()).unwrap();
+                collect_steps(model.respond(RoundRequest::new(&conversation, &[], "/"))).await;
+                let body = server.requests()[0].body.to_string();
                 assert!(!body.contains("aGVsbG8="), "{body}");
                 assert!(body.contains("Image omitted: image/png"), "{body}");
             }
@@ -345,7 +357,7 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_as_it_is_described() {
+async fn request_matches_the_model_configuration() {
     let conversation = [ModelMessage::User(vec!["Hi".into()])];
     for format in WireFormat::ALL {
         let answer = ProviderReply::Says(vec![AnswerPiece::Text("Hello.")]);
@@ -354,13 +366,13 @@ async fn a_model_is_asked_as_it_is_described() {
         // The end of this name is none of how much to think.
         model.name = "acme-3-max".to_owned();
         model.max_output = Some(777);
-        let model = ModelFactory::new().model(model).unwrap();
-        let tools = [tool()];
+        let model = ModelFactory::new().build_model(model).unwrap();
+        let tools = [sample_tool()];
         let request = RoundRequest::new(&conversation, &tools, "/").instructions("Be brief.");
-        steps(model.respond(request)).await;
-        steps(model.respond(request.thought(Some(ThoughtLevel::High)))).await;
-        let [plain, thinks] = &server.heard()[..] else {
-            panic!("{:?}", server.heard());
+        collect_steps(model.respond(request)).await;
+        collect_steps(model.respond(request.thought(Some(ThoughtLevel::High)))).await;
+        let [plain, thinks] = &server.requests()[..] else {
+            panic!("{:?}", server.requests());
         };
         let (body, thinks) = (&plain.body, thinks.body.to_string());
         match format {
@@ -419,13 +431,13 @@ async fn a_model_is_asked_as_it_is_described() {
     }
 }
 
-fn tool() -> ToolSpec {
+fn sample_tool() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"at": {"type": "string"}}});
     ToolSpec::new("look", "Looks at something.", schema)
 }
 
 #[tokio::test]
-async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
+async fn rejected_parameter_is_omitted_from_later_requests() {
     let refusal = |parameter: &str| {
         let error = json!({"error": {"message": "You may not have this", "type": "invalid_request_error",
             "param": parameter, "code": "unsupported_value"}});
@@ -444,11 +456,11 @@ async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
     model.name = "gpt-5.4".to_owned();
     // It is not what failures are asked again for.
     model.retries.tries = 1;
-    let f = AgentFixture::new(agent(model), NONE).await;
-    assert_eq!(f.says("Well?").await, "Yes.");
-    assert_eq!(shown(&f).1, "", "nobody is told of it");
-    assert_eq!(f.says("And now?").await, "Yes.");
-    let heard = server.heard();
+    let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
+    assert_eq!(f.prompt_for_text("Well?").await, "Yes.");
+    assert_eq!(message_and_thought(&f).1, "", "nobody is told of it");
+    assert_eq!(f.prompt_for_text("And now?").await, "Yes.");
+    let heard = server.requests();
     let asked = heard.iter().map(|heard| {
         let summary = heard.body.pointer("/reasoning/summary").is_some();
         (summary, heard.body.get("include").is_some())
@@ -462,24 +474,24 @@ async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
         error.to_string().contains("You may not have this"),
         "{error}"
     );
-    assert_eq!(server.heard().len(), 5);
+    assert_eq!(server.requests().len(), 5);
 }
 
 #[tokio::test]
-async fn a_model_at_home_needs_no_key() {
+async fn local_model_needs_no_key() {
     let answer = ProviderReply::Says(vec![AnswerPiece::Text("Hello.")]);
     let server = ProviderServer::new(WireFormat::OpenAiChat, [answer]).await;
     let mut model = server.model();
     model.key = None;
-    let f = AgentFixture::new(agent(model), NONE).await;
-    assert_eq!(f.says("Hi").await, "Hello.");
-    let heard = server.heard();
+    let f = AgentFixture::new(agent_with_model(model), NO_OFFERS).await;
+    assert_eq!(f.prompt_for_text("Hi").await, "Hello.");
+    let heard = server.requests();
     assert_eq!(heard[0].header("authorization"), None);
     assert_eq!(heard[0].path, "/v1/chat/completions");
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_with_a_model_of_another_provider() {
+async fn conversation_continues_with_a_model_of_another_provider() {
     for format in WireFormat::ALL {
         let server = ProviderServer::new(
             format,
@@ -504,13 +516,13 @@ async fn a_conversation_goes_on_with_a_model_of_another_provider() {
                 said.push(serde_json::from_value(result).unwrap());
             }
         }
-        let model = ModelFactory::new().model(server.model()).unwrap();
-        let steps = steps(model.respond(RoundRequest::new(&said, &[], "/"))).await;
+        let model = ModelFactory::new().build_model(server.model()).unwrap();
+        let steps = collect_steps(model.respond(RoundRequest::new(&said, &[], "/"))).await;
         assert!(
             steps.contains(&Step::Text("I g".into())) || steps.len() > 1,
             "{steps:?}"
         );
-        let body = server.heard()[0].body.to_string();
+        let body = server.requests()[0].body.to_string();
         assert!(!body.contains("theirs") && !body.contains("Hm"), "{body}");
         let (a, b) = (body.find("of a").unwrap(), body.find("of b").unwrap());
         assert!(a < b, "{body}");
@@ -518,7 +530,7 @@ async fn a_conversation_goes_on_with_a_model_of_another_provider() {
 }
 
 #[test]
-fn what_older_versions_kept_is_read() {
+fn history_stored_by_older_versions_is_read() {
     let old = json!({"assistant": {"text": "Hi", "thought": "", "calls": []}});
     let message: ModelMessage = serde_json::from_value(old.clone()).unwrap();
     assert!(matches!(

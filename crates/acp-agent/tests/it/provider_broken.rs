@@ -5,7 +5,7 @@ use crate::common;
 use std::time::Duration;
 
 use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NONE, connect};
+use crate::common::{AgentFixture, NO_OFFERS, connect};
 use acp::thread::ToolCallStatus;
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
@@ -14,18 +14,18 @@ use serde_json::json;
 use tokio::net::TcpSocket;
 
 /// What is answered in the end, after all that fails.
-fn fine() -> ProviderReply {
+fn successful_reply() -> ProviderReply {
     ProviderReply::Says(vec![AnswerPiece::Text("Fine.")])
 }
 
-async fn fixture(model: ProviderModel) -> AgentFixture {
+async fn start_fixture(model: ProviderModel) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
     // What is kept is read back by the next turn just the same.
-    AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await
+    AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await
 }
 
 /// What a prompt is answered with that fails: the code, the kind, and the text.
-async fn fails(f: &AgentFixture) -> (i32, String, String) {
+async fn prompt_for_error(f: &AgentFixture) -> (i32, String, String) {
     let error = f.prompt("Well?").await.expect_err("the model fails");
     let error = error.peer_error().unwrap().clone();
     let kind = error.data.as_ref().and_then(|data| data["kind"].as_str());
@@ -35,7 +35,7 @@ async fn fails(f: &AgentFixture) -> (i32, String, String) {
 }
 
 /// All that was thought aloud in the last turn.
-fn thoughts(f: &AgentFixture) -> String {
+fn thought_text(f: &AgentFixture) -> String {
     let updates = f.seen.updates.lock().unwrap();
     let thoughts = updates.iter().filter_map(|update| match update {
         SessionUpdate::AgentThoughtChunk(chunk) => chunk.content.as_text(),
@@ -45,7 +45,7 @@ fn thoughts(f: &AgentFixture) -> String {
 }
 
 /// How the provider says it, with which status, and the kind that it is.
-fn refusals(format: WireFormat) -> Vec<(u16, String, &'static str)> {
+fn error_responses(format: WireFormat) -> Vec<(u16, String, &'static str)> {
     let body = |body: serde_json::Value| body.to_string();
     match format {
         WireFormat::AnthropicMessages => {
@@ -169,13 +169,13 @@ fn refusals(format: WireFormat) -> Vec<(u16, String, &'static str)> {
 }
 
 #[tokio::test]
-async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
+async fn permanent_errors_are_reported_with_their_reason_and_not_retried() {
     for format in WireFormat::ALL {
-        for (status, body, expected) in refusals(format) {
+        for (status, body, expected) in error_responses(format) {
             let refused = ProviderReply::Status(status, &[], body.clone());
-            let server = ProviderServer::new(format, [refused, fine()]).await;
-            let f = fixture(server.model()).await;
-            let (code, kind, text) = fails(&f).await;
+            let server = ProviderServer::new(format, [refused, successful_reply()]).await;
+            let f = start_fixture(server.model()).await;
+            let (code, kind, text) = prompt_for_error(&f).await;
             assert_eq!(kind, expected, "{body}: {text}");
             let auth = if expected == "unauthorized" {
                 -32000
@@ -185,14 +185,14 @@ async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
             assert_eq!(code, auth, "{text}");
             assert!(text.contains("a-model at http://127.0.0.1:"), "{text}");
             assert!(text.contains(&status.to_string()), "{text}");
-            assert_eq!(server.heard().len(), 1, "{text}");
-            assert_eq!(f.says("And now?").await, "Fine.");
+            assert_eq!(server.requests().len(), 1, "{text}");
+            assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
         }
     }
 }
 
 #[tokio::test]
-async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
+async fn overloaded_provider_is_retried_visibly() {
     let busy: [(WireFormat, u16, &str); 7] = [
         (
             WireFormat::AnthropicMessages,
@@ -228,29 +228,30 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
     ];
     for (format, status, body) in busy {
         let busy = || ProviderReply::Status(status, &[], body.to_owned());
-        let server = ProviderServer::new(format, [busy(), busy(), fine()]).await;
-        let f = fixture(server.model()).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{body}");
-        assert_eq!(server.heard().len(), 3);
-        let thoughts = thoughts(&f);
+        let server = ProviderServer::new(format, [busy(), busy(), successful_reply()]).await;
+        let f = start_fixture(server.model()).await;
+        assert_eq!(f.prompt_for_text("Well?").await, "Fine.", "{body}");
+        assert_eq!(server.requests().len(), 3);
+        let thoughts = thought_text(&f);
         assert!(
             thoughts.contains("(2 of 3)") && thoughts.contains("(3 of 3)"),
             "{thoughts}"
         );
         assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");
         // The model does not hear of it.
-        let server = ProviderServer::new(format, [busy(), busy(), busy(), fine()]).await;
-        let f = fixture(server.model()).await;
-        let (code, kind, text) = fails(&f).await;
+        let server =
+            ProviderServer::new(format, [busy(), busy(), busy(), successful_reply()]).await;
+        let f = start_fixture(server.model()).await;
+        let (code, kind, text) = prompt_for_error(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "overloaded"), "{text}");
-        assert_eq!(f.says("And now?").await, "Fine.");
-        let told = server.heard()[3].body.to_string();
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
+        let told = server.requests()[3].body.to_string();
         assert!(!told.contains("Retrying"), "{told}");
     }
 }
 
 #[tokio::test]
-async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
+async fn overload_error_in_the_first_event_is_retried() {
     let anthropic = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let openai = "data: {\"error\":{\"message\":\"The server is overloaded\",\"type\":\"server_error\"}}\n\n";
     let responses = "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"The server is overloaded\",\"param\":null}\n\n";
@@ -264,21 +265,24 @@ async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
         (WireFormat::Gemini, gemini),
     ] {
         let busy = |says: &[AnswerPiece]| ProviderReply::Event(says.to_vec(), event.to_owned());
-        let server = ProviderServer::new(format, [busy(&[]), fine()]).await;
-        let f = fixture(server.model()).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
+        let server = ProviderServer::new(format, [busy(&[]), successful_reply()]).await;
+        let f = start_fixture(server.model()).await;
+        assert_eq!(f.prompt_for_text("Well?").await, "Fine.", "{format}");
         // Behind something that was shown, it is the end.
-        let server =
-            ProviderServer::new(format, [busy(&[AnswerPiece::Text("I begin")]), fine()]).await;
-        let f = fixture(server.model()).await;
-        let (_, kind, text) = fails(&f).await;
+        let server = ProviderServer::new(
+            format,
+            [busy(&[AnswerPiece::Text("I begin")]), successful_reply()],
+        )
+        .await;
+        let f = start_fixture(server.model()).await;
+        let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "overloaded", "{format}: {text}");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 #[tokio::test]
-async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
+async fn provider_retry_delay_is_respected_up_to_a_limit() {
     let after = |headers| {
         ProviderReply::Status(
             429,
@@ -288,84 +292,89 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
     };
     for format in WireFormat::ALL {
         // Our own wait would take longer than any test.
-        let server = ProviderServer::new(format, [after(&[("retry-after", "0")]), fine()]).await;
+        let server =
+            ProviderServer::new(format, [after(&[("retry-after", "0")]), successful_reply()]).await;
         let mut model = server.model();
         model.retries.first_delay = Duration::from_secs(3600);
         model.retries.max_delay = Duration::from_secs(3600);
-        let f = fixture(model).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
-        let server =
-            ProviderServer::new(format, [after(&[("retry-after", "86400")]), fine()]).await;
-        let f = fixture(server.model()).await;
-        let (_, kind, text) = fails(&f).await;
+        let f = start_fixture(model).await;
+        assert_eq!(f.prompt_for_text("Well?").await, "Fine.", "{format}");
+        let server = ProviderServer::new(
+            format,
+            [after(&[("retry-after", "86400")]), successful_reply()],
+        )
+        .await;
+        let f = start_fixture(server.model()).await;
+        let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "overloaded");
         assert!(text.contains("retry after 86400 s"), "{text}");
-        assert_eq!(server.heard().len(), 1);
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(server.requests().len(), 1);
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_wait_for_another_try_at_once() {
+async fn cancel_ends_the_retry_delay_immediately() {
     let busy = ProviderReply::Status(503, &[("retry-after", "3000")], "{}".to_owned());
-    let server = ProviderServer::new(WireFormat::OpenAiChat, [busy, fine()]).await;
+    let server = ProviderServer::new(WireFormat::OpenAiChat, [busy, successful_reply()]).await;
     let mut model = server.model();
     model.retries.max_delay = Duration::from_secs(3600);
-    let f = fixture(model).await;
-    let turn = f.begin("Well?");
-    server.asked(1).await;
-    common::until(f.session.thread(), |thread| {
+    let f = start_fixture(model).await;
+    let turn = f.start_prompt("Well?");
+    server.wait_for_requests(1).await;
+    common::wait_for_thread(f.session.thread(), |thread| {
         format!("{:?}", thread.items()).contains("Retrying in 3000.0 s")
     })
     .await;
-    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-    assert_eq!(f.says("And now?").await, "Fine.");
+    assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+    assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
 }
 
 #[tokio::test]
-async fn a_cancel_ends_an_answer_that_goes_on() {
+async fn cancel_ends_a_streaming_response() {
     for format in WireFormat::ALL {
         let server = ProviderServer::new(
             format,
             [
                 ProviderReply::Stalls(vec![AnswerPiece::Text("I begin")]),
-                fine(),
+                successful_reply(),
             ],
         )
         .await;
-        let f = fixture(server.model()).await;
-        let turn = f.begin("Well?");
-        common::until(f.session.thread(), |thread| {
+        let f = start_fixture(server.model()).await;
+        let turn = f.start_prompt("Well?");
+        common::wait_for_thread(f.session.thread(), |thread| {
             format!("{:?}", thread.items()).contains("I begin")
         })
         .await;
-        assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
         // It knows what it had said.
-        assert!(server.heard()[1].body.to_string().contains("I begin"));
+        assert!(server.requests()[1].body.to_string().contains("I begin"));
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
+async fn interrupted_response_is_kept_and_continued() {
     for format in WireFormat::ALL {
         let cut = vec![
             AnswerPiece::Text("I begin, but"),
             AnswerPiece::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
         ];
-        let server = ProviderServer::new(format, [ProviderReply::Cut(cut), fine()]).await;
-        let f = fixture(server.model()).await;
-        let (code, kind, text) = fails(&f).await;
+        let server =
+            ProviderServer::new(format, [ProviderReply::Cut(cut), successful_reply()]).await;
+        let f = start_fixture(server.model()).await;
+        let (code, kind, text) = prompt_for_error(&f).await;
         assert_eq!(
             (code, kind.as_str()),
             (-32603, "broken"),
             "{format}: {text}"
         );
         // Whether a call is whole is not known, so nothing is done.
-        assert!(!f.there("no.txt"));
-        assert_eq!(f.call().status, ToolCallStatus::Failed);
-        assert_eq!(f.says("And now?").await, "Fine.");
-        let told = server.heard()[1].body.to_string();
+        assert!(!f.file_exists("no.txt"));
+        assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
+        let told = server.requests()[1].body.to_string();
         assert!(
             told.contains("I begin, but") && !told.contains("no.txt"),
             "{told}"
@@ -374,7 +383,7 @@ async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
 }
 
 #[tokio::test]
-async fn what_breaks_before_anything_was_shown_is_tried_again() {
+async fn failure_before_any_output_is_retried() {
     for format in WireFormat::ALL {
         let breaks = || {
             [
@@ -386,19 +395,21 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
                 )]),
             ]
         };
-        let answers = breaks().into_iter().chain([fine()]);
+        let answers = breaks().into_iter().chain([successful_reply()]);
         let server = ProviderServer::new(format, answers).await;
-        let f = fixture(server.model()).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
-        assert!(!f.there("no.txt"));
-        let answers = breaks().into_iter().chain([ProviderReply::Closes, fine()]);
+        let f = start_fixture(server.model()).await;
+        assert_eq!(f.prompt_for_text("Well?").await, "Fine.", "{format}");
+        assert!(!f.file_exists("no.txt"));
+        let answers = breaks()
+            .into_iter()
+            .chain([ProviderReply::Closes, successful_reply()]);
         let server = ProviderServer::new(format, answers).await;
-        let f = fixture(server.model()).await;
-        let (_, kind, text) = fails(&f).await;
+        let f = start_fixture(server.model()).await;
+        let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "broken", "{text}");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
         // Nothing was said, so nothing is told of it.
-        let told = server.heard()[3].body.to_string();
+        let told = server.requests()[3].body.to_string();
         assert!(
             !told.contains(r#""role":"assistant""#) && !told.contains(r#""role":"model""#),
             "{told}"
@@ -407,7 +418,7 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
 }
 
 #[tokio::test]
-async fn garbage_is_the_end_of_an_answer() {
+async fn malformed_data_ends_the_response() {
     let page = || {
         ProviderReply::Body(
             "text/html",
@@ -422,12 +433,17 @@ async fn garbage_is_the_end_of_an_answer() {
         };
         let scribble = || ProviderReply::Event(vec![], format!("{name}data: {{\"what\": \n\n"));
         for garbage in [page(), bytes(), scribble()] {
-            let answers = [garbage.clone(), garbage.clone(), garbage.clone(), fine()];
+            let answers = [
+                garbage.clone(),
+                garbage.clone(),
+                garbage.clone(),
+                successful_reply(),
+            ];
             let server = ProviderServer::new(format, answers).await;
-            let f = fixture(server.model()).await;
-            let (_, kind, text) = fails(&f).await;
+            let f = start_fixture(server.model()).await;
+            let (_, kind, text) = prompt_for_error(&f).await;
             assert_eq!(kind, "broken", "{format} {garbage:?}: {text}");
-            assert_eq!(f.says("And now?").await, "Fine.");
+            assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
         }
         let server = ProviderServer::new(
             format,
@@ -436,124 +452,131 @@ async fn garbage_is_the_end_of_an_answer() {
                     vec![AnswerPiece::Text("I begin")],
                     format!("{name}data: {{\"what\": \n\n"),
                 ),
-                fine(),
+                successful_reply(),
             ],
         )
         .await;
-        let f = fixture(server.model()).await;
-        let (_, kind, text) = fails(&f).await;
+        let f = start_fixture(server.model()).await;
+        let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "broken", "{text}");
         assert!(text.contains("what"), "it says what came: {text}");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 #[tokio::test]
-async fn who_says_nothing_for_too_long_is_given_up() {
+async fn silent_provider_times_out() {
     // All at once: there is nothing to do but to wait.
     tokio::join!(
-        silent(WireFormat::AnthropicMessages),
-        silent(WireFormat::OpenAiChat),
-        silent(WireFormat::OpenAiResponses),
-        silent(WireFormat::Gemini),
+        check_silent_provider(WireFormat::AnthropicMessages),
+        check_silent_provider(WireFormat::OpenAiChat),
+        check_silent_provider(WireFormat::OpenAiResponses),
+        check_silent_provider(WireFormat::Gemini),
     );
 }
 
-async fn silent(format: WireFormat) {
+async fn check_silent_provider(format: WireFormat) {
     let stalls = ProviderReply::Stalls(vec![AnswerPiece::Text("I begin")]);
-    let server = ProviderServer::new(format, [stalls, ProviderReply::Silent, fine()]).await;
+    let server =
+        ProviderServer::new(format, [stalls, ProviderReply::Silent, successful_reply()]).await;
     let mut model = server.model();
     // Long enough for whoever does answer.
     model.idle_timeout = Duration::from_millis(1500);
-    let f = fixture(model).await;
-    let (_, kind, text) = fails(&f).await;
+    let f = start_fixture(model).await;
+    let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "broken", "{format}: {text}");
     assert!(text.contains("no data for 1.5 s"), "{text}");
-    let (_, kind, text) = fails(&f).await;
+    let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "unreachable", "{format}: {text}");
     assert!(text.contains("no response within 1.5 s"), "{text}");
-    assert_eq!(f.says("And now?").await, "Fine.");
+    assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_is_ended() {
+async fn endless_response_is_cut_off() {
     for format in WireFormat::ALL {
-        let server = ProviderServer::new(format, [ProviderReply::Endless, fine()]).await;
+        let server =
+            ProviderServer::new(format, [ProviderReply::Endless, successful_reply()]).await;
         let mut model = server.model();
         model.max_response_bytes = 20_000;
-        let f = fixture(model).await;
-        let (_, kind, text) = fails(&f).await;
+        let f = start_fixture(model).await;
+        let (_, kind, text) = prompt_for_error(&f).await;
         assert_eq!(kind, "broken", "{format}: {text}");
         assert!(text.contains("response larger than 20000 bytes"), "{text}");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 /// More than any system keeps of what nobody has read yet, beside what is read.
-const TAKEN: u64 = 24 * 1024 * 1024;
+const MAX_READ_BYTES: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]
-async fn an_event_without_an_end_is_ended() {
+async fn endless_event_is_cut_off() {
     for format in WireFormat::ALL {
-        let server = ProviderServer::new(format, [ProviderReply::EndlessEvent, fine()]).await;
+        let server =
+            ProviderServer::new(format, [ProviderReply::EndlessEvent, successful_reply()]).await;
         let mut model = server.model();
         model.max_response_bytes = 1_000_000;
-        let f = fixture(model).await;
-        let (code, kind, text) = fails(&f).await;
+        let f = start_fixture(model).await;
+        let (code, kind, text) = prompt_for_error(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "broken"), "{format}");
         assert!(
             text.contains("an event in the response is larger than 1000000 bytes"),
             "{text}"
         );
-        let taken = server.ended(1).await;
-        assert!(taken < TAKEN, "{format}: {taken}");
-        assert_eq!(server.heard().len(), 1, "it would be no shorter");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        let taken = server.wait_for_closed_connections(1).await;
+        assert!(taken < MAX_READ_BYTES, "{format}: {taken}");
+        assert_eq!(server.requests().len(), 1, "it would be no shorter");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 #[tokio::test]
-async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
+async fn endless_error_body_is_truncated() {
     for format in WireFormat::ALL {
-        let server = ProviderServer::new(format, [ProviderReply::EndlessStatus(400), fine()]).await;
-        let f = fixture(server.model()).await;
-        let (code, kind, text) = fails(&f).await;
+        let server = ProviderServer::new(
+            format,
+            [ProviderReply::EndlessStatus(400), successful_reply()],
+        )
+        .await;
+        let f = start_fixture(server.model()).await;
+        let (code, kind, text) = prompt_for_error(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "other"), "{format}");
         assert!(text.contains("HTTP 400"), "{text}");
-        let taken = server.ended(1).await;
-        assert!(taken < TAKEN, "{format}: {taken}");
-        assert_eq!(f.says("And now?").await, "Fine.");
+        let taken = server.wait_for_closed_connections(1).await;
+        assert!(taken < MAX_READ_BYTES, "{format}: {taken}");
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.");
     }
 }
 
 #[tokio::test]
-async fn who_is_slow_is_waited_for() {
+async fn slow_provider_is_waited_for() {
     // All at once: there is nothing to do but to wait.
     tokio::join!(
-        slow(WireFormat::AnthropicMessages),
-        slow(WireFormat::OpenAiChat),
-        slow(WireFormat::OpenAiResponses),
-        slow(WireFormat::Gemini),
+        check_slow_provider(WireFormat::AnthropicMessages),
+        check_slow_provider(WireFormat::OpenAiChat),
+        check_slow_provider(WireFormat::OpenAiResponses),
+        check_slow_provider(WireFormat::Gemini),
     );
 }
 
-async fn slow(format: WireFormat) {
+async fn check_slow_provider(format: WireFormat) {
     let time = Duration::from_millis(2200);
     let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(AnswerPiece::Text);
     let server = ProviderServer::new(format, [ProviderReply::Slowly(time, words.into())]).await;
     let mut model = server.model();
     // No pause takes so long, but all of them together do.
     model.idle_timeout = Duration::from_millis(1500);
-    let f = fixture(model).await;
+    let f = start_fixture(model).await;
     let began = std::time::Instant::now();
-    let said = f.says("Well?").await;
+    let said = f.prompt_for_text("Well?").await;
     assert_eq!(said, "I think of each word twice.", "{format}");
     assert!(began.elapsed() > Duration::from_millis(1500));
-    assert_eq!(server.heard().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_named_and_asked_when_it_is() {
+async fn unreachable_provider_is_named_and_retried() {
     for format in WireFormat::ALL {
         // The address is ours, and nobody listens there.
         let socket = TcpSocket::new_v4().unwrap();
@@ -563,15 +586,16 @@ async fn who_is_not_there_is_named_and_asked_when_it_is() {
             .await
             .model()
             .base_url(&address);
-        let f = fixture(model).await;
-        let (code, kind, text) = fails(&f).await;
+        let f = start_fixture(model).await;
+        let (code, kind, text) = prompt_for_error(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "unreachable"));
         assert!(text.contains("connection refused"), "{text}");
         assert!(text.contains(&address), "{text}");
-        assert_eq!(thoughts(&f), "", "nobody waits for it");
-        let server = ProviderServer::on(socket.listen(16).unwrap(), format, [fine()]);
-        assert_eq!(f.says("And now?").await, "Fine.", "{format}");
-        let told = server.heard()[0].body.to_string();
+        assert_eq!(thought_text(&f), "", "nobody waits for it");
+        let server =
+            ProviderServer::start_on(socket.listen(16).unwrap(), format, [successful_reply()]);
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.", "{format}");
+        let told = server.requests()[0].body.to_string();
         assert!(
             told.contains("Well?") && told.contains("And now?"),
             "{told}"
@@ -580,7 +604,7 @@ async fn who_is_not_there_is_named_and_asked_when_it_is() {
 }
 
 #[tokio::test]
-async fn a_host_that_nobody_knows_is_named() {
+async fn unresolvable_host_is_named() {
     // No system asks anyone for a name that is too long for one.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
     let mut model = ProviderServer::new(WireFormat::OpenAiChat, [])
@@ -588,28 +612,28 @@ async fn a_host_that_nobody_knows_is_named() {
         .model()
         .base_url(nowhere);
     model.retries.tries = 1;
-    let f = fixture(model).await;
-    let (_, kind, text) = fails(&f).await;
+    let f = start_fixture(model).await;
+    let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "unreachable");
     assert!(text.contains("host not found"), "{text}");
-    is_usable(&f).await;
+    assert_usable(&f).await;
 }
 
 #[tokio::test]
-async fn where_tls_is_not_spoken_it_is_said() {
+async fn tls_error_is_explained() {
     let server = ProviderServer::new(WireFormat::OpenAiChat, []).await;
     let model = server
         .model()
         .base_url(format!("https://{}", server.address));
-    let f = fixture(model).await;
-    let (_, kind, text) = fails(&f).await;
+    let f = start_fixture(model).await;
+    let (_, kind, text) = prompt_for_error(&f).await;
     assert_eq!(kind, "unreachable", "{text}");
     assert!(text.contains("TLS error"), "{text}");
-    is_usable(&f).await;
+    assert_usable(&f).await;
 }
 
 #[tokio::test]
-async fn without_a_key_one_must_log_in() {
+async fn missing_key_requires_login() {
     for provider in Provider::ALL {
         let model = ModelConfig::Provider(Box::new(ProviderModel::new(provider, "a-model")));
         let agent = CodingAgent::new(&model).unwrap();
@@ -623,7 +647,7 @@ async fn without_a_key_one_must_log_in() {
 }
 
 /// Nothing makes this model answer, but what the agent answers itself it does.
-async fn is_usable(f: &AgentFixture) {
-    let said = f.says("/help").await;
+async fn assert_usable(f: &AgentFixture) {
+    let said = f.prompt_for_text("/help").await;
     assert!(said.contains("/compact"), "{said}");
 }

@@ -2,21 +2,21 @@
 //! and the model goes on from it.
 
 use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
-use crate::common::{AgentFixture, NONE};
+use crate::common::{AgentFixture, NO_OFFERS};
 use acp::Options;
 use acp::v1::StopReason;
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use serde_json::json;
 
-fn agent(server: &ProviderServer) -> CodingAgent {
+fn provider_agent(server: &ProviderServer) -> CodingAgent {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap();
     // What is kept is read back by the next turn just the same.
     agent.keep_sessions(MemoryStore::new())
 }
 
 /// How the second round goes, and what kind of failure that is.
-fn failures() -> Vec<(ProviderReply, &'static str)> {
+fn midway_failures() -> Vec<(ProviderReply, &'static str)> {
     let status = |status, message: &str| {
         ProviderReply::Status(
             status,
@@ -51,17 +51,22 @@ fn failures() -> Vec<(ProviderReply, &'static str)> {
 }
 
 #[tokio::test]
-async fn what_was_done_before_is_known_afterwards() {
+async fn completed_work_is_kept_after_a_failure() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         for format in WireFormat::ALL {
-            for (fails, kind) in failures() {
-                goes_on_after(options.clone(), format, fails, kind).await;
+            for (fails, kind) in midway_failures() {
+                check_continues_after(options.clone(), format, fails, kind).await;
             }
         }
     }
 }
 
-async fn goes_on_after(options: Options, format: WireFormat, fails: ProviderReply, kind: &str) {
+async fn check_continues_after(
+    options: Options,
+    format: WireFormat,
+    fails: ProviderReply,
+    kind: &str,
+) {
     let what = format!("{:?}, {format}, {fails:?}", options.latest());
     let read = AnswerPiece::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [
@@ -70,8 +75,8 @@ async fn goes_on_after(options: Options, format: WireFormat, fails: ProviderRepl
         ProviderReply::Says(vec![AnswerPiece::Text("I know it still.")]),
     ];
     let server = ProviderServer::new(format, answers).await;
-    let f = AgentFixture::speaking(options, agent(&server), NONE).await;
-    f.put("notes.txt", "the number is 4711\n");
+    let f = AgentFixture::start_with_options(options, provider_agent(&server), NO_OFFERS).await;
+    f.write_file("notes.txt", "the number is 4711\n");
     let error = f.prompt("Read my notes").await.expect_err(&what);
     let error = error.peer_error().expect(&what).clone();
     assert_eq!(error.data.unwrap()["kind"], kind, "{what}");
@@ -82,13 +87,13 @@ async fn goes_on_after(options: Options, format: WireFormat, fails: ProviderRepl
             None
         );
     });
-    assert_eq!(f.call().status.as_str(), "completed", "{what}");
+    assert_eq!(f.only_tool_call().status.as_str(), "completed", "{what}");
     assert_eq!(
-        f.says("What is the number?").await,
+        f.prompt_for_text("What is the number?").await,
         "I know it still.",
         "{what}"
     );
-    let heard = server.heard();
+    let heard = server.requests();
     assert_eq!(heard.len(), 3, "{what}");
     let told = heard[2].body.to_string();
     for known in ["Read my notes", "the number is 4711", "What is the number?"] {
@@ -97,7 +102,7 @@ async fn goes_on_after(options: Options, format: WireFormat, fails: ProviderRepl
 }
 
 #[tokio::test]
-async fn what_is_not_carried_out_has_a_result_all_the_same() {
+async fn skipped_calls_still_get_results() {
     for format in WireFormat::ALL {
         let write = AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
@@ -106,17 +111,17 @@ async fn what_is_not_carried_out_has_a_result_all_the_same() {
             ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
         let server = ProviderServer::new(format, answers).await;
-        let f = AgentFixture::new(agent(&server), NONE).await;
+        let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
         assert_eq!(f.prompt("Write").await.unwrap(), StopReason::MaxTokens);
-        assert_eq!(f.says("And now?").await, "Fine.", "{format}");
-        assert!(!f.there("no.txt"));
-        let told = server.heard()[1].body.to_string();
+        assert_eq!(f.prompt_for_text("And now?").await, "Fine.", "{format}");
+        assert!(!f.file_exists("no.txt"));
+        let told = server.requests()[1].body.to_string();
         assert!(told.contains("Not run: the turn ended first."), "{told}");
     }
 }
 
 /// How each provider says that a conversation is too long.
-fn too_long(format: WireFormat) -> ProviderReply {
+fn context_overflow_reply(format: WireFormat) -> ProviderReply {
     let error = match format {
         WireFormat::AnthropicMessages => {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}})
@@ -132,26 +137,29 @@ fn too_long(format: WireFormat) -> ProviderReply {
 }
 
 /// A session whose model reads a file, and is then answered so.
-async fn reading(format: WireFormat, then: Vec<ProviderReply>) -> (AgentFixture, ProviderServer) {
+async fn start_reading_task(
+    format: WireFormat,
+    then: Vec<ProviderReply>,
+) -> (AgentFixture, ProviderServer) {
     let read = AnswerPiece::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [ProviderReply::Says(vec![read])].into_iter().chain(then);
     let server = ProviderServer::new(format, answers).await;
-    let f = AgentFixture::new(agent(&server), NONE).await;
-    f.put("notes.txt", "the number is 4711\n");
+    let f = AgentFixture::new(provider_agent(&server), NO_OFFERS).await;
+    f.write_file("notes.txt", "the number is 4711\n");
     (f, server)
 }
 
 #[tokio::test]
-async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
+async fn full_window_is_compacted_and_the_task_continues() {
     for format in WireFormat::ALL {
         let then = vec![
-            too_long(format),
+            context_overflow_reply(format),
             ProviderReply::Says(vec![AnswerPiece::Text("They want the number; it is 4711.")]),
             ProviderReply::Says(vec![AnswerPiece::Text("It is 4711.")]),
         ];
-        let (f, server) = reading(format, then).await;
-        assert_eq!(f.says("What is my number?").await, "It is 4711.");
-        let heard = server.heard();
+        let (f, server) = start_reading_task(format, then).await;
+        assert_eq!(f.prompt_for_text("What is my number?").await, "It is 4711.");
+        let heard = server.requests();
         let [_, _, summary, goes_on] = &heard[..] else {
             panic!("{format}: {heard:?}")
         };
@@ -164,19 +172,19 @@ async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
         }
         // What the summary stands for is gone, and no call is left without its result.
         assert!(!told.contains("the number is 4711"), "{told}");
-        assert!(goes_on.results(format).is_empty(), "{told}");
+        assert!(goes_on.tool_results(format).is_empty(), "{told}");
     }
 }
 
 #[tokio::test]
-async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
+async fn window_that_stays_full_ends_only_the_turn() {
     for format in WireFormat::ALL {
         // Each summary is tried with less, until nobody believes in it.
-        let mut then = vec![too_long(format); 5];
+        let mut then = vec![context_overflow_reply(format); 5];
         then.push(ProviderReply::Says(vec![AnswerPiece::Text(
             "Now there is room.",
         )]));
-        let (f, server) = reading(format, then).await;
+        let (f, server) = start_reading_task(format, then).await;
         let error = f.prompt("What is my number?").await.unwrap_err();
         let error = error.peer_error().unwrap().clone();
         assert_eq!(error.data.unwrap()["kind"], "context_full", "{format}");
@@ -185,10 +193,10 @@ async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
             said.contains("continue with a model that has a larger context window"),
             "{said}"
         );
-        assert_eq!(server.heard().len(), 6);
-        assert_eq!(f.says("And now?").await, "Now there is room.");
+        assert_eq!(server.requests().len(), 6);
+        assert_eq!(f.prompt_for_text("And now?").await, "Now there is room.");
         // Nothing of it was lost.
-        let told = server.heard()[6].body.to_string();
+        let told = server.requests()[6].body.to_string();
         assert!(told.contains("the number is 4711"), "{told}");
     }
 }

@@ -4,14 +4,14 @@
 use crate::common::provider::{
     AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
 };
-use crate::common::{AgentFixture, NONE};
+use crate::common::{AgentFixture, NO_OFFERS};
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, ModelFactory, ModelMessage, RoundRequest, WireFormat};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn prompts_without_an_answer_are_told_as_one_message() {
+async fn unanswered_prompts_are_sent_as_one_message() {
     for format in WireFormat::ALL {
         let refused = json!({"error": {"message": "Not today"}}).to_string();
         let answers = [
@@ -23,16 +23,16 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
         let server = ProviderServer::new(format, answers).await;
         let model = ModelConfig::Provider(Box::new(server.model()));
         let agent = CodingAgent::new(&model).unwrap();
-        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await;
         f.prompt("one").await.unwrap_err();
-        let turn = f.begin("two");
-        server.asked(2).await;
-        assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-        assert_eq!(f.says("three").await, "Three.", "{format}");
-        assert_eq!(f.says("four").await, "Four.", "{format}");
+        let turn = f.start_prompt("two");
+        server.wait_for_requests(2).await;
+        assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+        assert_eq!(f.prompt_for_text("three").await, "Three.", "{format}");
+        assert_eq!(f.prompt_for_text("four").await, "Four.", "{format}");
 
-        let heard = server.heard();
-        let (roles, first) = told(format, &heard[2].body);
+        let heard = server.requests();
+        let (roles, first) = user_texts_and_rest(format, &heard[2].body);
         assert_eq!(roles, ["user"], "{format}");
         match format {
             // A text and no list of texts: not every template at home takes one.
@@ -40,11 +40,11 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
                 assert_eq!(first["content"], "one\n\ntwo\n\nthree")
             }
             WireFormat::AnthropicMessages => {
-                assert_eq!(text(&first["content"]), "one\n\ntwo\n\nthree")
+                assert_eq!(joined_text(&first["content"]), "one\n\ntwo\n\nthree")
             }
-            _ => assert_eq!(text(&first["parts"]), "one\n\ntwo\n\nthree"),
+            _ => assert_eq!(joined_text(&first["parts"]), "one\n\ntwo\n\nthree"),
         }
-        let (roles, _) = told(format, &heard[3].body);
+        let (roles, _) = user_texts_and_rest(format, &heard[3].body);
         let model = match format {
             WireFormat::Gemini => "model",
             _ => "assistant",
@@ -54,12 +54,12 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
 }
 
 #[tokio::test]
-async fn all_rounds_are_asked_over_one_connection() {
+async fn all_rounds_reuse_one_connection() {
     for format in WireFormat::ALL {
         let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
         let server = ProviderServer::new(format, ["One.", "Two.", "Three."].map(says)).await;
         // Nobody asks it for its models, so that there are no other connections.
-        let model = ModelFactory::new().model(server.model()).unwrap();
+        let model = ModelFactory::new().build_model(server.model()).unwrap();
         let conversation = [ModelMessage::User(vec!["Hi".into()])];
         for _ in 0..3 {
             let mut steps = model.respond(RoundRequest::new(&conversation, &[], "/"));
@@ -67,13 +67,13 @@ async fn all_rounds_are_asked_over_one_connection() {
                 step.unwrap();
             }
         }
-        assert_eq!(server.heard().len(), 3, "{format}");
-        assert_eq!(server.connections(), 1, "{format}");
+        assert_eq!(server.requests().len(), 3, "{format}");
+        assert_eq!(server.connection_count(), 1, "{format}");
     }
 }
 
 /// Who said what is told, and the first message.
-fn told(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
+fn user_texts_and_rest(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     let messages = match format {
         WireFormat::Gemini => &body["contents"],
         WireFormat::OpenAiResponses => &body["input"],
@@ -85,14 +85,14 @@ fn told(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
     (roles.map(str::to_owned).collect(), said[0].clone())
 }
 
-fn text(parts: &Value) -> String {
+fn joined_text(parts: &Value) -> String {
     let parts = parts.as_array().unwrap().iter();
     let texts: Vec<_> = parts.map(|part| part["text"].as_str().unwrap()).collect();
     texts.join("\n\n")
 }
 
 /// The costs that were reported in the last turn, in US dollars.
-fn costs(f: &AgentFixture) -> Vec<f64> {
+fn reported_costs(f: &AgentFixture) -> Vec<f64> {
     let updates = f.seen.updates.lock().unwrap();
     let costs = updates.iter().filter_map(|update| match update {
         SessionUpdate::UsageUpdate(usage) => Some(usage.cost.as_ref().unwrap().amount),
@@ -102,7 +102,7 @@ fn costs(f: &AgentFixture) -> Vec<f64> {
 }
 
 #[tokio::test]
-async fn a_summary_costs_what_it_costs() {
+async fn cost_of_a_summary_is_reported() {
     // Whether it comes to anything or not.
     for why in [FinishReason::End, FinishReason::Refusal] {
         for format in WireFormat::ALL {
@@ -127,11 +127,15 @@ async fn a_summary_costs_what_it_costs() {
             let mut model = server.model();
             model.context_window = Some(50_000);
             let agent = CodingAgent::with_model(PricedModel::new(model));
-            let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
-            f.says("1").await;
+            let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NO_OFFERS).await;
+            f.prompt_for_text("1").await;
             let first = 0.135 + 0.015;
-            assert_eq!(rounded(&costs(&f)), rounded(&[first]), "{format}");
-            f.says("2").await;
+            assert_eq!(
+                round_costs(&reported_costs(&f)),
+                round_costs(&[first]),
+                "{format}"
+            );
+            f.prompt_for_text("2").await;
             let summary = 0.06 + 0.015;
             let second = 0.03 + 0.015;
             let mut all = vec![first + summary + second];
@@ -139,14 +143,18 @@ async fn a_summary_costs_what_it_costs() {
                 // Once more as soon as there is room.
                 all.insert(0, first + summary);
             }
-            assert_eq!(rounded(&costs(&f)), rounded(&all), "{format}, {why:?}");
-            assert_eq!(server.heard().len(), 3);
+            assert_eq!(
+                round_costs(&reported_costs(&f)),
+                round_costs(&all),
+                "{format}, {why:?}"
+            );
+            assert_eq!(server.requests().len(), 3);
         }
     }
 }
 
 /// In whole millionths.
-fn rounded(costs: &[f64]) -> Vec<i64> {
+fn round_costs(costs: &[f64]) -> Vec<i64> {
     let millionths = costs.iter().map(|cost| (cost * 1e6).round() as i64);
     millionths.collect()
 }

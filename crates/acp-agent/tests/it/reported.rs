@@ -3,7 +3,9 @@
 use crate::common;
 use std::time::Duration;
 
-use crate::common::{ALL, ALLOW, AgentFixture, NONE, diff, shows, texts};
+use crate::common::{
+    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, call_diff, call_text, has_call_showing,
+};
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::store::{MemoryStore, SqliteStore};
@@ -13,7 +15,7 @@ use acp_agent::{
 use serde_json::{Value, json};
 
 /// What was reported of tool calls, as it went over the wire.
-fn reported(f: &AgentFixture) -> Vec<Value> {
+fn reported_updates(f: &AgentFixture) -> Vec<Value> {
     let updates = f.seen.updates.lock().unwrap();
     updates
         .iter()
@@ -28,8 +30,8 @@ fn reported(f: &AgentFixture) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_update_has_what_changed_and_always_the_status() {
-    for offers in [ALL, NONE] {
+async fn update_has_changed_fields_and_always_the_status() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
         for mode in ["ask", "code"] {
             for command in [
                 "/write a.txt new",
@@ -38,16 +40,16 @@ async fn an_update_has_what_changed_and_always_the_status() {
                 "/read b.txt",
                 "/read missing.txt",
             ] {
-                let f = AgentFixture::offline(offers).await;
-                f.put("b.txt", "old\n");
+                let f = AgentFixture::start_offline(offers).await;
+                f.write_file("b.txt", "old\n");
                 f.session.set_mode(mode).await.unwrap();
                 let asks = match mode {
                     "ask" => !command.starts_with("/read"),
                     _ => command.starts_with("/run"),
                 };
-                f.answers(asks.then_some(ALLOW));
-                f.says(command).await;
-                let all = reported(&f);
+                f.queue_answers(asks.then_some(ALLOW));
+                f.prompt_for_text(command).await;
+                let all = reported_updates(&f);
                 let mut told = all[0].clone();
                 for update in &all[1..] {
                     let update = update.as_object().unwrap();
@@ -70,18 +72,18 @@ async fn an_update_has_what_changed_and_always_the_status() {
 }
 
 #[tokio::test]
-async fn a_cancelled_command_keeps_what_it_has_shown() {
-    let f = AgentFixture::offline(NONE).await;
-    f.answers([ALLOW]);
+async fn cancelled_command_keeps_its_output() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
+    f.queue_answers([ALLOW]);
     let ended = f
         .cancel_when("/run echo shown; sleep 60", |thread| {
-            shows(thread, ToolCallStatus::InProgress, "shown")
+            has_call_showing(thread, ToolCallStatus::InProgress, "shown")
         })
         .await;
     assert_eq!(ended, StopReason::Cancelled);
-    let call = f.call();
+    let call = f.only_tool_call();
     assert_eq!(call.status, ToolCallStatus::Failed);
-    let said = texts(&call);
+    let said = call_text(&call);
     assert!(
         said.contains("shown\n") && said.ends_with("Cancelled."),
         "{said}"
@@ -89,27 +91,27 @@ async fn a_cancelled_command_keeps_what_it_has_shown() {
 }
 
 #[tokio::test]
-async fn what_a_restored_call_has_produced_comes_once_and_in_an_update() {
+async fn replayed_call_output_is_sent_once_in_an_update() {
     let store = tempfile::tempdir().unwrap();
     let agent = || {
         let store = SqliteStore::open(store.path()).unwrap();
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = AgentFixture::new(agent(), NONE).await;
-    f.put("a.txt", "old\n");
-    f.answers([ALLOW]);
-    f.says("/write a.txt new").await;
-    f.answers([ALLOW]);
-    f.says("/run echo printed").await;
-    let before = f.calls();
+    let f = AgentFixture::new(agent(), NO_OFFERS).await;
+    f.write_file("a.txt", "old\n");
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("/write a.txt new").await;
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("/run echo printed").await;
+    let before = f.tool_calls();
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
-    let g = AgentFixture::new(agent(), NONE).await;
+    let g = AgentFixture::new(agent(), NO_OFFERS).await;
     g.seen.updates.lock().unwrap().clear();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
-    let all = reported(&g);
+    let all = reported_updates(&g);
     assert_eq!(all.len(), 4, "{all:#?}");
     for pair in all.chunks(2) {
         let [call, update] = pair else { panic!() };
@@ -126,7 +128,7 @@ async fn what_a_restored_call_has_produced_comes_once_and_in_an_update() {
         after,
         f.session.thread().read(|thread| thread.items().len())
     );
-    assert_eq!(diff(&before[0]).unwrap().new_text, "new");
+    assert_eq!(call_diff(&before[0]).unwrap().new_text, "new");
 }
 
 /// A model that begins to write the call of a tool, waits, and writes the rest.
@@ -167,21 +169,21 @@ impl Model for SlowWritingModel {
 }
 
 /// The titles of its call, in the order in which they were told.
-async fn titles(waits: Duration) -> Vec<String> {
+async fn shown_titles(waits: Duration) -> Vec<String> {
     let agent = CodingAgent::with_model(SlowWritingModel(waits)).keep_sessions(MemoryStore::new());
-    let f = AgentFixture::new(agent, NONE).await;
-    f.answers([common::REJECT]);
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    f.queue_answers([common::REJECT]);
     assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
-    let all = reported(&f);
+    let all = reported_updates(&f);
     assert_eq!(all[0]["sessionUpdate"], "tool_call");
     let titles = all.iter().filter_map(|update| update["title"].as_str());
     titles.map(str::to_owned).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_title_says_what_is_done_unless_it_takes_a_second_to_know() {
+async fn first_title_is_descriptive_unless_arguments_take_a_second() {
     let within = Duration::from_millis(999);
-    assert_eq!(titles(within).await, ["Run `make`"]);
+    assert_eq!(shown_titles(within).await, ["Run `make`"]);
     let beyond = Duration::from_millis(1001);
-    assert_eq!(titles(beyond).await, ["Run a command", "Run `make`"]);
+    assert_eq!(shown_titles(beyond).await, ["Run a command", "Run `make`"]);
 }

@@ -1,13 +1,15 @@
 //! The scripted model, and the loop around any model.
 
-use crate::common::{ALL, ALLOW, AgentFixture, NONE, REJECT, count, diff, texts};
+use crate::common::{
+    ALL_OFFERS, ALLOW, AgentFixture, NO_OFFERS, REJECT, call_diff, call_text, load_count,
+};
 use acp::thread::ItemKind;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig, ScriptedModel};
 
 #[tokio::test]
-async fn a_turn_with_every_step() {
+async fn script_can_use_every_step() {
     let script = r#"{"turns": [[
         {"think": ["Let me", " see."]},
         {"say": "Looking."},
@@ -21,11 +23,11 @@ async fn a_turn_with_every_step() {
         {"run": {"command": "cat a.txt b.txt"}},
         {"say": "Done."}
     ]]}"#;
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::scripted(script, offers).await;
-        f.put("a.txt", "one\n");
-        f.answers([ALLOW, ALLOW, ALLOW]);
-        assert_eq!(f.says("go").await, "Done.");
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_scripted(script, offers).await;
+        f.write_file("a.txt", "one\n");
+        f.queue_answers([ALLOW, ALLOW, ALLOW]);
+        assert_eq!(f.prompt_for_text("go").await, "Done.");
         let shown = f.session.thread().read(|thread| {
             let kinds = thread.items().iter().map(|item| match &item.kind {
                 ItemKind::User(_) => "user".to_owned(),
@@ -52,16 +54,17 @@ async fn a_turn_with_every_step() {
                 "Done.",
             ]
         );
-        assert_eq!(f.call().raw_output.unwrap()["output"], "1\ntwo");
-        assert_eq!(f.plans(), [["in_progress", "pending"]]);
-        let ids: std::collections::HashSet<_> = f.calls().into_iter().map(|call| call.id).collect();
+        assert_eq!(f.only_tool_call().raw_output.unwrap()["output"], "1\ntwo");
+        assert_eq!(f.plan_updates(), [["in_progress", "pending"]]);
+        let ids: std::collections::HashSet<_> =
+            f.tool_calls().into_iter().map(|call| call.id).collect();
         assert_eq!(ids.len(), 6);
-        assert_eq!(count(&f.seen.created), usize::from(offers.terminal));
+        assert_eq!(load_count(&f.seen.created), usize::from(offers.terminal));
     }
 }
 
 #[tokio::test]
-async fn results_of_all_kinds_let_the_model_go_on() {
+async fn model_continues_after_every_kind_of_result() {
     let script = r#"{"turns": [[
         {"call": {"tool": "frob", "arguments": {"x": 1}}},
         {"read": {"paths": "a.txt"}},
@@ -69,10 +72,10 @@ async fn results_of_all_kinds_let_the_model_go_on() {
         {"write": {"path": "a.txt", "text": "1"}},
         {"say": "Still here."}
     ]]}"#;
-    let f = AgentFixture::scripted(script, ALL).await;
-    f.answers([REJECT]);
-    assert_eq!(f.says("go").await, "Still here.");
-    let calls = f.calls();
+    let f = AgentFixture::start_scripted(script, ALL_OFFERS).await;
+    f.queue_answers([REJECT]);
+    assert_eq!(f.prompt_for_text("go").await, "Still here.");
+    let calls = f.tool_calls();
     assert!(
         calls
             .iter()
@@ -84,7 +87,7 @@ async fn results_of_all_kinds_let_the_model_go_on() {
         "File not found: `no.txt`",
         "Permission denied by the user",
     ]) {
-        assert!(texts(call).contains(why), "{}", texts(call));
+        assert!(call_text(call).contains(why), "{}", call_text(call));
     }
 }
 
@@ -97,12 +100,12 @@ async fn stop_reasons_and_errors_reach_the_client() {
         [{"error": "the model is on fire"}],
         [{"say": "fine"}]
     ]}"#;
-    let f = AgentFixture::scripted(script, NONE).await;
+    let f = AgentFixture::start_scripted(script, NO_OFFERS).await;
     assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
     assert_eq!(f.prompt("2").await.unwrap(), StopReason::Refusal);
-    f.answers([ALLOW]);
+    f.queue_answers([ALLOW]);
     assert_eq!(f.prompt("3").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(f.text("a.txt"), "1");
+    assert_eq!(f.read_file("a.txt"), "1");
     assert!(
         f.prompt("4")
             .await
@@ -110,7 +113,7 @@ async fn stop_reasons_and_errors_reach_the_client() {
             .to_string()
             .contains("on fire")
     );
-    assert_eq!(f.says("5").await, "fine");
+    assert_eq!(f.prompt_for_text("5").await, "fine");
     assert!(
         f.prompt("6")
             .await
@@ -121,21 +124,23 @@ async fn stop_reasons_and_errors_reach_the_client() {
 }
 
 #[tokio::test]
-async fn a_model_that_never_stops_is_stopped() {
+async fn endless_model_is_stopped_at_the_request_limit() {
     let steps = [r#"{"list": {}}, {"say": "more"}"#; 10].join(", ");
     let model = ScriptedModel::parse(&format!(r#"{{"turns": [[{steps}]]}}"#)).unwrap();
-    let f = AgentFixture::new(CodingAgent::with_model(model).max_requests(3), NONE).await;
+    let f = AgentFixture::new(CodingAgent::with_model(model).max_requests(3), NO_OFFERS).await;
     assert_eq!(f.prompt("go").await.unwrap(), StopReason::MaxTurnRequests);
-    assert_eq!(f.calls().len(), 3);
+    assert_eq!(f.tool_calls().len(), 3);
 }
 
 #[tokio::test]
-async fn sessions_play_the_script_each_by_itself() {
-    let f = AgentFixture::scripted(r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#, NONE).await;
-    assert_eq!(f.says("go").await, "1");
+async fn each_session_plays_the_script_from_the_start() {
+    let f =
+        AgentFixture::start_scripted(r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#, NO_OFFERS)
+            .await;
+    assert_eq!(f.prompt_for_text("go").await, "1");
     let other = f.agent.new_session(f.path("")).await.unwrap();
     other.prompt("go").await.unwrap();
-    assert_eq!(f.says("go").await, "2");
+    assert_eq!(f.prompt_for_text("go").await, "2");
     assert_eq!(other.prompt("go").await.unwrap(), StopReason::EndTurn);
     f.agent
         .capabilities()
@@ -147,7 +152,7 @@ async fn sessions_play_the_script_each_by_itself() {
 }
 
 #[test]
-fn scripts_come_from_files() {
+fn script_is_read_from_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("script.json");
     let error = CodingAgent::new(&ModelConfig::Scripted(path.clone())).unwrap_err();
@@ -164,27 +169,27 @@ fn scripts_come_from_files() {
 
 /// Models write `\n`, whatever is in the file.
 #[tokio::test]
-async fn line_ends_stay_as_they_are_in_the_file() {
+async fn line_endings_of_edited_files_are_preserved() {
     let script = r#"{"turns": [[
         {"edit": {"path": "a.txt", "search": "two", "replacement": "2\nand a half"}},
         {"write": {"path": "b.txt", "text": "1\n2\n"}},
         {"say": "Done."}
     ]]}"#;
-    for offers in [ALL, NONE] {
-        let f = AgentFixture::scripted(script, offers).await;
-        f.put("a.txt", "one\r\ntwo\r\n");
-        f.put("b.txt", "\u{FEFF}one\r\n");
-        f.answers([ALLOW, ALLOW]);
-        f.says("go").await;
-        assert_eq!(f.text("a.txt"), "one\r\n2\r\nand a half\r\n");
-        assert_eq!(f.text("b.txt"), "\u{FEFF}1\r\n2\r\n");
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = AgentFixture::start_scripted(script, offers).await;
+        f.write_file("a.txt", "one\r\ntwo\r\n");
+        f.write_file("b.txt", "\u{FEFF}one\r\n");
+        f.queue_answers([ALLOW, ALLOW]);
+        f.prompt_for_text("go").await;
+        assert_eq!(f.read_file("a.txt"), "one\r\n2\r\nand a half\r\n");
+        assert_eq!(f.read_file("b.txt"), "\u{FEFF}1\r\n2\r\n");
         // What the person was shown is what was written.
         let shown: Vec<String> = f
-            .calls()
+            .tool_calls()
             .iter()
-            .filter_map(diff)
+            .filter_map(call_diff)
             .map(|diff| diff.new_text)
             .collect();
-        assert_eq!(shown, [f.text("a.txt"), f.text("b.txt")]);
+        assert_eq!(shown, [f.read_file("a.txt"), f.read_file("b.txt")]);
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    ALL, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NONE, mode, shows, texts, until,
+    ALL_OFFERS, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NO_OFFERS, call_text,
+    has_call_showing, mode_of_thread, wait_for_thread,
 };
 use acp::thread::{ItemKind, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ListSessionsRequest, StopReason};
@@ -15,22 +16,25 @@ use acp_agent::{
     CodingAgent, Model, ModelMessage, OfflineModel, RoundRequest, ScriptedModel, Steps, ToolStatus,
 };
 
-fn version(version: u16) -> Options {
+fn options_for_version(version: u16) -> Options {
     match version {
         2 => Options::new().draft_version_2(),
         _ => Options::new(),
     }
 }
 
-fn scripted(script: &str, sessions: &Path) -> CodingAgent {
+fn scripted_agent(script: &str, sessions: &Path) -> CodingAgent {
     CodingAgent::with_model(ScriptedModel::parse(script).unwrap())
         .keep_sessions(SqliteStore::open(sessions).unwrap())
 }
 
 /// What a person sees, a line for each thing.
-fn seen(thread: &ThreadHandle) -> Vec<String> {
+fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     thread.read(|thread| {
-        let items = thread.items().iter().map(|item| line(thread, &item.kind));
+        let items = thread
+            .items()
+            .iter()
+            .map(|item| item_line(thread, &item.kind));
         let plans = thread
             .plans()
             .iter()
@@ -39,13 +43,13 @@ fn seen(thread: &ThreadHandle) -> Vec<String> {
     })
 }
 
-fn line(thread: &Thread, kind: &ItemKind) -> String {
+fn item_line(thread: &Thread, kind: &ItemKind) -> String {
     match kind {
         ItemKind::User(message) => format!("user: {}", message.text()),
         ItemKind::Agent(message) => format!("agent: {}", message.text()),
         ItemKind::Thought(message) => format!("thought: {}", message.text()),
         ItemKind::ToolCall(call) => {
-            let terminal = common::terminal(call).and_then(|id| {
+            let terminal = common::call_terminal(call).and_then(|id| {
                 let terminal = thread.terminal(&id)?;
                 Some((terminal.output(), terminal.exit_status.clone()))
             });
@@ -58,7 +62,7 @@ fn line(thread: &Thread, kind: &ItemKind) -> String {
                 call.id,
                 call.status,
                 call.title,
-                texts(call),
+                call_text(call),
                 diffs.collect::<Vec<_>>(),
                 call.locations,
                 call.raw_output
@@ -68,7 +72,7 @@ fn line(thread: &Thread, kind: &ItemKind) -> String {
     }
 }
 
-const WORK: &str = r#"{"turns": [
+const WORK_SCRIPT: &str = r#"{"turns": [
     [
         {"think": ["Let me", " see."]},
         {"say": ["Look", "ing."]},
@@ -84,20 +88,24 @@ const WORK: &str = r#"{"turns": [
 ]}"#;
 
 #[tokio::test]
-async fn an_old_session_is_shown_as_it_was_and_goes_on() {
+async fn loaded_session_is_shown_as_before_and_continues() {
     let shown = ClientOffers {
         shows: true,
-        ..NONE
+        ..NO_OFFERS
     };
     // What the client lends, and whether it is version 2: there a terminal of the agent's is a terminal again.
-    for (offers, speaks) in [(NONE, 1), (shown, 1), (NONE, 2)] {
+    for (offers, speaks) in [(NO_OFFERS, 1), (shown, 1), (NO_OFFERS, 2)] {
         let sessions = tempfile::tempdir().unwrap();
-        let f =
-            AgentFixture::speaking(version(speaks), scripted(WORK, sessions.path()), offers).await;
-        f.put("a.txt", "one\n");
-        f.answers([ALLOW_ALWAYS, ALLOW]);
+        let f = AgentFixture::start_with_options(
+            options_for_version(speaks),
+            scripted_agent(WORK_SCRIPT, sessions.path()),
+            offers,
+        )
+        .await;
+        f.write_file("a.txt", "one\n");
+        f.queue_answers([ALLOW_ALWAYS, ALLOW]);
         f.prompt("Do\nit").await.unwrap();
-        let before = seen(f.session.thread());
+        let before = thread_lines(f.session.thread());
         assert!(before[0].contains("user: Do\nit"), "{before:?}");
         f.session
             .set_config_option("mode", "architect")
@@ -105,11 +113,12 @@ async fn an_old_session_is_shown_as_it_was_and_goes_on() {
             .unwrap();
         f.session.set_config_option("mode", "ask").await.unwrap();
 
-        let agent = scripted(WORK, sessions.path());
-        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
+        let agent = scripted_agent(WORK_SCRIPT, sessions.path());
+        let g =
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
         let id = f.session.id().clone();
         let mut again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
-        let after = seen(again.thread());
+        let after = thread_lines(again.thread());
         if speaks == 1 && offers.shows {
             // Which was a terminal, and is text.
             assert_eq!(after.len(), before.len());
@@ -122,13 +131,13 @@ async fn an_old_session_is_shown_as_it_was_and_goes_on() {
         }
         again
             .thread()
-            .read(|thread| assert_eq!(mode(thread), "ask"));
+            .read(|thread| assert_eq!(mode_of_thread(thread), "ask"));
 
         // "Always" is remembered, and so is which prompt this is, and which ids are taken.
         let asked = g.seen.asked.lock().unwrap().len();
         assert_eq!(again.prompt("again").await.unwrap(), StopReason::EndTurn);
         assert_eq!(g.seen.asked.lock().unwrap().len(), asked);
-        assert_eq!(f.text("c.txt"), "three\n");
+        assert_eq!(f.read_file("c.txt"), "three\n");
         let calls = again.thread().read(|thread| {
             let items = thread.items().iter();
             let calls = items.filter(|item| matches!(item.kind, ItemKind::ToolCall(_)));
@@ -136,31 +145,32 @@ async fn an_old_session_is_shown_as_it_was_and_goes_on() {
         });
         assert_eq!(calls, 5);
         // What was folded at the end of the turn is shown in the same way.
-        let before = seen(again.thread());
+        let before = thread_lines(again.thread());
         again = g.agent.load_session(id, f.cwd()).await.unwrap();
-        assert_eq!(seen(again.thread()), before);
+        assert_eq!(thread_lines(again.thread()), before);
     }
 }
 
 #[tokio::test]
-async fn a_terminal_of_a_client_that_is_gone_is_text() {
+async fn terminal_of_a_disconnected_client_is_replayed_as_text() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"run": {"command": "echo printed"}}]]}"#;
-    let f = AgentFixture::new(scripted(script, sessions.path()), ALL).await;
-    f.answers([ALLOW]);
+    let f = AgentFixture::new(scripted_agent(script, sessions.path()), ALL_OFFERS).await;
+    f.queue_answers([ALLOW]);
     f.prompt("go").await.unwrap();
-    assert!(common::terminal(&f.call()).is_some());
+    assert!(common::call_terminal(&f.only_tool_call()).is_some());
     for speaks in [1, 2] {
-        let agent = scripted(script, sessions.path());
-        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
+        let agent = scripted_agent(script, sessions.path());
+        let g =
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         let call = again.thread().read(|thread| match &thread.items()[1].kind {
             ItemKind::ToolCall(call) => (**call).clone(),
             other => panic!("{other:?}"),
         });
-        assert_eq!(common::terminal(&call), None);
-        assert_eq!(texts(&call), "```\nprinted\n```");
+        assert_eq!(common::call_terminal(&call), None);
+        assert_eq!(call_text(&call), "```\nprinted\n```");
         assert_eq!(call.status, ToolCallStatus::Completed);
     }
 }
@@ -192,25 +202,29 @@ impl futures_core::Stream for SingleStep {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
+async fn interrupted_turn_is_replayed_and_known_to_the_model() {
     for speaks in [1, 2] {
         let sessions = tempfile::tempdir().unwrap();
         let script = r#"{"turns": [
             [{"say": "One."}],
             [{"say": ["Wait", " a bit."]}, {"list": {}}, {"run": {"command": "echo begun; sleep 1000"}}]
         ]}"#;
-        let f =
-            AgentFixture::speaking(version(speaks), scripted(script, sessions.path()), NONE).await;
+        let f = AgentFixture::start_with_options(
+            options_for_version(speaks),
+            scripted_agent(script, sessions.path()),
+            NO_OFFERS,
+        )
+        .await;
         f.prompt("first").await.unwrap();
-        f.answers([ALLOW]);
-        let turn = f.begin("second");
+        f.queue_answers([ALLOW]);
+        let turn = f.start_prompt("second");
         let begun = |thread: &Thread| {
-            let ran = shows(thread, ToolCallStatus::InProgress, "begun");
+            let ran = has_call_showing(thread, ToolCallStatus::InProgress, "begun");
             let mut items = thread.items().iter();
-            ran || items.any(|item| line(thread, &item.kind).contains("begun\\n"))
+            ran || items.any(|item| item_line(thread, &item.kind).contains("begun\\n"))
         };
-        until(f.session.thread(), begun).await;
-        let before = seen(f.session.thread());
+        wait_for_thread(f.session.thread(), begun).await;
+        let before = thread_lines(f.session.thread());
         // The turn is dropped where it is, without a word: all that a kill does to it.
         f.agent.close();
         turn.await.unwrap().unwrap_err();
@@ -218,10 +232,11 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
+        let g =
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
-        let after = seen(again.thread());
+        let after = thread_lines(again.thread());
         assert_eq!(after.len(), before.len());
         let last = before.len() - 1;
         assert_eq!(after[..last], before[..last]);
@@ -231,7 +246,7 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
         }
 
         again.prompt("third").await.unwrap();
-        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(message_text).collect();
         let expected = [
             "user first",
             "assistant One. []",
@@ -246,13 +261,13 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
         // A client that resumes is not shown it, and the model knows all of it all the same.
         let resumed = g.agent.resume_session(id, f.cwd()).await.unwrap();
         resumed.prompt("fourth").await.unwrap();
-        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(message_text).collect();
         assert_eq!(told[..7], expected);
         assert_eq!(told[7..], ["assistant Heard. []", "user fourth"]);
     }
 }
 
-fn said(message: &ModelMessage) -> String {
+fn message_text(message: &ModelMessage) -> String {
     match message {
         ModelMessage::User(content) => {
             let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
@@ -279,14 +294,14 @@ fn said(message: &ModelMessage) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_torn_off_was_said() {
+async fn interrupted_answer_is_part_of_the_history() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"think": "Hm"}, {"say": ["Half", " an ans"]}, {"hang": true}]]}"#;
-    let f = AgentFixture::new(scripted(script, sessions.path()), NONE).await;
-    let turn = f.begin("first");
-    until(f.session.thread(), |thread| {
+    let f = AgentFixture::new(scripted_agent(script, sessions.path()), NO_OFFERS).await;
+    let turn = f.start_prompt("first");
+    wait_for_thread(f.session.thread(), |thread| {
         let mut items = thread.items().iter();
-        items.any(|item| line(thread, &item.kind) == "agent: Half an ans")
+        items.any(|item| item_line(thread, &item.kind) == "agent: Half an ans")
     })
     .await;
     f.agent.close();
@@ -295,11 +310,11 @@ async fn an_answer_that_was_torn_off_was_said() {
     for prompts in 1..3 {
         let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let g = AgentFixture::new(agent, NONE).await;
+        let g = AgentFixture::new(agent, NO_OFFERS).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         again.prompt("more").await.unwrap();
-        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(message_text).collect();
         assert_eq!(
             told[..3],
             ["user first", "assistant Half an ans []", "user more"]
@@ -314,7 +329,8 @@ async fn sessions_are_listed_and_deleted() {
     for speaks in [1, 2] {
         let agent = CodingAgent::with_model(OfflineModel::new())
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let f = AgentFixture::speaking(version(speaks), agent, NONE).await;
+        let f =
+            AgentFixture::start_with_options(options_for_version(speaks), agent, NO_OFFERS).await;
         f.prompt("\n  /help me  \nplease").await.unwrap();
         let request = ListSessionsRequest::new().cwd(f.cwd());
         let listed = f.agent.list_sessions(&request).await.unwrap();
@@ -346,26 +362,26 @@ async fn sessions_are_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_store_without_room_ends_the_turn_and_loses_nothing() {
+async fn full_store_ends_the_turn_without_data_loss() {
     let many = vec![r#""some words, ""#; 200].join(", ");
     let script = format!(r#"{{"turns": [[{{"say": [{many}]}}], [{{"say": "on"}}]]}}"#);
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
         .keep_sessions(MemoryStore::with_limit(10_000));
-    let f = AgentFixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
     let error = f.prompt("go").await.unwrap_err().to_string();
     assert!(error.contains("session store full:"), "{error}");
-    let before = seen(f.session.thread());
+    let before = thread_lines(f.session.thread());
     assert!(before[1].contains("some words, some words"), "{before:?}");
     // The end of the turn has made room: it goes on, and all that was shown is there.
     let id = f.session.id().clone();
     let again = f.agent.load_session(id, f.cwd()).await.unwrap();
-    assert_eq!(seen(again.thread()), before);
+    assert_eq!(thread_lines(again.thread()), before);
     assert_eq!(again.prompt("go on").await.unwrap(), StopReason::EndTurn);
 }
 
 #[tokio::test]
-async fn an_agent_without_a_store_offers_no_old_sessions() {
-    let f = AgentFixture::offline(NONE).await;
+async fn agent_without_a_store_cannot_load_sessions() {
+    let f = AgentFixture::start_offline(NO_OFFERS).await;
     let capabilities = f.agent.capabilities();
     assert!(!capabilities.load_session);
     let sessions = &capabilities.session_capabilities;

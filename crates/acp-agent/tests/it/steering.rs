@@ -4,8 +4,8 @@ use acp::Options;
 use acp::v1::{PermissionOptionKind, SteeringOutcome, StopReason};
 use tokio::sync::oneshot;
 
-use crate::common::hears::HeardRequests;
-use crate::common::{AgentFixture, NONE, QuestionAnswer, until};
+use crate::common::hears::RequestRecorder;
+use crate::common::{AgentFixture, NO_OFFERS, QuestionAnswer, wait_for_thread};
 
 const SCRIPT: &str = r#"{"turns": [
     [{"write": {"path": "right.txt", "text": "right"}}, {"say": "I went right."}],
@@ -14,20 +14,21 @@ const SCRIPT: &str = r#"{"turns": [
 ]}"#;
 
 #[tokio::test]
-async fn the_model_hears_it_in_the_turn_that_runs() {
+async fn steering_message_reaches_the_model_in_the_running_turn() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = HeardRequests::default();
-        let f = AgentFixture::speaking(options, heard.agent(SCRIPT), NONE).await;
+        let heard = RequestRecorder::default();
+        let f = AgentFixture::start_with_options(options, heard.scripted_agent(SCRIPT), NO_OFFERS)
+            .await;
         let early = f.session.steer("too early").await.unwrap();
         assert_eq!(early.outcome, SteeringOutcome::PromptRequired);
 
         let (allow, allowed) = oneshot::channel();
-        f.answers([QuestionAnswer::When(
+        f.queue_answers([QuestionAnswer::When(
             allowed,
             PermissionOptionKind::AllowOnce,
         )]);
         let steered = async {
-            heard.until(1).await;
+            heard.wait_for_requests(1).await;
             let taken = f.session.steer("go left").await.unwrap();
             assert_eq!(taken.outcome, SteeringOutcome::Injected);
             allow.send(()).unwrap();
@@ -35,40 +36,58 @@ async fn the_model_hears_it_in_the_turn_that_runs() {
         let (ended, ()) = tokio::join!(f.prompt("go"), steered);
         assert_eq!(ended.unwrap(), StopReason::EndTurn);
         // The call has its result before the model is told anything else.
-        assert!(heard.last().is_well_formed(), "{:?}", heard.last());
-        let lines = heard.last().lines();
+        assert!(
+            heard.last_request().is_well_formed(),
+            "{:?}",
+            heard.last_request()
+        );
+        let lines = heard.last_request().message_lines();
         assert_eq!(lines.last().map(String::as_str), Some("user go left"));
-        assert_eq!(f.last_words(), "I go left.");
+        assert_eq!(f.last_message(), "I go left.");
 
         let late = f.session.steer("too late").await.unwrap();
         assert_eq!(late.outcome, SteeringOutcome::PromptRequired);
-        assert_eq!(f.says("well").await, "Done.");
+        assert_eq!(f.prompt_for_text("well").await, "Done.");
         // It stays a part of the conversation.
-        assert!(heard.last().lines().contains(&"user go left".to_owned()));
+        assert!(
+            heard
+                .last_request()
+                .message_lines()
+                .contains(&"user go left".to_owned())
+        );
     }
 }
 
 #[tokio::test]
-async fn what_was_said_in_a_turn_that_is_cancelled_is_not_lost() {
+async fn steering_messages_of_a_cancelled_turn_are_kept() {
     let script = r#"{"turns": [
         [{"write": {"path": "right.txt", "text": "right"}}],
         [{"say": "not reached"}],
         [{"say": "Left, then."}]
     ]}"#;
-    let heard = HeardRequests::default();
-    let f = AgentFixture::new(heard.agent(script), NONE).await;
-    f.answers([QuestionAnswer::Hang]);
+    let heard = RequestRecorder::default();
+    let f = AgentFixture::new(heard.scripted_agent(script), NO_OFFERS).await;
+    f.queue_answers([QuestionAnswer::Hang]);
     let steered = async {
-        heard.until(1).await;
+        heard.wait_for_requests(1).await;
         let taken = f.session.steer("go left").await.unwrap();
         assert_eq!(taken.outcome, SteeringOutcome::Injected);
         let asked = || !f.seen.asked.lock().unwrap().is_empty();
-        until(f.session.thread(), |_| asked()).await;
+        wait_for_thread(f.session.thread(), |_| asked()).await;
         f.session.cancel().await.unwrap();
     };
     let (ended, ()) = tokio::join!(f.prompt("go"), steered);
     assert_eq!(ended.unwrap(), StopReason::Cancelled);
-    f.says("well").await;
-    assert!(heard.last().lines().contains(&"user go left".to_owned()));
-    assert!(heard.last().is_well_formed(), "{:?}", heard.last());
+    f.prompt_for_text("well").await;
+    assert!(
+        heard
+            .last_request()
+            .message_lines()
+            .contains(&"user go left".to_owned())
+    );
+    assert!(
+        heard.last_request().is_well_formed(),
+        "{:?}",
+        heard.last_request()
+    );
 }

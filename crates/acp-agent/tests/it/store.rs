@@ -9,40 +9,43 @@ use acp_agent::store::{
 };
 
 /// Does the same with a store of each kind.
-async fn each<F: AsyncFn(&dyn SessionStore)>(test: F) {
+async fn run_on_each_store<F: AsyncFn(&dyn SessionStore)>(test: F) {
     test(&MemoryStore::new()).await;
     let dir = tempfile::tempdir().unwrap();
     test(&SqliteStore::open(dir.path()).unwrap()).await;
 }
 
-fn shown(text: impl Into<String>) -> StoreEntry {
+fn text_update_entry(text: impl Into<String>) -> StoreEntry {
     StoreEntry::new(StoreEntryKind::UpdateV1, text)
 }
 
-fn message(text: &str) -> StoreEntry {
+fn message_entry(text: &str) -> StoreEntry {
     StoreEntry::new(StoreEntryKind::Message, text)
 }
 
-fn properties(cwd: &str) -> SessionProperties {
+fn properties_with_cwd(cwd: &str) -> SessionProperties {
     let mut properties = SessionProperties::default();
     properties.cwd = cwd.to_owned();
     properties
 }
 
-async fn session(
+async fn create_session(
     store: &dyn SessionStore,
     id: &str,
     entries: Vec<StoreEntry>,
 ) -> (SessionId, SessionRevision) {
     let id = SessionId::from(id);
-    let kept = store.create(id.clone(), properties("/work")).await.unwrap();
+    let kept = store
+        .create(id.clone(), properties_with_cwd("/work"))
+        .await
+        .unwrap();
     let version = store.append(id.clone(), kept.revision, entries, None);
     let version = version.await.unwrap();
     (id, version)
 }
 
 /// All entries, page by page, with the number of pages.
-async fn all(
+async fn read_all(
     store: &dyn SessionStore,
     id: &SessionId,
     version: SessionRevision,
@@ -59,10 +62,10 @@ async fn all(
 }
 
 #[tokio::test]
-async fn a_session_has_its_properties_and_its_log() {
-    each(async |store| {
+async fn session_stores_properties_and_entries() {
+    run_on_each_store(async |store| {
         let id = SessionId::from("s");
-        let mut properties = properties("/work");
+        let mut properties = properties_with_cwd("/work");
         properties.additional_directories = vec!["/more".to_owned()];
         let kept = store.create(id.clone(), properties.clone()).await.unwrap();
         assert_eq!((&kept.properties, kept.next_entry), (&properties, 0));
@@ -84,7 +87,7 @@ async fn a_session_has_its_properties_and_its_log() {
                 Vec::new(),
             ),
         ];
-        let entries = vec![shown("\"a\""), message("\"b\"")];
+        let entries = vec![text_update_entry("\"a\""), message_entry("\"b\"")];
         let changed = store.append(id.clone(), kept.revision, entries, Some(properties.clone()));
         let version = changed.await.unwrap();
         let found = store.find(id.clone()).await.unwrap();
@@ -94,8 +97,11 @@ async fn a_session_has_its_properties_and_its_log() {
             (version, 2, 0)
         );
         assert!(found.updated_at >= found.created_at);
-        let (entries, _) = all(store, &id, version, EntryFilter::All).await;
-        assert_eq!(entries, [(0, shown("\"a\"")), (1, message("\"b\""))]);
+        let (entries, _) = read_all(store, &id, version, EntryFilter::All).await;
+        assert_eq!(
+            entries,
+            [(0, text_update_entry("\"a\"")), (1, message_entry("\"b\""))]
+        );
 
         store.delete(id.clone()).await.unwrap();
         let gone = StoreError::NotFound(id.clone());
@@ -108,57 +114,87 @@ async fn a_session_has_its_properties_and_its_log() {
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_latest_version_changes_nothing() {
-    each(async |store| {
-        let (id, old) = session(store, "s", vec![shown("1"), shown("2")]).await;
-        let new = store.append(id.clone(), old, vec![shown("3")], None).await;
+async fn write_with_an_outdated_revision_fails() {
+    run_on_each_store(async |store| {
+        let (id, old) = create_session(
+            store,
+            "s",
+            vec![text_update_entry("1"), text_update_entry("2")],
+        )
+        .await;
+        let new = store
+            .append(id.clone(), old, vec![text_update_entry("3")], None)
+            .await;
         let new = new.unwrap();
         let conflict = StoreError::Conflict(id.clone());
-        let appended = store.append(id.clone(), old, vec![shown("4")], None).await;
+        let appended = store
+            .append(id.clone(), old, vec![text_update_entry("4")], None)
+            .await;
         assert_eq!(appended, Err(conflict.clone()));
-        let folded = store.fold(id.clone(), old, 0, 2, vec![shown("12")]).await;
+        let folded = store
+            .fold(id.clone(), old, 0, 2, vec![text_update_entry("12")])
+            .await;
         assert_eq!(folded, Err(conflict.clone()));
         let read = store.read(id.clone(), old, EntryFilter::All, 0).await;
         assert_eq!(read, Err(conflict.clone()));
-        let (entries, _) = all(store, &id, new, EntryFilter::All).await;
+        let (entries, _) = read_all(store, &id, new, EntryFilter::All).await;
         assert_eq!(entries.len(), 3);
         // Also who has folded is noticed by who reads meanwhile.
-        let newer = store.fold(id.clone(), new, 0, 2, vec![shown("12")]).await;
+        let newer = store
+            .fold(id.clone(), new, 0, 2, vec![text_update_entry("12")])
+            .await;
         let read = store.read(id.clone(), new, EntryFilter::All, 2).await;
         assert_eq!(read, Err(conflict));
-        let (entries, _) = all(store, &id, newer.unwrap(), EntryFilter::All).await;
-        assert_eq!(entries, [(0, shown("12")), (2, shown("3"))]);
+        let (entries, _) = read_all(store, &id, newer.unwrap(), EntryFilter::All).await;
+        assert_eq!(
+            entries,
+            [(0, text_update_entry("12")), (2, text_update_entry("3"))]
+        );
         assert_eq!(store.find(id).await.unwrap().folded_until, 2);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
-    each(async |store| {
-        let entries = vec![shown("1"), shown("2"), message("3")];
-        let (id, version) = session(store, "s", entries).await;
-        let version = store.fold(id.clone(), version, 0, 2, vec![shown("12")]);
+async fn fork_copies_the_log_and_has_its_own_properties() {
+    run_on_each_store(async |store| {
+        let entries = vec![
+            text_update_entry("1"),
+            text_update_entry("2"),
+            message_entry("3"),
+        ];
+        let (id, version) = create_session(store, "s", entries).await;
+        let version = store.fold(id.clone(), version, 0, 2, vec![text_update_entry("12")]);
         let version = version.await.unwrap();
         let copy = SessionId::from("copy");
-        let forked = store.fork(id.clone(), copy.clone(), properties("/other"));
+        let forked = store.fork(id.clone(), copy.clone(), properties_with_cwd("/other"));
         let forked = forked.await.unwrap();
-        assert_eq!(forked.properties, properties("/other"));
+        assert_eq!(forked.properties, properties_with_cwd("/other"));
         assert_eq!((forked.next_entry, forked.folded_until), (3, 2));
-        let whole = [(0, shown("12")), (2, message("3"))];
+        let whole = [(0, text_update_entry("12")), (2, message_entry("3"))];
         assert_eq!(
-            all(store, &copy, forked.revision, EntryFilter::All).await.0,
+            read_all(store, &copy, forked.revision, EntryFilter::All)
+                .await
+                .0,
             whole
         );
 
-        let again = store.fork(id.clone(), copy.clone(), properties("/other"));
+        let again = store.fork(id.clone(), copy.clone(), properties_with_cwd("/other"));
         assert_eq!(again.await, Err(StoreError::Exists(copy.clone())));
-        let missing = store.fork("no".into(), "new".into(), properties("/other"));
+        let missing = store.fork("no".into(), "new".into(), properties_with_cwd("/other"));
         assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
         // Each is changed without the other.
-        let more = store.append(copy.clone(), forked.revision, vec![shown("4")], None);
+        let more = store.append(
+            copy.clone(),
+            forked.revision,
+            vec![text_update_entry("4")],
+            None,
+        );
         more.await.unwrap();
-        assert_eq!(all(store, &id, version, EntryFilter::All).await.0, whole);
+        assert_eq!(
+            read_all(store, &id, version, EntryFilter::All).await.0,
+            whole
+        );
         store.delete(id).await.unwrap();
         assert_eq!(store.find(copy).await.unwrap().next_entry, 4);
     })
@@ -166,42 +202,47 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_log_is_read_in_pages() {
-    each(async |store| {
-        let many: Vec<StoreEntry> = (0..1000).map(|n| shown(n.to_string())).collect();
-        let (id, version) = session(store, "many", many).await;
-        let (entries, pages) = all(store, &id, version, EntryFilter::All).await;
+async fn log_is_read_in_pages() {
+    run_on_each_store(async |store| {
+        let many: Vec<StoreEntry> = (0..1000)
+            .map(|n| text_update_entry(n.to_string()))
+            .collect();
+        let (id, version) = create_session(store, "many", many).await;
+        let (entries, pages) = read_all(store, &id, version, EntryFilter::All).await;
         assert_eq!((entries.len(), pages), (1000, 4));
         assert!(entries.iter().map(|(n, _)| *n).eq(0..1000));
 
         // By their size, too; one that is too large for any page has one of its own.
         let large = "x".repeat(600_000);
         let entries = vec![
-            shown(large.clone()),
-            message(&large),
-            shown("y".repeat(3_000_000)),
-            shown(large),
+            text_update_entry(large.clone()),
+            message_entry(&large),
+            text_update_entry("y".repeat(3_000_000)),
+            text_update_entry(large),
         ];
-        let (id, version) = session(store, "large", entries).await;
-        assert_eq!(all(store, &id, version, EntryFilter::All).await.1, 4);
-        let (messages, pages) = all(store, &id, version, EntryFilter::Messages).await;
+        let (id, version) = create_session(store, "large", entries).await;
+        assert_eq!(read_all(store, &id, version, EntryFilter::All).await.1, 4);
+        let (messages, pages) = read_all(store, &id, version, EntryFilter::Messages).await;
         assert_eq!((messages.len(), messages[0].0, pages), (1, 1, 1));
-        let (shown, _) = all(store, &id, version, EntryFilter::Updates).await;
+        let (shown, _) = read_all(store, &id, version, EntryFilter::Updates).await;
         assert_eq!(shown.len(), 3);
     })
     .await;
 }
 
 #[tokio::test]
-async fn sessions_are_listed_page_by_page_the_newest_first() {
-    each(async |store| {
+async fn sessions_are_listed_in_pages_newest_first() {
+    run_on_each_store(async |store| {
         for n in 0..7 {
             let id = SessionId::from(format!("s{n}"));
             let cwd = if n == 3 { "/elsewhere" } else { "/work" };
-            let kept = store.create(id.clone(), properties(cwd)).await.unwrap();
+            let kept = store
+                .create(id.clone(), properties_with_cwd(cwd))
+                .await
+                .unwrap();
             // Nothing was ever said in the last one.
             if n < 6 {
-                let appended = store.append(id, kept.revision, vec![shown("1")], None);
+                let appended = store.append(id, kept.revision, vec![text_update_entry("1")], None);
                 appended.await.unwrap();
             }
         }
@@ -245,73 +286,86 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
 }
 
 #[tokio::test]
-async fn memory_is_bounded() {
+async fn memory_store_is_bounded() {
     let store = MemoryStore::with_limit(100);
-    let (id, version) = session(&store, "s", vec![shown("x".repeat(60))]).await;
-    let more = store.append(id.clone(), version, vec![shown("x".repeat(60))], None);
+    let (id, version) = create_session(&store, "s", vec![text_update_entry("x".repeat(60))]).await;
+    let more = store.append(
+        id.clone(),
+        version,
+        vec![text_update_entry("x".repeat(60))],
+        None,
+    );
     assert!(matches!(more.await, Err(StoreError::Full(_))));
-    let folded = store.fold(id.clone(), version, 0, 1, vec![shown("x")]);
+    let folded = store.fold(id.clone(), version, 0, 1, vec![text_update_entry("x")]);
     let version = folded.await.unwrap();
-    let more = store.append(id.clone(), version, vec![shown("x".repeat(60))], None);
+    let more = store.append(
+        id.clone(),
+        version,
+        vec![text_update_entry("x".repeat(60))],
+        None,
+    );
     more.await.unwrap();
     let copied = store.fork(id.clone(), "copy".into(), SessionProperties::default());
     assert!(matches!(copied.await, Err(StoreError::Full(_))));
     store.delete(id).await.unwrap();
-    session(&store, "t", vec![shown("x".repeat(99))]).await;
+    create_session(&store, "t", vec![text_update_entry("x".repeat(99))]).await;
 }
 
 #[tokio::test]
-async fn what_is_on_disk_is_there_for_the_next_and_for_others() {
+async fn database_is_shared_and_survives_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("a").join("b");
     let store = SqliteStore::open(&dir).unwrap();
-    let (id, version) = session(&store, "s", vec![shown("1")]).await;
+    let (id, version) = create_session(&store, "s", vec![text_update_entry("1")]).await;
     // Beside the first one.
     let other = SqliteStore::open(&dir).unwrap();
     assert_eq!(other.find(id.clone()).await.unwrap().revision, version);
-    let next = other.append(id.clone(), version, vec![shown("2")], None);
+    let next = other.append(id.clone(), version, vec![text_update_entry("2")], None);
     let next = next.await.unwrap();
-    let stale = store.append(id.clone(), version, vec![shown("3")], None);
+    let stale = store.append(id.clone(), version, vec![text_update_entry("3")], None);
     assert_eq!(stale.await, Err(StoreError::Conflict(id.clone())));
     // And after them.
     drop((store, other));
     let store = SqliteStore::open(&dir).unwrap();
-    let (entries, _) = all(&store, &id, next, EntryFilter::All).await;
-    assert_eq!(entries, [(0, shown("1")), (1, shown("2"))]);
+    let (entries, _) = read_all(&store, &id, next, EntryFilter::All).await;
+    assert_eq!(
+        entries,
+        [(0, text_update_entry("1")), (1, text_update_entry("2"))]
+    );
 }
 
 #[cfg(unix)]
-fn mode(path: &Path) -> u32 {
+fn file_mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().unwrap().permissions().mode() & 0o777
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_was_open_to_others_is_closed_to_them() {
+async fn permissions_of_existing_files_are_restricted() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("sessions");
     let store = SqliteStore::open(&dir).unwrap();
-    session(&store, "s", vec![shown("1")]).await;
+    create_session(&store, "s", vec![text_update_entry("1")]).await;
     let files = ["sessions.db", "sessions.db-wal", "sessions.db-shm"].map(|file| dir.join(file));
     for file in &files {
-        assert_eq!(mode(file), 0o600, "{}", file.display());
+        assert_eq!(file_mode(file), 0o600, "{}", file.display());
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o666)).unwrap();
     }
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
     // Also while another one has it open.
     let other = SqliteStore::open(&dir).unwrap();
     other.find("s".into()).await.unwrap();
-    assert_eq!(mode(&dir), 0o700);
+    assert_eq!(file_mode(&dir), 0o700);
     for file in &files {
-        assert_eq!(mode(file), 0o600, "{}", file.display());
+        assert_eq!(file_mode(file), 0o600, "{}", file.display());
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn another_users_directory_is_refused() {
+fn directory_of_another_user_is_rejected() {
     // Whoever runs this: root can give a directory away, and all others are not root.
     let dir = tempfile::tempdir().unwrap();
     let path = if rustix::process::geteuid().is_root() {
@@ -328,7 +382,7 @@ fn another_users_directory_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_lies_in_wait_is_not_followed() {
+fn planted_symlink_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("target");
     let sessions = dir.path().join("sessions");
@@ -346,7 +400,7 @@ fn a_link_that_lies_in_wait_is_not_followed() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn file_that_is_not_a_database_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("sessions.db"), "x".repeat(5000)).unwrap();
     let error = SqliteStore::open(dir.path()).unwrap_err();

@@ -5,28 +5,30 @@ use acp::client::SessionSetup;
 use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
 use acp_agent::store::MemoryStore;
 
-use crate::common::hears::HeardRequests;
-use crate::common::{AgentFixture, NONE};
+use crate::common::hears::RequestRecorder;
+use crate::common::{AgentFixture, NO_OFFERS};
 
 const SCRIPT: &str =
     r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}], [{"say": "4"}]]}"#;
 
-fn in_words(mode: SystemPromptMode, words: &[&str]) -> SystemPrompt {
+fn system_prompt(mode: SystemPromptMode, words: &[&str]) -> SystemPrompt {
     let content = words.iter().copied().map(ContentBlock::text);
     SystemPrompt::new(mode, content.collect::<Vec<_>>())
 }
 
 #[tokio::test]
-async fn it_is_added_to_what_the_agent_says_or_replaces_it() {
+async fn system_prompt_appends_to_or_replaces_the_default() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = HeardRequests::default();
-        let agent = heard.agent(SCRIPT).keep_sessions(MemoryStore::new());
-        let f = AgentFixture::speaking(options, agent, NONE).await;
-        f.put("repo/.git/HEAD", "");
-        f.put("repo/AGENTS.md", "Use tabs.");
+        let heard = RequestRecorder::default();
+        let agent = heard
+            .scripted_agent(SCRIPT)
+            .keep_sessions(MemoryStore::new());
+        let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+        f.write_file("repo/.git/HEAD", "");
+        f.write_file("repo/AGENTS.md", "Use tabs.");
         let cwd = f.path("repo");
-        let told = || heard.last().instructions;
-        let append = in_words(SystemPromptMode::Append, &["Speak of plants.", "Be kind."]);
+        let told = || heard.last_request().instructions;
+        let append = system_prompt(SystemPromptMode::Append, &["Speak of plants.", "Be kind."]);
         let setup = SessionSetup::new(&cwd).system_prompt(append);
         let session = f.agent.new_session(setup).await.unwrap();
         session.prompt("hello").await.unwrap();
@@ -47,7 +49,7 @@ async fn it_is_added_to_what_the_agent_says_or_replaces_it() {
 
         // And with another that one holds.
         session.close().await.unwrap();
-        let replace = in_words(SystemPromptMode::Override, &["You are a gardener."]);
+        let replace = system_prompt(SystemPromptMode::Override, &["You are a gardener."]);
         let setup = SessionSetup::new(&cwd).system_prompt(replace);
         let session = f.agent.load_session(id.clone(), setup).await.unwrap();
         session.prompt("and again").await.unwrap();

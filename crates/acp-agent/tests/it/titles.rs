@@ -6,22 +6,22 @@ use acp::{Error, Options};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{AgentFixture, NONE};
+use crate::common::{AgentFixture, NO_OFFERS};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}]]}"#;
 
 #[tokio::test]
-async fn a_title_that_a_person_chose_stays() {
+async fn title_chosen_by_the_user_is_kept() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let sessions = tempfile::tempdir().unwrap();
-        each(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
-        each(MemoryStore::new(), options).await;
+        check_title(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
+        check_title(MemoryStore::new(), options).await;
     }
 }
 
-async fn each(store: impl SessionStore, options: Options) {
+async fn check_title(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = AgentFixture::speaking(options, agent, NONE).await;
+    let f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
     let id = f.session.id().clone();
     let listed = async || {
         let request = ListSessionsRequest::new().cwd(f.cwd());
@@ -37,7 +37,7 @@ async fn each(store: impl SessionStore, options: Options) {
     assert_eq!(title.unwrap(), "My own name");
     let shown = || f.session.thread().read(|t| t.title().map(str::to_owned));
     assert_eq!(shown().as_deref(), Some("My own name"));
-    f.says("first").await;
+    f.prompt_for_text("first").await;
     assert_eq!(listed().await.as_deref(), Some("My own name"));
 
     // Closed sessions have titles, too.

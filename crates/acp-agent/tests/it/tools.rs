@@ -2,14 +2,16 @@
 //! by the agent's own access.
 
 use crate::common;
-use crate::common::hears::HeardRequests;
-use crate::common::{ALL, ALLOW, AgentFixture, ClientOffers, NONE, diff, texts};
+use crate::common::hears::RequestRecorder;
+use crate::common::{
+    ALL_OFFERS, ALLOW, AgentFixture, ClientOffers, NO_OFFERS, call_diff, call_text,
+};
 use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use serde_json::{Value, json};
 
 /// A session in code mode whose model makes these calls.
-async fn calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
+async fn run_calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
     let calls: Vec<Value> = calls
         .iter()
         .map(|call| {
@@ -17,32 +19,34 @@ async fn calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
             json!({ "call": { "tool": tool, "arguments": arguments } })
         })
         .collect();
-    let f = AgentFixture::scripted(&json!({ "turns": [calls] }).to_string(), offers).await;
+    let f = AgentFixture::start_scripted(&json!({ "turns": [calls] }).to_string(), offers).await;
     f.session.set_mode("code").await.unwrap();
     f
 }
 
 /// Runs them and gives the one there is.
-async fn only(f: &AgentFixture) -> ThreadToolCall {
+async fn only_call(f: &AgentFixture) -> ThreadToolCall {
     f.prompt("go").await.unwrap();
-    let [call] = &f.calls()[..] else { panic!() };
+    let [call] = &f.tool_calls()[..] else {
+        panic!()
+    };
     call.clone()
 }
 
-fn failed(call: &ThreadToolCall) -> String {
+fn failure_text(call: &ThreadToolCall) -> String {
     assert_eq!(call.status, ToolCallStatus::Failed, "{call:?}");
-    texts(call)
+    call_text(call)
 }
 
-fn done(call: &ThreadToolCall) -> String {
+fn success_text(call: &ThreadToolCall) -> String {
     assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
-    texts(call)
+    call_text(call)
 }
 
 #[tokio::test]
-async fn a_long_file_is_read_in_parts() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn long_file_is_read_in_parts() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[
                 json!({"read": {"path": "long.txt"}}),
@@ -54,60 +58,60 @@ async fn a_long_file_is_read_in_parts() {
         )
         .await;
         let lines: String = (1..=2500).map(|n| format!("line {n}\n")).collect();
-        f.put("long.txt", &lines);
-        f.put("wide.txt", &("x".repeat(300_000) + "\nend\n"));
-        f.put("empty.txt", "");
+        f.write_file("long.txt", &lines);
+        f.write_file("wide.txt", &("x".repeat(300_000) + "\nend\n"));
+        f.write_file("empty.txt", "");
         f.prompt("go").await.unwrap();
-        let calls = f.calls();
+        let calls = f.tool_calls();
         let [first, second, third, wide, empty] = &calls[..] else {
             panic!()
         };
-        let shown = done(first);
+        let shown = success_text(first);
         assert!(
             shown.contains("line 2000\n") && !shown.contains("line 2001"),
             "{shown}"
         );
         assert!(shown.contains("Truncated."));
         assert_eq!(first.raw_output.as_ref().unwrap()["lines"], 2000);
-        let shown = done(second);
+        let shown = success_text(second);
         assert!(shown.contains("line 2001\n") && shown.contains("line 2500\n"));
         assert!(!shown.contains("Truncated"));
         assert_eq!(second.locations[0].line, Some(2001));
-        assert!(done(third).contains("ends before line 9000"));
-        let shown = done(wide);
+        assert!(success_text(third).contains("ends before line 9000"));
+        let shown = success_text(wide);
         assert!(
             shown.len() < 20_000
                 && shown.contains("more bytes on this line")
                 && shown.contains("\nend\n")
         );
-        assert!(done(empty).contains("The file is empty"));
+        assert!(success_text(empty).contains("The file is empty"));
     }
 }
 
 #[tokio::test]
-async fn the_model_gets_line_numbers_and_the_user_the_text() {
+async fn model_gets_line_numbers_and_user_gets_plain_text() {
     const SCRIPT: &str = r#"{"turns": [[
         {"read": {"path": "a.txt", "line": 2, "limit": 2}},
         {"say": "done"}
     ]]}"#;
-    for offers in [ALL, NONE] {
-        let heard = HeardRequests::default();
-        let f = AgentFixture::new(heard.agent(SCRIPT), offers).await;
-        f.put("a.txt", "one\n\ttwo\nthree");
-        let shown = done(&only(&f).await);
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let heard = RequestRecorder::default();
+        let f = AgentFixture::new(heard.scripted_agent(SCRIPT), offers).await;
+        f.write_file("a.txt", "one\n\ttwo\nthree");
+        let shown = success_text(&only_call(&f).await);
         assert!(
             shown.contains("\ttwo\nthree") && !shown.contains("2\t"),
             "{shown}"
         );
-        let results = heard.last().results();
+        let results = heard.last_request().result_texts();
         assert_eq!(results, ["2\t\ttwo\n3\tthree"]);
     }
 }
 
 #[tokio::test]
-async fn images_are_shown_and_binary_files_are_named() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn images_are_shown_and_binary_files_are_reported() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[
                 json!({"read": {"path": "a.png"}}),
@@ -118,7 +122,7 @@ async fn images_are_shown_and_binary_files_are_named() {
         std::fs::write(f.path("a.png"), b"\x89PNG\r\n\x1a\n and so on").unwrap();
         std::fs::write(f.path("a.bin"), [0_u8, 1, 2, 3]).unwrap();
         f.prompt("go").await.unwrap();
-        let calls = f.calls();
+        let calls = f.tool_calls();
         let image = calls[0].content.iter().find_map(|content| match content {
             ThreadToolCallContent::Content(ContentBlock::Image(image)) => Some(image),
             _ => None,
@@ -126,32 +130,32 @@ async fn images_are_shown_and_binary_files_are_named() {
         let image = image.expect("it is shown");
         assert_eq!(image.mime_type, "image/png");
         assert!(image.data.starts_with("iVBORw0KGgo"), "{}", image.data);
-        let why = failed(&calls[1]);
+        let why = failure_text(&calls[1]);
         assert!(why.contains("binary file of 4 bytes"), "{why}");
     }
 }
 
 #[tokio::test]
-async fn an_edit_that_does_not_fit_says_where_it_nearly_does() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn failed_edit_reports_the_nearest_match() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[json!({"edit": {"path": "a.rs", "search": "fn one() {\n    let a = 1;\n}", "replacement": "x"}})],
         )
         .await;
-        f.put("a.rs", "mod x;\n\nfn one() {\n\tlet a = 1;\n}\n");
-        let why = failed(&only(&f).await);
+        f.write_file("a.rs", "mod x;\n\nfn one() {\n\tlet a = 1;\n}\n");
+        let why = failure_text(&only_call(&f).await);
         assert!(why.contains("starts on line 3"), "{why}");
         assert!(why.contains("line 4 differs only in whitespace"), "{why}");
         assert!(why.contains("|\\tlet a = 1;|"), "{why}");
-        assert!(f.text("a.rs").contains("\tlet a"));
+        assert!(f.read_file("a.rs").contains("\tlet a"));
     }
 }
 
 #[tokio::test]
-async fn an_edit_can_be_of_every_place() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn edit_can_replace_all_matches() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[
                 json!({"edit": {"path": "a.txt", "search": "one", "replacement": "1"}}),
@@ -159,39 +163,39 @@ async fn an_edit_can_be_of_every_place() {
             ],
         )
         .await;
-        f.put("a.txt", "zero\none two\none\n");
+        f.write_file("a.txt", "zero\none two\none\n");
         f.prompt("go").await.unwrap();
-        let calls = f.calls();
-        let why = failed(&calls[0]);
+        let calls = f.tool_calls();
+        let why = failure_text(&calls[0]);
         assert!(
             why.contains("2 times, starting on lines 2, 3") && why.contains("`replace_all`"),
             "{why}"
         );
-        assert_eq!(f.text("a.txt"), "zero\n1 two\n1\n");
-        assert_eq!(diff(&calls[1]).unwrap().new_text, "zero\n1 two\n1\n");
+        assert_eq!(f.read_file("a.txt"), "zero\n1 two\n1\n");
+        assert_eq!(call_diff(&calls[1]).unwrap().new_text, "zero\n1 two\n1\n");
         assert_eq!(calls[1].locations[0].line, Some(2));
     }
 }
 
 /// Models write `\n`, whatever is in the file.
 #[tokio::test]
-async fn an_edit_of_several_lines_finds_them_with_other_line_ends() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn multiline_edit_matches_other_line_endings() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[json!({"edit": {"path": "a.txt", "search": "one\ntwo", "replacement": "1\n2\n3"}})],
         )
         .await;
-        f.put("a.txt", "one\r\ntwo\r\n");
-        done(&only(&f).await);
-        assert_eq!(f.text("a.txt"), "1\r\n2\r\n3\r\n");
+        f.write_file("a.txt", "one\r\ntwo\r\n");
+        success_text(&only_call(&f).await);
+        assert_eq!(f.read_file("a.txt"), "1\r\n2\r\n3\r\n");
     }
 }
 
 #[tokio::test]
-async fn glob_finds_the_newest_first_and_respects_gitignore() {
-    let f = calls(
-        NONE,
+async fn glob_lists_newest_first_and_respects_gitignore() {
+    let f = run_calls(
+        NO_OFFERS,
         &[
             json!({"glob": {"pattern": "*.rs"}}),
             json!({"glob": {"pattern": "src/**/*.{rs,md}"}}),
@@ -209,9 +213,9 @@ async fn glob_finds_the_newest_first_and_respects_gitignore() {
         ".github/ci.yml",
         ".git/x.rs",
     ] {
-        f.put(name, "x");
+        f.write_file(name, "x");
     }
-    f.put(".gitignore", "ignored\n");
+    f.write_file(".gitignore", "ignored\n");
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     let old = std::fs::File::options()
         .write(true)
@@ -219,24 +223,24 @@ async fn glob_finds_the_newest_first_and_respects_gitignore() {
         .unwrap();
     old.set_modified(hour_ago).unwrap();
     f.prompt("go").await.unwrap();
-    let calls = f.calls();
-    assert_eq!(done(&calls[0]), "```\nsrc/deep/new.rs\nold.rs\n```");
+    let calls = f.tool_calls();
+    assert_eq!(success_text(&calls[0]), "```\nsrc/deep/new.rs\nold.rs\n```");
     let places: Vec<&str> = calls[0].locations.iter().map(|l| l.path.as_str()).collect();
     assert_eq!(places, [f.path("src/deep/new.rs"), f.path("old.rs")]);
     assert_eq!(calls[0].kind, ToolKind::Search);
-    let found = done(&calls[1]);
+    let found = success_text(&calls[1]);
     assert!(
         found.contains("src/deep/new.rs") && found.contains("src/a.md") && !found.contains("old")
     );
-    assert_eq!(done(&calls[2]), "```\n.github/ci.yml\n```");
-    assert_eq!(done(&calls[3]), "No files match.");
-    assert!(failed(&calls[4]).contains("Invalid glob pattern"));
+    assert_eq!(success_text(&calls[2]), "```\n.github/ci.yml\n```");
+    assert_eq!(success_text(&calls[3]), "No files match.");
+    assert!(failure_text(&calls[4]).contains("Invalid glob pattern"));
 }
 
 #[tokio::test]
-async fn search_shows_lines_around_and_explains_what_is_no_expression() {
-    let f = calls(
-        NONE,
+async fn search_shows_context_and_explains_invalid_patterns() {
+    let f = run_calls(
+        NO_OFFERS,
         &[
             json!({"search": {"pattern": "needle", "context": 1}}),
             json!({"search": {"pattern": "foo(", "path": "a.txt"}}),
@@ -248,60 +252,60 @@ async fn search_shows_lines_around_and_explains_what_is_no_expression() {
         ],
     )
     .await;
-    f.put("a.txt", "1\nneedle\n3\n4\n5\n6\nneedle foo(\n");
-    f.put("many/x.txt", &"x\n".repeat(300));
+    f.write_file("a.txt", "1\nneedle\n3\n4\n5\n6\nneedle foo(\n");
+    f.write_file("many/x.txt", &"x\n".repeat(300));
     f.prompt("go").await.unwrap();
-    let calls = f.calls();
+    let calls = f.tool_calls();
     assert_eq!(
-        done(&calls[0]),
+        success_text(&calls[0]),
         "```\na.txt-1- 1\na.txt:2: needle\na.txt-3- 3\n--\na.txt-6- 6\na.txt:7: needle foo(\n```"
     );
     assert_eq!(calls[0].raw_output.as_ref().unwrap()["matches"], 2);
     let lines: Vec<_> = calls[0].locations.iter().map(|l| l.line).collect();
     assert_eq!(lines, [Some(2), Some(7)]);
-    let why = failed(&calls[1]);
+    let why = failure_text(&calls[1]);
     assert!(
         why.contains("unclosed group") && why.contains("`literal`"),
         "{why}"
     );
-    assert!(done(&calls[2]).contains("a.txt:7: needle foo("));
+    assert!(success_text(&calls[2]).contains("a.txt:7: needle foo("));
     assert_eq!(calls[3].raw_output.as_ref().unwrap()["matches"], 2);
-    assert!(failed(&calls[4]).contains("the maximum is 10"));
-    let shown = done(&calls[5]);
+    assert!(failure_text(&calls[4]).contains("the maximum is 10"));
+    let shown = success_text(&calls[5]);
     assert!(shown.contains("more lines omitted (limit: 200)"), "{shown}");
-    assert_eq!(done(&calls[6]), "No matches.");
+    assert_eq!(success_text(&calls[6]), "No matches.");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_that_takes_too_long_is_killed_with_its_children() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn command_that_times_out_is_killed_with_its_children() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[json!({"run": {"command": "echo begun; sleep 1000 & echo pid:$!; wait", "timeout": 1}})],
         )
         .await;
-        f.answers([ALLOW]);
-        let call = only(&f).await;
+        f.queue_answers([ALLOW]);
+        let call = only_call(&f).await;
         assert_eq!(call.status, ToolCallStatus::Failed);
         assert!(
-            texts(&call).contains("Timed out after 1 s"),
+            call_text(&call).contains("Timed out after 1 s"),
             "{}",
-            texts(&call)
+            call_text(&call)
         );
         let output = call.raw_output.as_ref().unwrap();
         assert_eq!(output["timedOut"], true);
         let printed = output["output"].as_str().unwrap();
         assert!(printed.starts_with("begun\n"), "{printed}");
-        assert!(!common::runs(common::pid(printed).unwrap()));
+        assert!(!common::is_running(common::parse_pid(printed).unwrap()));
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn how_a_command_ended_is_told() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn exit_status_of_a_command_is_reported() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[
                 json!({"run": {"command": "kill -9 $$"}}),
@@ -310,30 +314,30 @@ async fn how_a_command_ended_is_told() {
             ],
         )
         .await;
-        f.answers([ALLOW, ALLOW, ALLOW]);
+        f.queue_answers([ALLOW, ALLOW, ALLOW]);
         f.prompt("go").await.unwrap();
-        let calls = f.calls();
+        let calls = f.tool_calls();
         assert!(
-            failed(&calls[0]).contains("SIGKILL"),
+            failure_text(&calls[0]).contains("SIGKILL"),
             "{}",
-            texts(&calls[0])
+            call_text(&calls[0])
         );
-        assert!(failed(&calls[1]).contains("Exit code 3"));
-        assert!(failed(&calls[2]).contains("1 to 600"));
+        assert!(failure_text(&calls[1]).contains("Exit code 3"));
+        assert!(failure_text(&calls[2]).contains("1 to 600"));
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn of_a_long_output_the_beginning_and_the_end_are_kept() {
-    for offers in [ALL, NONE] {
-        let f = calls(
+async fn long_output_keeps_its_head_and_tail() {
+    for offers in [ALL_OFFERS, NO_OFFERS] {
+        let f = run_calls(
             offers,
             &[json!({"run": {"command": "echo first; yes 0123456789 | head -c 150000; echo; echo last"}})],
         )
         .await;
-        f.answers([ALLOW]);
-        let call = only(&f).await;
+        f.queue_answers([ALLOW]);
+        let call = only_call(&f).await;
         let output = call.raw_output.as_ref().unwrap();
         let printed = output["output"].as_str().unwrap();
         assert!(
@@ -348,14 +352,14 @@ async fn of_a_long_output_the_beginning_and_the_end_are_kept() {
 /// A person who is asked must be able to see all of what they allow.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_of_several_lines_is_shown_whole() {
+async fn multiline_command_is_shown_in_full() {
     let command = "echo one\necho two";
-    let f = calls(ALL, &[json!({"run": {"command": command}})]).await;
-    f.answers([ALLOW]);
-    only(&f).await;
-    let asked = &f.asked()[0];
+    let f = run_calls(ALL_OFFERS, &[json!({"run": {"command": command}})]).await;
+    f.queue_answers([ALLOW]);
+    only_call(&f).await;
+    let asked = &f.permission_requests()[0];
     assert_eq!(asked.tool_call.title, "Run `echo one …`");
-    assert!(texts(&asked.tool_call).contains(command), "{asked:?}");
+    assert!(call_text(&asked.tool_call).contains(command), "{asked:?}");
     let always = asked
         .options
         .iter()

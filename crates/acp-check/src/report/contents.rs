@@ -113,7 +113,7 @@ pub(super) fn page_url(version: SchemaVersion, page: &str) -> String {
 }
 
 impl CheckSummary {
-    pub(super) fn to_line(self, took: Duration) -> String {
+    pub(super) fn format_summary(self, took: Duration) -> String {
         let Self {
             passed,
             failed,

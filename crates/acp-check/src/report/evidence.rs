@@ -58,7 +58,7 @@ pub(super) fn evidence_lines(transcript: &Transcript) -> Vec<EvidenceLine> {
 }
 
 /// Returns an arrow that shows the direction of a line.
-pub(super) fn arrow(from: &str) -> &'static str {
+pub(super) fn direction_arrow(from: &str) -> &'static str {
     if from == Direction::ToAgent.sender() {
         "→ agent "
     } else if from == Direction::ToClient.sender() {

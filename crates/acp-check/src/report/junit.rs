@@ -3,7 +3,7 @@
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::contents::{CheckReport, page_url};
-use super::evidence::{arrow, evidence_lines};
+use super::evidence::{direction_arrow, evidence_lines};
 use crate::verdict::Verdict;
 impl CheckReport {
     /// Formats the report as JUnit XML, a format that CI services display.
@@ -43,7 +43,7 @@ fn render_junit(report: &CheckReport) -> Result<String, String> {
                 let said = evidence_lines(&outcome.transcript);
                 let said = said
                     .iter()
-                    .map(|line| format!("{}{}", arrow(line.from), line.text));
+                    .map(|line| format!("{}{}", direction_arrow(line.from), line.text));
                 case.set_system_out(said.collect::<Vec<_>>().join("\n"));
             }
             suite.add_test_case(case);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::contents::{CheckReport, padded_level};
-use super::evidence::{arrow, evidence_lines, strip_controls};
+use super::evidence::{direction_arrow, evidence_lines, strip_controls};
 use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
@@ -84,7 +84,11 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
     } else {
         "32"
     };
-    writeln!(text, "{}", paint(color, &summary.to_line(report.duration)))
+    writeln!(
+        text,
+        "{}",
+        paint(color, &summary.format_summary(report.duration))
+    )
 }
 
 /// Writes the outcome of a check. If something is wrong, also writes the messages that prove it.
@@ -137,7 +141,7 @@ fn write_outcome(
             let room = style.width.saturating_sub(32).max(40);
             let said = truncate(&line.text, room);
             let at = format!("{:8.3}", line.at);
-            let line = format!("{at} {}{said}", arrow(line.from));
+            let line = format!("{at} {}{said}", direction_arrow(line.from));
             writeln!(text, "               {}", paint("2", &line))?;
         }
     }

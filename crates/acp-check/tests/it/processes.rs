@@ -8,13 +8,13 @@ use acp_check::{AgentProgram, Check, CheckOptions, CheckTarget, Verdict};
 use acp_host::AgentCommand;
 
 /// How long the right one may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long a wrong one may leave something out, before that is noticed.
-const SHORT: Duration = Duration::from_secs(1);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An agent that opens sessions and answers everything else with an error, until its input ends.
-const SERVE: &str = r#"
+const SERVE_SCRIPT: &str = r#"
 while IFS= read -r line; do
     id=$(printf '%s\n' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')
     [ -n "$id" ] || continue
@@ -27,12 +27,12 @@ while IFS= read -r line; do
 done
 "#;
 
-fn agent(script: &str) -> Arc<dyn CheckTarget> {
+fn shell_agent(script: &str) -> Arc<dyn CheckTarget> {
     let command = AgentCommand::new("/bin/sh").args(["-c", script]);
     Arc::new(AgentProgram::new(command))
 }
 
-fn checks(ids: &[&str]) -> Vec<Check> {
+fn checks_with_ids(ids: &[&str]) -> Vec<Check> {
     let all = acp_check::agent_checks(SchemaVersion::V1).into_iter();
     let found: Vec<Check> = all
         .filter(|check| ids.contains(&check.id().as_str()))
@@ -41,7 +41,7 @@ fn checks(ids: &[&str]) -> Vec<Check> {
     found
 }
 
-fn options(patience: Duration) -> CheckOptions {
+fn options_with_timeout(patience: Duration) -> CheckOptions {
     CheckOptions {
         timeout: patience,
         turn_timeout: patience,
@@ -49,13 +49,18 @@ fn options(patience: Duration) -> CheckOptions {
     }
 }
 
-async fn verdict(id: &str, script: &str) -> Verdict {
-    let mut outcomes = acp_check::run(agent(script), &checks(&[id]), options(SHORT)).await;
+async fn run_check(id: &str, script: &str) -> Verdict {
+    let mut outcomes = acp_check::run_checks(
+        shell_agent(script),
+        &checks_with_ids(&[id]),
+        options_with_timeout(SHORT_TIMEOUT),
+    )
+    .await;
     outcomes.swap_remove(0).verdict
 }
 
 #[tokio::test]
-async fn a_process_that_is_right_passes() {
+async fn correct_process_passes() {
     let ids = [
         "v1/transports/4",
         "v1/transports/5",
@@ -66,15 +71,21 @@ async fn a_process_that_is_right_passes() {
         "v1/transports/19",
         "v1/transports/20",
     ];
-    for outcome in acp_check::run(agent(SERVE), &checks(&ids), options(PATIENCE)).await {
+    for outcome in acp_check::run_checks(
+        shell_agent(SERVE_SCRIPT),
+        &checks_with_ids(&ids),
+        options_with_timeout(TIMEOUT),
+    )
+    .await
+    {
         assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.check.id());
     }
 }
 
 #[tokio::test]
-async fn a_process_that_stays_is_caught() {
-    let stays = format!("{SERVE}\nexec sleep 600");
-    let verdict = verdict("v1/transports/19", &stays).await;
+async fn process_that_does_not_exit_fails_the_check() {
+    let stays = format!("{SERVE_SCRIPT}\nexec sleep 600");
+    let verdict = run_check("v1/transports/19", &stays).await;
     assert!(
         matches!(&verdict, Verdict::Warn(why) if why.contains("the process did not exit")),
         "{verdict}"
@@ -82,9 +93,9 @@ async fn a_process_that_stays_is_caught() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_left_behind_is_caught() {
-    let leaves = format!("sleep 600 >/dev/null 2>&1 &\n{SERVE}");
-    let verdict = verdict("v1/transports/20", &leaves).await;
+async fn leftover_child_process_fails_the_check() {
+    let leaves = format!("sleep 600 >/dev/null 2>&1 &\n{SERVE_SCRIPT}");
+    let verdict = run_check("v1/transports/20", &leaves).await;
     assert!(
         matches!(&verdict, Verdict::Warn(why) if why.contains("a child process is still running")),
         "{verdict}"

@@ -62,7 +62,7 @@ pub(crate) struct AgentArgs {
     ///
     /// `none` allows nothing. `reads` allows reading, and what a rule in permissions.toml allows. `ask` and
     /// `all` leave it to the mode and the rules.
-    #[arg(long, value_name = "POLICY", value_parser = super::shared::parse_policy, add = candidates::policies())]
+    #[arg(long, value_name = "POLICY", value_parser = super::shared::parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
 
     /// Let the default in permissions.toml override --allow.
@@ -102,7 +102,7 @@ pub(crate) struct AccountArgs {
     /// Provider: anthropic, openai or gemini.
     ///
     /// The default is the provider of the configured model for login, and all providers for logout.
-    #[arg(value_name = "PROVIDER", add = candidates::providers())]
+    #[arg(value_name = "PROVIDER", add = candidates::provider_names())]
     pub(crate) provider: Option<String>,
 
     /// Base URL of the server to use the key for, instead of the provider's.

@@ -14,7 +14,7 @@ pub(crate) struct AgentChoiceArgs {
     /// Agent to use, by name.
     ///
     /// List agents with `acp agents`. The default is the configured `default_agent`, or else the bundled agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agents())]
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agent_names())]
     pub(crate) agent: Option<String>,
 
     /// Command that starts the agent, instead of --agent.
@@ -52,7 +52,7 @@ impl AgentChoiceArgs {
             true => Some(&terminal_user::confirm),
             false => None,
         };
-        Ok(request.choose(&config::read()?, cwd, ask)?)
+        Ok(request.choose(&config::read_user_config()?, cwd, ask)?)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct EnvArgs {
 impl EnvArgs {
     /// Returns the environment for an agent, from the configuration and the command line.
     pub(crate) fn agent_environment(&self) -> Result<AgentEnvironment, CommandExit> {
-        let config = config::read()?;
+        let config = config::read_user_config()?;
         Ok(AgentEnvironment::from_config(
             &config.environment,
             &self.env,

@@ -11,10 +11,10 @@ use acp_host::{Policy, terminal_text};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 /// Returns the agents that can be used.
-pub(crate) fn agents() -> ArgValueCandidates {
+pub(crate) fn agent_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let list = UserConfig::read().and_then(|config| {
-            let cwd = TypedWords::of_this_process().directory();
+            let cwd = TypedWords::from_process_args().working_directory();
             AgentList::discover(&config, &cwd)
         });
         let usable = list.map(AgentList::usable).unwrap_or_default();
@@ -29,11 +29,11 @@ pub(crate) fn agents() -> ArgValueCandidates {
 /// Returns the names of the chosen agent's sessions in the directory.
 pub(crate) fn session_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let typed = TypedWords::of_this_process();
-        let Some(agent) = typed.agent() else {
+        let typed = TypedWords::from_process_args();
+        let Some(agent) = typed.chosen_agent() else {
             return Vec::new();
         };
-        let names = SessionNames::open(agent.storage_key(), &typed.directory());
+        let names = SessionNames::open(agent.storage_key(), &typed.working_directory());
         let mut sessions = names.list().unwrap_or_default();
         // The latest name first: it is the likeliest.
         sessions.reverse();
@@ -44,8 +44,8 @@ pub(crate) fn session_names() -> ArgValueCandidates {
 
 /// Returns the modes of the chosen agent, as far as they are known without starting it: all of the bundled agent, the
 /// configured one of any other.
-pub(crate) fn modes() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| match TypedWords::of_this_process().agent() {
+pub(crate) fn mode_names() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| match TypedWords::from_process_args().chosen_agent() {
         Some(agent) if agent.is_bundled() => {
             let modes = Mode::ALL.into_iter();
             modes
@@ -65,7 +65,7 @@ pub(crate) fn modes() -> ArgValueCandidates {
 }
 
 /// Returns the policies.
-pub(crate) fn policies() -> ArgValueCandidates {
+pub(crate) fn policy_names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let names = Policy::ALL.iter().map(|policy| policy.as_str());
         names.map(CompletionCandidate::new).collect()
@@ -73,8 +73,8 @@ pub(crate) fn policies() -> ArgValueCandidates {
 }
 
 /// Returns the modes of the sandbox.
-pub(crate) fn sandbox_modes() -> ArgValueCandidates {
-    words(&[
+pub(crate) fn sandbox_mode_names() -> ArgValueCandidates {
+    word_candidates(&[
         "workspace",
         "read-only",
         "off",
@@ -84,11 +84,11 @@ pub(crate) fn sandbox_modes() -> ArgValueCandidates {
 }
 
 /// Returns the providers of language models that a key can be stored for.
-pub(crate) fn providers() -> ArgValueCandidates {
-    words(&["anthropic", "openai", "gemini"])
+pub(crate) fn provider_names() -> ArgValueCandidates {
+    word_candidates(&["anthropic", "openai", "gemini"])
 }
 
-fn words(words: &'static [&'static str]) -> ArgValueCandidates {
+fn word_candidates(words: &'static [&'static str]) -> ArgValueCandidates {
     ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
 }
 
@@ -97,16 +97,16 @@ struct TypedWords(Vec<String>);
 
 impl TypedWords {
     /// Returns the words that the shell has passed to this process: `acp -- acp WORDS`.
-    fn of_this_process() -> Self {
+    fn from_process_args() -> Self {
         let passed = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let typed = passed.skip_while(|word| word != "--").skip(2);
         // Bash makes a word of each `=`. The scripts of bash and zsh pass words as they were typed, with their quotes.
         let words = typed.filter(|word| word != "=");
-        Self(words.map(|word| unquoted(&word)).collect())
+        Self(words.map(|word| unquote(&word)).collect())
     }
 
     /// Returns the value of an option, if it is there.
-    fn option(&self, name: &str) -> Option<&str> {
+    fn option_value(&self, name: &str) -> Option<&str> {
         let mut words = self.0.iter().take_while(|word| *word != "--");
         while let Some(word) = words.next() {
             match word.strip_prefix(name) {
@@ -119,26 +119,28 @@ impl TypedWords {
     }
 
     /// Returns the directory of `--cwd`, or else the current one, as an absolute path without symlinks.
-    fn directory(&self) -> PathBuf {
-        let cwd = self.option("--cwd").unwrap_or(".");
+    fn working_directory(&self) -> PathBuf {
+        let cwd = self.option_value("--cwd").unwrap_or(".");
         std::fs::canonicalize(cwd).unwrap_or_else(|_| PathBuf::from(cwd))
     }
 
     /// Returns the agent that these words choose.
-    fn agent(&self) -> Option<AgentChoice> {
+    fn chosen_agent(&self) -> Option<AgentChoice> {
         let command = self.0.iter().skip_while(|word| *word != "--").skip(1);
         let selector = AgentSelector {
-            name: self.option("--agent").map(str::to_owned),
+            name: self.option_value("--agent").map(str::to_owned),
             command: command.cloned().collect(),
             ..AgentSelector::default()
         };
         let config = UserConfig::read().ok()?;
-        selector.choose(&config, &self.directory(), None).ok()
+        selector
+            .choose(&config, &self.working_directory(), None)
+            .ok()
     }
 }
 
 /// Returns a word as the shell would pass it to the command. The word may lack its last quote.
-pub(crate) fn unquoted(word: &str) -> String {
+pub(crate) fn unquote(word: &str) -> String {
     let closed = |quote: &str| shell_words::split(&format!("{word}{quote}")).ok();
     let split = closed("").or_else(|| closed("'")).or_else(|| closed("\""));
     match split.as_deref() {
@@ -149,40 +151,48 @@ pub(crate) fn unquoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use acp_config::BUNDLED;
+    use acp_config::BUNDLED_AGENT;
 
     use super::*;
 
-    fn typed(words: &[&str]) -> TypedWords {
+    fn typed_words(words: &[&str]) -> TypedWords {
         TypedWords(words.iter().map(|&word| word.to_owned()).collect())
     }
 
     #[test]
-    fn options_are_found_however_they_are_typed() {
+    fn options_are_found_in_every_notation() {
         let words = ["run", "--agent", "goose", "--cwd=/a b", "--", "--mode", "x"];
-        let words = typed(&words);
-        assert_eq!(words.option("--agent"), Some("goose"));
-        assert_eq!(words.option("--cwd"), Some("/a b"));
-        assert_eq!(words.option("--mode"), None, "it is the agent's");
-        assert_eq!(typed(&["run", "--agent"]).option("--agent"), None);
-        assert_eq!(typed(&["run", "--agents", "x"]).option("--agent"), None);
+        let words = typed_words(&words);
+        assert_eq!(words.option_value("--agent"), Some("goose"));
+        assert_eq!(words.option_value("--cwd"), Some("/a b"));
+        assert_eq!(words.option_value("--mode"), None, "it is the agent's");
+        assert_eq!(
+            typed_words(&["run", "--agent"]).option_value("--agent"),
+            None
+        );
+        assert_eq!(
+            typed_words(&["run", "--agents", "x"]).option_value("--agent"),
+            None
+        );
     }
 
     #[test]
-    fn the_agent_is_the_one_that_would_be_started() {
-        let agent = typed(&["run", "--mode", "", "--", "my-agent", "--acp"]).agent();
+    fn agent_candidate_is_the_one_that_would_start() {
+        let agent = typed_words(&["run", "--mode", "", "--", "my-agent", "--acp"]).chosen_agent();
         assert_eq!(agent.unwrap().command, ["my-agent", "--acp"]);
-        let agent = typed(&["run", "--agent", BUNDLED]).agent().unwrap();
+        let agent = typed_words(&["run", "--agent", BUNDLED_AGENT])
+            .chosen_agent()
+            .unwrap();
         assert!(agent.is_bundled());
         assert!(
-            typed(&["run", "--agent", "no such agent"])
-                .agent()
+            typed_words(&["run", "--agent", "no such agent"])
+                .chosen_agent()
                 .is_none()
         );
     }
 
     #[test]
-    fn quotes_are_removed_as_far_as_they_are_typed() {
+    fn quotes_are_removed_from_incomplete_words() {
         for (word, meant) in [
             ("build", "build"),
             (r"the\ build", "the build"),
@@ -190,7 +200,7 @@ mod tests {
             ("\"the b", "the b"),
             ("", ""),
         ] {
-            assert_eq!(unquoted(word), meant, "{word}");
+            assert_eq!(unquote(word), meant, "{word}");
         }
     }
 }

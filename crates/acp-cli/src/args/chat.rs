@@ -40,7 +40,7 @@ pub(crate) struct ChatArgs {
     ///
     /// `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or warn if
     /// sandboxing is not available. --sandbox overrides this.
-    #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policies())]
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
 
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub(crate) struct RunArgs {
     ///
     /// If given, `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or
     /// warn if sandboxing is not available; the default does not. --sandbox overrides this.
-    #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policies())]
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policy_names())]
     pub(crate) allow: Option<Policy>,
 
     /// Attach a text, image or audio file to the prompt.

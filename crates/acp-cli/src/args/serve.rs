@@ -19,7 +19,7 @@ pub(crate) struct ServeArgs {
     ///
     /// List agents with `acp agents`. The default is the bundled agent. Can be repeated: each agent then has the
     /// path /acp/NAME.
-    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agents())]
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agent_names())]
     pub(crate) agent: Vec<String>,
 
     /// Command that starts the agent, instead of --agent.

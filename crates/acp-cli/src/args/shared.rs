@@ -25,7 +25,7 @@ pub(crate) struct SandboxArgs {
     /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
     ///
     /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
-    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace", add = candidates::sandbox_modes())]
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace", add = candidates::sandbox_mode_names())]
     pub(crate) sandbox: Option<SandboxMode>,
 
     /// Allow writing to a directory in the sandbox.
@@ -171,7 +171,7 @@ pub(crate) struct SessionArgs {
     /// Session mode to set.
     ///
     /// The default for a new session is the mode that is configured for the agent.
-    #[arg(long, value_name = "ID", add = candidates::modes())]
+    #[arg(long, value_name = "ID", add = candidates::mode_names())]
     pub(crate) mode: Option<String>,
 
     /// Set a config option of the session.
@@ -193,7 +193,7 @@ pub(crate) struct SessionArgs {
 impl SessionArgs {
     /// Returns the working directory as an absolute path without symlinks.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
-        let cwd = directory(&self.cwd)?;
+        let cwd = absolute_directory(&self.cwd)?;
         match cwd.is_dir() {
             true => Ok(cwd),
             false => {
@@ -224,7 +224,7 @@ impl SessionArgs {
 }
 
 /// Returns `cwd` as an absolute path without symlinks.
-pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
+pub(crate) fn absolute_directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sandbox_is_what_was_typed_or_else_what_the_policy_implies() {
+    fn explicit_sandbox_overrides_the_policy() {
         let rules = |sandbox: Option<&str>, policy| {
             let sandbox = sandbox.map(|mode| mode.parse().unwrap());
             let args = SandboxArgs {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_port_counts_of_what_can_be_reached() {
+    fn reachable_address_is_reduced_to_its_port() {
         for (text, port) in [("443", 443), ("example.org:8080", 8080), ("[::1]:80", 80)] {
             assert_eq!(text.parse(), Ok(ReachablePort(port)));
         }

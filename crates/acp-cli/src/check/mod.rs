@@ -23,7 +23,7 @@ use crate::signals::Signals;
 /// The line width to use if the width of the terminal is unknown.
 const DEFAULT_WIDTH: usize = 120;
 
-pub(crate) async fn check(args: CheckArgs) -> CommandExit {
+pub(crate) async fn run_check(args: CheckArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
@@ -138,7 +138,7 @@ async fn run_checks(
     let expected = match &common.baseline {
         None => Vec::new(),
         Some(path) => match std::fs::read_to_string(path) {
-            Ok(text) => baseline::parse(&text),
+            Ok(text) => baseline::parse_baseline(&text),
             Err(e) => {
                 let path = path.display();
                 return Err(CommandExit::usage(format!(
@@ -159,7 +159,8 @@ async fn run_checks(
     let began = Instant::now();
     let progress = CheckProgress::new(checks.len());
     let outcomes =
-        acp_check::run_with_progress(target, &checks, options, |_| progress.increment()).await;
+        acp_check::run_checks_with_progress(target, &checks, options, |_| progress.increment())
+            .await;
     progress.clear();
     let report = CheckReport {
         side,

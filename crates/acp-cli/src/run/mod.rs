@@ -21,10 +21,10 @@ use self::turn::AgentTurn;
 use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::signals::Signals;
-use crate::start::GRACE;
+use crate::start::EXIT_GRACE_PERIOD;
 use crate::terminal_user::TerminalUser;
 
-pub(crate) async fn run(args: RunArgs) -> CommandExit {
+pub(crate) async fn run_prompt(args: RunArgs) -> CommandExit {
     match RunSetup::prepare(args) {
         Ok(run) => run_agent(&run).await,
         Err(exit) => exit,
@@ -63,7 +63,7 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
     let grace = if exit == CommandExit::CANCELLED {
         Duration::ZERO
     } else {
-        GRACE
+        EXIT_GRACE_PERIOD
     };
     tokio::select! {
         _ = process.shutdown(grace) => {}

@@ -13,17 +13,17 @@ use crate::exit::CommandExit;
 use crate::line_input;
 
 /// The maximum size of a file to embed in the prompt, in bytes. Larger files are linked.
-const MAX_EMBEDDED_SIZE: u64 = 4 * 1024 * 1024;
+const MAX_EMBEDDED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The maximum length of input on stdin, in bytes.
-const MAX_STDIN_LEN: u64 = 16 * 1024 * 1024;
+const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
 /// that nobody writes to.
 const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the prompt from the arguments, a file or stdin. Piped input is appended.
-pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
+pub(super) fn read_prompt(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
             .map_err(|e| CommandExit::usage(format!("--file {}: {e}", file.display())))?,
@@ -78,15 +78,15 @@ fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     begun();
     waited?;
     let mut bytes = Vec::new();
-    stdin.take(MAX_STDIN_LEN + 1).read_to_end(&mut bytes)?;
+    stdin.take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     let bytes = bytes.map_err(|e| CommandExit::usage(format!("stdin: {e}")))?;
-    if bytes.len() as u64 > MAX_STDIN_LEN {
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
         let message =
-            format!("stdin: too large (limit: {MAX_STDIN_LEN} bytes); pass a file with --attach");
+            format!("stdin: too large (limit: {MAX_STDIN_BYTES} bytes); pass a file with --attach");
         return Err(CommandExit::usage(message));
     }
     String::from_utf8(bytes).map_err(|e| {
@@ -107,11 +107,11 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
             file.display()
         )));
     }
-    Attachment::read(file, MAX_EMBEDDED_SIZE).map_err(attachment_exit)
+    Attachment::read(file, MAX_EMBEDDED_BYTES).map_err(attachment_exit)
 }
 
 /// Builds the content of the prompt, using only types that the agent accepts.
-pub(super) fn content(
+pub(super) fn to_content_blocks(
     text: &str,
     attachments: &[Attachment],
     agent: &AgentCapabilities,
@@ -134,20 +134,21 @@ mod tests {
     use acp::v1::PromptCapabilities;
 
     #[test]
-    fn what_the_agent_does_not_take_is_a_mistake_in_the_arguments() {
+    fn unsupported_content_is_a_usage_error() {
         let directory = tempfile::tempdir().unwrap();
         let picture = directory.path().join("a.png");
         std::fs::write(&picture, b"\x89PNG").unwrap();
         let files = attachments(&[picture]).unwrap();
         let agent = |takes| AgentCapabilities::new().prompt_capabilities(takes);
 
-        let error = content("look", &files, &agent(PromptCapabilities::new())).unwrap_err();
+        let error =
+            to_content_blocks("look", &files, &agent(PromptCapabilities::new())).unwrap_err();
         assert_eq!(error.code, 2);
         let message = error.message.unwrap();
         assert!(message.starts_with("--attach "), "{message}");
         assert!(message.contains("does not accept images"), "{message}");
         let agent = agent(PromptCapabilities::new().image(true));
-        assert_eq!(content("look", &files, &agent).unwrap().len(), 2);
+        assert_eq!(to_content_blocks("look", &files, &agent).unwrap().len(), 2);
 
         let error = attachments(&[directory.path().to_owned()]).unwrap_err();
         assert!(error.message.unwrap().ends_with("not a file"));

@@ -34,7 +34,7 @@ pub(super) struct RunSetup {
 impl RunSetup {
     /// Checks the arguments, so that mistakes are reported before anything is started.
     pub(super) fn prepare(args: RunArgs) -> Result<Self, CommandExit> {
-        let text = prompt::read(&args)?;
+        let text = prompt::read_prompt(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
         if args.allow == Some(Policy::Ask) && !terminal_user::can_ask() {
@@ -84,7 +84,7 @@ impl RunSetup {
     /// Adds a hint to the message of a failure that an implied sandbox may have caused.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
         /// Texts in error messages of agents that were not allowed to write.
-        const REFUSED: [&str; 6] = [
+        const REJECTED_OPTIONS: [&str; 6] = [
             "permission denied",
             "eacces",
             "eperm",
@@ -96,7 +96,7 @@ impl RunSetup {
         if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
             let said = message.to_ascii_lowercase();
             if exit.code == CommandExit::AGENT_FAILED
-                || REFUSED.iter().any(|words| said.contains(words))
+                || REJECTED_OPTIONS.iter().any(|words| said.contains(words))
             {
                 message.push('\n');
                 message.push_str(&hint);

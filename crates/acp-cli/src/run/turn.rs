@@ -19,7 +19,7 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::login;
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{self, SLOW_NOTE, SLOW_START, StartFailure};
+use crate::start::{self, SLOW_NOTE, SLOW_START_DELAY, StartFailure};
 use crate::terminal_user::TerminalUser;
 
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
@@ -81,14 +81,14 @@ impl AgentTurn<'_> {
     ) -> Result<ClientSession, CommandExit> {
         let args = &self.run.args;
         let transport =
-            start::transport_of_turn(&self.process, args.format, self.run.resume.is_some())?;
+            start::turn_transport(&self.process, args.format, self.run.resume.is_some())?;
         for note in self.run.agent.note.iter().chain(&self.notes.take()) {
             self.renderer.note(note);
         }
-        let options = start::options(&self.run.agent, &self.process);
+        let options = start::connection_options(&self.run.agent, &self.process);
         let way = (transport, options);
         let mut opening = std::pin::pin!(self.run.open(way, client, self.notes.clone()));
-        let slow = tokio::time::sleep(SLOW_START);
+        let slow = tokio::time::sleep(SLOW_START_DELAY);
         tokio::pin!(slow);
         let mut ticks = self.renderer.ticks();
         loop {
@@ -211,7 +211,7 @@ impl AgentTurn<'_> {
     }
 
     fn prompt_content(&self, agent: &AgentConnection) -> Result<Vec<ContentBlock>, CommandExit> {
-        prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
+        prompt::to_content_blocks(&self.run.text, &self.run.attachments, agent.capabilities())
     }
 
     /// Shows how to continue the session, if the agent stores it.
@@ -236,12 +236,12 @@ impl AgentTurn<'_> {
         let named = self.run.naming.as_ref();
         words.extend(
             match named.filter(|named| named.belongs_to(session.id().as_str())) {
-                Some(named) => start::option("--session", named.name()),
-                None => start::option("--resume", session.id().as_str()),
+                Some(named) => start::option_arguments("--session", named.name()),
+                None => start::option_arguments("--resume", session.id().as_str()),
             },
         );
         if args.session_args.cwd != Path::new(".") {
-            words.extend(start::option("--cwd", &cwd));
+            words.extend(start::option_arguments("--cwd", &cwd));
         }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
         words.extend(confined.map(|word| word.to_string_lossy().into_owned()));

@@ -8,14 +8,14 @@ use acp_config::SessionNames;
 
 use crate::agent_session::with_agent;
 use crate::args::sessions::ExportSessionArgs;
-use crate::args::shared::directory;
+use crate::args::shared::absolute_directory;
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget, is_not_found};
 
-pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
-    let cwd = directory(&args.cwd)?;
+pub(super) async fn export_session(args: ExportSessionArgs) -> Result<(), CommandExit> {
+    let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
     let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
@@ -50,7 +50,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
             }
             loaded => loaded?,
         };
-        let text = session.thread().read(acp_tui::export::markdown);
+        let text = session.thread().read(acp_tui::export::render_markdown);
         Ok::<String, StartFailure>(text)
     };
     let text = with_agent(target, work).await?;

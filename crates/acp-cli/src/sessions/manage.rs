@@ -7,7 +7,7 @@ use acp_host::terminal_text;
 
 use crate::agent_session::with_agent;
 use crate::args::sessions::{ManageSessionArgs, RenameSessionArgs};
-use crate::args::shared::directory;
+use crate::args::shared::absolute_directory;
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
@@ -39,7 +39,7 @@ impl SessionChange {
     }
 }
 
-pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), CommandExit> {
+pub(super) async fn rename_session(args: RenameSessionArgs) -> Result<(), CommandExit> {
     let rename = SessionChange::Rename(args.title);
     let args = ManageSessionArgs {
         session: args.session,
@@ -49,11 +49,11 @@ pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), CommandExit> {
     change_session(&args, &rename).await
 }
 
-pub(super) async fn archive(args: ManageSessionArgs) -> Result<(), CommandExit> {
+pub(super) async fn archive_session(args: ManageSessionArgs) -> Result<(), CommandExit> {
     change_session(&args, &SessionChange::Archive).await
 }
 
-pub(super) async fn unarchive(args: ManageSessionArgs) -> Result<(), CommandExit> {
+pub(super) async fn unarchive_session(args: ManageSessionArgs) -> Result<(), CommandExit> {
     change_session(&args, &SessionChange::Unarchive).await
 }
 
@@ -61,7 +61,7 @@ async fn change_session(
     args: &ManageSessionArgs,
     change: &SessionChange,
 ) -> Result<(), CommandExit> {
-    let cwd = directory(&args.cwd)?;
+    let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
     let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);

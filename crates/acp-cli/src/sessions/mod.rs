@@ -15,7 +15,7 @@ use crate::agent_session::with_agent;
 use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsSubcommand,
 };
-use crate::args::shared::{ListFormat, directory};
+use crate::args::shared::{ListFormat, absolute_directory};
 use crate::exit::CommandExit;
 use crate::login;
 use crate::screen::{TerminalScreen, print};
@@ -24,15 +24,15 @@ use crate::start::{StartFailure, StartTarget};
 /// The maximum number of sessions to list, and of pages to request.
 const MAX_SESSIONS: usize = 10_000;
 
-pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
+pub(crate) async fn run_sessions(args: SessionsArgs) -> CommandExit {
     let done = match args.command {
         None => list_sessions(args.list).await,
         Some(SessionsSubcommand::Name(args)) => name_session(&args),
         Some(SessionsSubcommand::Forget(args)) => forget_name(&args),
-        Some(SessionsSubcommand::Rename(args)) => manage::rename(args).await,
-        Some(SessionsSubcommand::Archive(args)) => manage::archive(args).await,
-        Some(SessionsSubcommand::Unarchive(args)) => manage::unarchive(args).await,
-        Some(SessionsSubcommand::Export(args)) => export::export(args).await,
+        Some(SessionsSubcommand::Rename(args)) => manage::rename_session(args).await,
+        Some(SessionsSubcommand::Archive(args)) => manage::archive_session(args).await,
+        Some(SessionsSubcommand::Unarchive(args)) => manage::unarchive_session(args).await,
+        Some(SessionsSubcommand::Export(args)) => export::export_session(args).await,
     };
     match done {
         Ok(()) => CommandExit::SUCCESS,
@@ -41,7 +41,7 @@ pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
 }
 
 fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
-    let cwd = directory(&args.cwd)?;
+    let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
     let has = SessionNames::open(agent.storage_key(), &cwd).assign(&args.name, &args.id, None)?;
     if has == args.id {
@@ -54,7 +54,7 @@ fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
 }
 
 fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
-    let cwd = directory(&args.cwd)?;
+    let cwd = absolute_directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
     match SessionNames::open(agent.storage_key(), &cwd).remove(&args.name)? {
         Some(id) => {
@@ -81,7 +81,7 @@ fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
 }
 
 async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
-    let cwd = directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
+    let cwd = absolute_directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let agent = args.agent_choice.choose(&cwd)?;
     let names = SessionNames::open(agent.storage_key(), &cwd).list_all()?;
     let target = StartTarget {

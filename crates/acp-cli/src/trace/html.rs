@@ -3,7 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use acp_trace::{LintFinding, PageError, PageFinding, PageSummary, TraceLinter, TraceReader, page};
+use acp_trace::{
+    LintFinding, PageError, PageFinding, PageSummary, TraceLinter, TraceReader, write_page,
+};
 
 use crate::args::trace::HtmlArgs;
 use crate::exit::CommandExit;
@@ -13,7 +15,7 @@ use crate::trace::lint::format_count;
 /// The maximum number of findings to show on the page.
 const MAX_FINDINGS: usize = 10_000;
 
-pub(super) fn html(args: &HtmlArgs) -> CommandExit {
+pub(super) fn write_html(args: &HtmlArgs) -> CommandExit {
     let reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return CommandExit::usage(format!("{}: {e}", args.file.display())),
@@ -66,7 +68,7 @@ fn write_file(
     };
     let file = tempfile::NamedTempFile::new_in(directory)?;
     let mut writer = std::io::BufWriter::with_capacity(256 * 1024, file);
-    let page = page(reader, findings, &mut writer)?;
+    let page = write_page(reader, findings, &mut writer)?;
     let file = writer.into_inner().map_err(|e| e.into_error())?;
     file.persist(out).map_err(|e| e.error)?;
     Ok(page)
@@ -106,7 +108,7 @@ fn write_stdout(
     findings: &[PageFinding],
 ) -> CommandExit {
     let mut out = std::io::BufWriter::with_capacity(256 * 1024, std::io::stdout().lock());
-    let written = page(reader, findings, &mut out).and_then(|_| Ok(out.flush()?));
+    let written = write_page(reader, findings, &mut out).and_then(|_| Ok(out.flush()?));
     match written {
         Ok(()) => CommandExit::SUCCESS,
         Err(PageError::Write(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -14,9 +14,9 @@ use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
 /// How many bytes of output to collect before printing them.
-const PRINT_SIZE: usize = 64 * 1024;
+const PRINT_THRESHOLD_BYTES: usize = 64 * 1024;
 
-pub(super) fn lint(args: &LintArgs) -> CommandExit {
+pub(super) fn lint_trace(args: &LintArgs) -> CommandExit {
     let of_file =
         |e: &dyn std::fmt::Display| CommandExit::usage(format!("{}: {e}", args.file.display()));
     let reader = match TraceReader::open(&args.file) {
@@ -34,7 +34,7 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
             }
             Err(e) => return of_file(&e),
         }
-        if output.out.len() > PRINT_SIZE && !output.print() {
+        if output.out.len() > PRINT_THRESHOLD_BYTES && !output.print() {
             return CommandExit::STDOUT_CLOSED;
         }
     }

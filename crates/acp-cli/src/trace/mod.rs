@@ -9,12 +9,12 @@ mod show;
 use crate::args::trace::{TraceArgs, TraceSubcommand};
 use crate::exit::CommandExit;
 
-pub(crate) async fn trace(args: TraceArgs) -> CommandExit {
+pub(crate) async fn run_trace(args: TraceArgs) -> CommandExit {
     match args.command {
-        Some(TraceSubcommand::Show(args)) => show::show(&args).await,
-        Some(TraceSubcommand::Lint(args)) => lint::lint(&args),
-        Some(TraceSubcommand::Html(args)) => html::html(&args),
-        Some(TraceSubcommand::Replay(args)) => replay::replay(&args).await,
-        None => record::record(args.record).await,
+        Some(TraceSubcommand::Show(args)) => show::show_trace(&args).await,
+        Some(TraceSubcommand::Lint(args)) => lint::lint_trace(&args),
+        Some(TraceSubcommand::Html(args)) => html::write_html(&args),
+        Some(TraceSubcommand::Replay(args)) => replay::replay_trace(&args).await,
+        None => record::record_trace(args.record).await,
     }
 }

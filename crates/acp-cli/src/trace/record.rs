@@ -16,16 +16,16 @@ use crate::exit::CommandExit;
 use crate::signals::{ExitSignal, Signals};
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
-const GRACE: Duration = Duration::from_secs(1);
+const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also,
 /// how long a client may read nothing of an exited agent's remaining output.
-const EXIT_WAIT: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long writing the last records may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn record(args: RecordArgs) -> CommandExit {
+pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
@@ -77,19 +77,21 @@ async fn relay_messages(
     let failed = |message: String| {
         let from = Side::Agent;
         let description = message.clone();
-        recorder.notes().event(TraceEvent::Failed { from, message });
+        recorder
+            .notes()
+            .record_event(TraceEvent::Failed { from, message });
         CommandExit::agent_failed(description)
     };
     let stderr = notes.clone();
     let started = AgentProcess::spawn_with(command, move |line| {
         let _ = writeln!(std::io::stderr(), "{line}");
-        stderr.stderr(line);
+        stderr.record_stderr(line);
     });
     let process = match started {
         Ok(process) => process,
         Err(e) => return failed(format!("cannot start the agent: {e}")),
     };
-    notes.event(TraceEvent::Started { pid: process.id() });
+    notes.record_event(TraceEvent::Started { pid: process.id() });
     let Some((stdin, stdout)) = process.take_stdio() else {
         return failed("cannot open the agent's stdin and stdout".to_owned());
     };
@@ -154,7 +156,7 @@ async fn wait_first_end(
                     ExitSignal::Interrupt => "Ctrl-C",
                     ExitSignal::Terminate => "SIGTERM",
                 };
-                notes.event(TraceEvent::Interrupted { by: by.to_owned() });
+                notes.record_event(TraceEvent::Interrupted { by: by.to_owned() });
                 return CommandExit::CANCELLED;
             }
         };
@@ -177,7 +179,7 @@ async fn wait_first_end(
 
 /// Describes why an agent has closed its stdout.
 async fn agent_end_text(process: &AgentProcess) -> String {
-    match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
+    match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => "the agent closed the connection".to_owned(),
     }
@@ -187,21 +189,24 @@ async fn agent_end_text(process: &AgentProcess) -> String {
 async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Signals) {
     let kindly = async {
         let itself = async {
-            if tokio::time::timeout(GRACE, process.wait()).await.is_err() {
-                notes.event(TraceEvent::Killed);
+            if tokio::time::timeout(EXIT_GRACE_PERIOD, process.wait())
+                .await
+                .is_err()
+            {
+                notes.record_event(TraceEvent::Killed);
             }
         };
-        tokio::join!(process.shutdown(GRACE), itself).0
+        tokio::join!(process.shutdown(EXIT_GRACE_PERIOD), itself).0
     };
     let exit = tokio::select! {
         exit = kindly => exit,
         _ = signals.next() => {
-            notes.event(TraceEvent::Killed);
+            notes.record_event(TraceEvent::Killed);
             process.shutdown(Duration::ZERO).await
         }
     };
     let (code, signal) = (exit.code, exit.signal);
-    notes.event(TraceEvent::Exited { code, signal });
+    notes.record_event(TraceEvent::Exited { code, signal });
 }
 
 /// Waits until the client has received the agent's last output. Gives up if neither the client nor the recorder makes
@@ -210,7 +215,7 @@ async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHa
     let mut progress = to_client.progress();
     loop {
         // The channel closes after the second direction ends. The client's direction may keep reading forever.
-        match tokio::time::timeout(EXIT_WAIT, ends.recv()).await {
+        match tokio::time::timeout(EXIT_TIMEOUT, ends.recv()).await {
             Ok(Some((Side::Client, _))) => {}
             Ok(_) => return,
             Err(_) if to_client.progress() == progress => return,

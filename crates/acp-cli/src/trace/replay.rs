@@ -15,12 +15,12 @@ use crate::signals::Signals;
 use crate::trace::lint::format_count;
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
-const GRACE: Duration = Duration::from_secs(1);
+const EXIT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// The maximum length of a value to show, in characters.
 const MAX_VALUE_LEN: usize = 100;
 
-pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
+pub(super) async fn replay_trace(args: &ReplayArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
@@ -46,7 +46,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
         _ = signals.next() => None,
     };
     if let Some(process) = process {
-        process.shutdown(GRACE).await;
+        process.shutdown(EXIT_GRACE_PERIOD).await;
     }
     let report = match played {
         None => return CommandExit::CANCELLED,

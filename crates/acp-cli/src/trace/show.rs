@@ -36,9 +36,9 @@ const MAX_SUMMARY_LINES: usize = 6;
 const MAX_SUMMARY_WIDTH: usize = 2000;
 
 /// How many bytes of output to collect before printing them.
-const PRINT_SIZE: usize = 64 * 1024;
+const PRINT_THRESHOLD_BYTES: usize = 64 * 1024;
 
-pub(super) async fn show(args: &ShowArgs) -> CommandExit {
+pub(super) async fn show_trace(args: &ShowArgs) -> CommandExit {
     let of_file =
         |e: &dyn std::fmt::Display| CommandExit::usage(format!("{}: {e}", args.file.display()));
     let mut reader = match TraceReader::open(&args.file) {
@@ -58,7 +58,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
                 Err(e) if e.is_line_error() => view.push_note(&e.to_string()),
                 Err(e) => return of_file(&e),
             }
-            if !view.print(PRINT_SIZE) {
+            if !view.print(PRINT_THRESHOLD_BYTES) {
                 return CommandExit::STDOUT_CLOSED;
             }
         }
@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_wrapped_between_words_and_wide_characters_take_two_columns() {
+    fn wrapping_breaks_at_words_and_counts_wide_characters_twice() {
         assert_eq!(wrap("one two three", 8), ["one two ", "three"]);
         assert_eq!(wrap("a\nb\n", 8), ["a", "b"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn json_in_lines_is_what_it_was() {
+    fn pretty_printed_json_is_unchanged() {
         let json = r#"{"z":[1.50,{}],"a":"\",{"}"#;
         let shown = pretty_print(json);
         let squeezed: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shown_with_three_figures() {
+    fn durations_have_three_significant_digits() {
         let shown = [7, 1500, 150_000, 1_500_000, 150_000_000].map(format_duration);
         assert_eq!(shown, ["7 µs", "1.5 ms", "150 ms", "1.50 s", "150 s"]);
     }

@@ -8,9 +8,9 @@ use crate::common::TestProject;
 use serde_json::{Value, json};
 
 /// What the agent answers to these lines.
-fn talk(project: &TestProject, args: &[&str], lines: &[Value]) -> Vec<Value> {
+fn send_lines(project: &TestProject, args: &[&str], lines: &[Value]) -> Vec<Value> {
     let mut child = project
-        .acp(&["agent"])
+        .acp_command(&["agent"])
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -32,18 +32,22 @@ fn talk(project: &TestProject, args: &[&str], lines: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-fn initialize() -> Value {
+fn initialize_request() -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
 }
 
-fn new_session(project: &TestProject) -> Value {
+fn new_session_request(project: &TestProject) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": project.path(), "mcpServers": []}})
 }
 
 #[test]
-fn it_introduces_itself_and_announces_its_commands_and_modes() {
+fn agent_announces_its_info_commands_and_modes() {
     let project = TestProject::new();
-    let said = talk(&project, &[], &[initialize(), new_session(&project)]);
+    let said = send_lines(
+        &project,
+        &[],
+        &[initialize_request(), new_session_request(&project)],
+    );
     let hello = &said[0]["result"];
     assert_eq!(hello["protocolVersion"], 1);
     assert_eq!(hello["agentInfo"]["name"], "acp-agent");
@@ -69,7 +73,7 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
 }
 
 #[test]
-fn it_speaks_the_version_that_its_client_asks_for() {
+fn agent_speaks_the_requested_version() {
     let project = TestProject::new();
     let asks = |version: u16| {
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -82,25 +86,26 @@ fn it_speaks_the_version_that_its_client_asks_for() {
         (flags[0], 3, 2),
         (flags[1], 2, 1),
     ] {
-        let said = talk(&project, flags, &[asks(asked)]);
+        let said = send_lines(&project, flags, &[asks(asked)]);
         assert_eq!(said[0]["result"]["protocolVersion"], spoken, "{flags:?}");
     }
 }
 
 #[test]
-fn nothing_but_the_protocol_reaches_stdout() {
+fn stdout_has_only_protocol_messages() {
     let project = TestProject::new();
     project.allow_commands();
     // In mode code, without a client's terminals, the agent runs the command itself.
-    let script = project
-        .script(r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#);
+    let script = project.script_line(
+        r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#,
+    );
     let prompt = |session: &str| {
         json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
                "params": {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}})
     };
     // The session's id is the agent's to choose, so this talk has two halves.
     let mut child = project
-        .acp(&["agent", "--script", &script, "--log", "trace"])
+        .acp_command(&["agent", "--script", &script, "--log", "trace"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -109,7 +114,13 @@ fn nothing_but_the_protocol_reaches_stdout() {
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     let mut next = || -> Value { serde_json::from_str(&stdout.next().unwrap().unwrap()).unwrap() };
-    writeln!(stdin, "{}\n{}", initialize(), new_session(&project)).unwrap();
+    writeln!(
+        stdin,
+        "{}\n{}",
+        initialize_request(),
+        new_session_request(&project)
+    )
+    .unwrap();
     let session = loop {
         let message = next();
         if message["id"] == 1 {
@@ -138,10 +149,10 @@ fn nothing_but_the_protocol_reaches_stdout() {
 }
 
 #[test]
-fn bad_input_is_answered_and_loses_nothing() {
+fn invalid_input_gets_an_error_response() {
     let project = TestProject::new();
     let mut child = project
-        .acp(&["agent"])
+        .acp_command(&["agent"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -157,7 +168,13 @@ fn bad_input_is_answered_and_loses_nothing() {
         json!({"jsonrpc": "2.0", "id": "x", "method": "no/such"})
     )
     .unwrap();
-    writeln!(stdin, "{}\n{}", initialize(), new_session(&project)).unwrap();
+    writeln!(
+        stdin,
+        "{}\n{}",
+        initialize_request(),
+        new_session_request(&project)
+    )
+    .unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let codes: Vec<i64> = String::from_utf8(output.stdout)
@@ -171,7 +188,7 @@ fn bad_input_is_answered_and_loses_nothing() {
 
 /// A server that says nothing and does not end by itself.
 #[cfg(unix)]
-const SILENT: &str = r#"
+const SILENT_SERVER: &str = r#"
 [[mcp_servers]]
 name = "silent"
 command = "sh"
@@ -181,20 +198,22 @@ env = { GIVEN = "given" }
 
 /// Starts the agent with that server, and waits until it runs. Its process id.
 #[cfg(unix)]
-fn with_a_server(project: &TestProject) -> (common::editor::ScriptedEditor, rustix::process::Pid) {
-    project.configure("config.toml", SILENT);
-    let mut editor = common::editor::ScriptedEditor::start(project.acp(&["agent"]), 1);
+fn start_editor_with_server(
+    project: &TestProject,
+) -> (common::editor::ScriptedEditor, rustix::process::Pid) {
+    project.write_config("config.toml", SILENT_SERVER);
+    let mut editor = common::editor::ScriptedEditor::start(project.acp_command(&["agent"]), 1);
     editor.new_session(project.path());
-    until("the server runs", || {
+    wait_until("the server runs", || {
         std::fs::read_to_string(project.file("server.env")).is_ok_and(|env| env == "given\n")
     });
-    let id = project.read("server.pid").trim().parse().unwrap();
+    let id = project.read_file("server.pid").trim().parse().unwrap();
     (editor, rustix::process::Pid::from_raw(id).unwrap())
 }
 
 /// Waits for what nothing tells of.
 #[cfg(unix)]
-fn until(what: &str, is_so: impl Fn() -> bool) {
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {
         let waited = began.elapsed();
@@ -207,7 +226,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[cfg(unix)]
-fn has_ended(id: rustix::process::Pid) -> bool {
+fn has_exited(id: rustix::process::Pid) -> bool {
     rustix::process::test_kill_process(id).is_err()
         || std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).is_ok_and(
             |stat| {
@@ -220,28 +239,28 @@ fn has_ended(id: rustix::process::Pid) -> bool {
 
 #[cfg(unix)]
 #[test]
-fn the_user_s_mcp_servers_start_with_a_session_and_end_with_the_agent() {
+fn user_mcp_servers_start_with_a_session_and_end_with_the_agent() {
     let project = TestProject::new();
-    let (editor, server) = with_a_server(&project);
-    editor.leave();
-    until("the server has ended", || has_ended(server));
+    let (editor, server) = start_editor_with_server(&project);
+    editor.close();
+    wait_until("the server has ended", || has_exited(server));
 }
 
 #[cfg(unix)]
 #[test]
-fn an_agent_that_is_killed_leaves_none_of_its_mcp_servers() {
+fn killed_agent_leaves_no_mcp_servers() {
     let project = TestProject::new();
-    let (editor, server) = with_a_server(&project);
+    let (editor, server) = start_editor_with_server(&project);
     editor.kill();
-    until("the server has ended", || has_ended(server));
+    wait_until("the server has ended", || has_exited(server));
 }
 
 #[test]
-fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
+fn invalid_mcp_server_is_named_at_startup() {
     let project = TestProject::new();
-    project.configure("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
+    project.write_config("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
     let output = project
-        .acp(&["agent"])
+        .acp_command(&["agent"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -254,11 +273,11 @@ fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
 }
 
 #[test]
-fn the_model_is_told_what_the_user_and_the_project_say() {
+fn model_gets_user_and_project_instructions() {
     let project = TestProject::new();
-    project.configure("AGENTS.md", "Mine: answer in rhymes.");
-    project.write("AGENTS.md", "Ours: use tabs.");
-    let script = project.script(
+    project.write_config("AGENTS.md", "Mine: answer in rhymes.");
+    project.write_file("AGENTS.md", "Ours: use tabs.");
+    let script = project.script_line(
         r#"{"expect": "Mine: answer in rhymes."}, {"expect": "Ours: use tabs."}, {"say": "Told."}"#,
     );
     let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);

@@ -3,12 +3,12 @@
 use crate::common;
 use std::process::Command;
 
-use crate::common::editor::{ScriptedEditor, steps};
+use crate::common::editor::{ScriptedEditor, plan_steps};
 use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A turn with a bit of everything, as a script, and the plans that it shows.
-fn work() -> (String, Vec<Vec<(String, String)>>) {
+fn recorded_work() -> (String, Vec<Vec<(String, String)>>) {
     let pieces: Vec<String> = (0..30).map(|n| format!("piece {n} of it, ")).collect();
     let plan = |status: &str| json!([{"content": "Work", "status": status}]);
     let turn = json!([
@@ -28,23 +28,23 @@ fn work() -> (String, Vec<Vec<(String, String)>>) {
         {"say": pieces},
     ]);
     let script = json!({"turns": [turn, [{"say": "And on."}]]});
-    let plans = ["in_progress", "completed"].map(|status| steps(&plan(status)));
+    let plans = ["in_progress", "completed"].map(|status| plan_steps(&plan(status)));
     (script.to_string(), plans.to_vec())
 }
 
 impl TestProject {
     fn agent_with(&self, script: &str, version: u16) -> Command {
-        self.write(".script.json", script);
+        self.write_file(".script.json", script);
         let script = self.file(".script.json");
         let version = version.to_string();
         let script = script.to_str().unwrap();
-        self.acp(&["agent", "--protocol", &version, "--script", script])
+        self.acp_command(&["agent", "--protocol", &version, "--script", script])
     }
 }
 
 #[test]
-fn all_that_was_shown_before_a_kill_is_shown_again() {
-    let (script, plans) = work();
+fn everything_shown_before_a_kill_is_replayed() {
+    let (script, plans) = recorded_work();
     for version in [1, 2] {
         let mut killed = 0;
         // In each part of the turn, and when it has ended.
@@ -53,16 +53,16 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
             project.allow_commands();
             let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
             let session = editor.new_session(project.path());
-            editor.begin(&session, "Work\nhard");
+            editor.start_prompt(&session, "Work\nhard");
             killed += usize::from(editor.read_updates(updates));
             let before = editor.kill();
 
             let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
-            let opened = editor.load(&session, project.path()).unwrap();
+            let opened = editor.load_session(&session, project.path()).unwrap();
             let options = opened["configOptions"].to_string();
             assert!(options.contains(r#""currentValue":"code""#), "{options}");
             let after = editor.shown.clone();
-            after.has_all_of(&before, &plans);
+            after.assert_includes(&before, &plans);
             let prompts = after
                 .texts
                 .values()
@@ -72,10 +72,10 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
 
             // It goes on with what comes next, and is shown as one the next time.
             assert_eq!(editor.prompt(&session, "Go on").unwrap(), "end_turn");
-            editor.leave();
+            editor.close();
             let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
-            editor.load(&session, project.path()).unwrap();
-            editor.shown.has_all_of(&after, &plans);
+            editor.load_session(&session, project.path()).unwrap();
+            editor.shown.assert_includes(&after, &plans);
             let said = |text: &str| editor.shown.texts.values().any(|(_, said)| said == text);
             assert!(said("Go on") && said("And on."), "{:?}", editor.shown.texts);
         }
@@ -119,27 +119,27 @@ fn two_processes_share_a_store() {
         .into_iter()
         .zip(sessions.iter().zip(&before))
     {
-        editor.load(session, project.path()).unwrap();
-        editor.shown.has_all_of(before, &[]);
+        editor.load_session(session, project.path()).unwrap();
+        editor.shown.assert_includes(before, &[]);
     }
 }
 
 #[test]
-fn who_has_missed_something_of_a_session_is_told_to_load_it() {
+fn stale_process_is_told_to_load_the_session() {
     let project = TestProject::new();
     let script = r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}]]}"#;
     let start = || ScriptedEditor::start(project.agent_with(script, 1), 1);
     let (mut one, mut two) = (start(), start());
     let session = one.new_session(project.path());
     one.prompt(&session, "first").unwrap();
-    two.load(&session, project.path()).unwrap();
+    two.load_session(&session, project.path()).unwrap();
     two.prompt(&session, "second").unwrap();
     let stale = one.prompt(&session, "lost").unwrap_err();
     assert!(
         stale.contains("was changed by another process; load it again"),
         "{stale}"
     );
-    one.load(&session, project.path()).unwrap();
+    one.load_session(&session, project.path()).unwrap();
     one.prompt(&session, "third").unwrap();
     let mut said: Vec<&str> = one.shown.texts.values().map(|(_, said)| &**said).collect();
     said.sort_unstable();
@@ -148,19 +148,19 @@ fn who_has_missed_something_of_a_session_is_told_to_load_it() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_kept_is_its_users_alone_whatever_the_umask() {
+fn stored_files_are_private_regardless_of_umask() {
     use std::os::unix::fs::PermissionsExt;
     let project = TestProject::new();
     let agent = format!("umask 0; exec {} agent", common::ACP);
-    let mut command = project.program("sh");
+    let mut command = project.program_command("sh");
     command.args(["-c", &agent]);
     let mut editor = ScriptedEditor::start(command, 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&project.sessions()), 0o700);
+    assert_eq!(mode(&project.sessions_directory()), 0o700);
     let mut files = Vec::new();
-    for file in std::fs::read_dir(project.sessions()).unwrap() {
+    for file in std::fs::read_dir(project.sessions_directory()).unwrap() {
         let file = file.unwrap();
         assert_eq!(mode(&file.path()), 0o600, "{}", file.path().display());
         files.push(file.file_name().into_string().unwrap());
@@ -176,69 +176,76 @@ fn what_is_kept_is_its_users_alone_whatever_the_umask() {
 }
 
 #[test]
-fn a_person_goes_on_with_a_session() {
+fn stored_session_is_continued() {
     for version in ["", " --protocol 2"] {
         let project = TestProject::new();
         let ended = project
-            .shell(&format!("acp run{version} '/read notes.txt'"))
-            .code(0);
-        let hint = ended.line("acp run --resume sess_");
+            .run_shell(&format!("acp run{version} '/read notes.txt'"))
+            .expect_code(0);
+        let hint = ended.find_line("acp run --resume sess_");
         let (_, command) = hint.split_once("continue with: ").unwrap();
         let listed = project
-            .shell(&format!("acp sessions{version}"))
-            .code(0)
+            .run_shell(&format!("acp sessions{version}"))
+            .expect_code(0)
             .stdout;
         let cwd = project.path().canonicalize().unwrap();
         let fields: Vec<&str> = listed.trim_end().split("  ").collect();
         assert_eq!(fields[2..], [cwd.to_str().unwrap(), "/read notes.txt"]);
         assert!(command.contains(fields[0]), "{command} {listed}");
-        project.shell(&command.replace("PROMPT", "/help")).code(0);
+        project
+            .run_shell(&command.replace("PROMPT", "/help"))
+            .expect_code(0);
         let listed = project
-            .shell(&format!("acp sessions{version}"))
-            .code(0)
+            .run_shell(&format!("acp sessions{version}"))
+            .expect_code(0)
             .stdout;
         assert_eq!(listed.lines().count(), 1, "{listed}");
-        let gone = project.shell("acp run --resume sess_gone /help").code(1);
-        gone.says("sess_gone");
+        let gone = project
+            .run_shell("acp run --resume sess_gone /help")
+            .expect_code(1);
+        gone.expect_stderr("sess_gone");
     }
 }
 
 #[test]
-fn an_agent_that_can_keep_nothing_says_so_and_works() {
+fn agent_without_storage_warns_and_works() {
     let project = TestProject::new();
-    std::fs::write(project.sessions(), "no directory").unwrap();
-    let output = project.acp(&["agent"]).output().unwrap();
-    CommandResult::of(output)
-        .code(0)
-        .says("warning: sessions will not be stored: ");
-    let asked = project.acp(&["agent", "--sessions", "notes.txt"]).output();
-    CommandResult::of(asked.unwrap())
-        .code(2)
-        .says("--sessions: ");
-    let mut command = project.acp(&["agent"]);
+    std::fs::write(project.sessions_directory(), "no directory").unwrap();
+    let output = project.acp_command(&["agent"]).output().unwrap();
+    CommandResult::from_output(output)
+        .expect_code(0)
+        .expect_stderr("warning: sessions will not be stored: ");
+    let asked = project
+        .acp_command(&["agent", "--sessions", "notes.txt"])
+        .output();
+    CommandResult::from_output(asked.unwrap())
+        .expect_code(2)
+        .expect_stderr("--sessions: ");
+    let mut command = project.acp_command(&["agent"]);
     command.env_remove("HOME").env_remove("XDG_STATE_HOME");
     // Whoever has no HOME may be known to the system all the same: then that is nobody's to write to here.
     command.args(["--sessions", "none"]);
     let mut editor = ScriptedEditor::start(command, 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
-    let refused = editor.load(&session, project.path()).unwrap_err();
+    let refused = editor.load_session(&session, project.path()).unwrap_err();
     assert!(refused.contains("session/load"), "{refused}");
 }
 
 #[test]
-fn a_session_is_deleted_for_good() {
+fn deleted_session_is_gone() {
     let project = TestProject::new();
-    let mut editor = ScriptedEditor::start(project.acp(&["agent"]), 1);
+    let mut editor = ScriptedEditor::start(project.acp_command(&["agent"]), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
-    let list = |editor: &mut ScriptedEditor| editor.ask("session/list", json!({})).unwrap();
+    let list =
+        |editor: &mut ScriptedEditor| editor.send_and_wait("session/list", json!({})).unwrap();
     assert_eq!(list(&mut editor)["sessions"][0]["sessionId"], session);
     let id: Value = session.clone().into();
     editor
-        .ask("session/delete", json!({ "sessionId": id }))
+        .send_and_wait("session/delete", json!({ "sessionId": id }))
         .unwrap();
     assert_eq!(list(&mut editor)["sessions"], json!([]));
     editor.prompt(&session, "/help").unwrap_err();
-    editor.load(&session, project.path()).unwrap_err();
+    editor.load_session(&session, project.path()).unwrap_err();
 }

@@ -18,7 +18,7 @@ struct BridgedClient {
 impl BridgedClient {
     fn start(project: &TestProject, agent: &[&str]) -> Self {
         let mut child = project
-            .acp(&["bridge", "--to", "2", "--"])
+            .acp_command(&["bridge", "--to", "2", "--"])
             .args(agent)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -34,15 +34,15 @@ impl BridgedClient {
     }
 
     /// A client with a session of the bundled agent.
-    fn in_session(project: &TestProject, agent: &[&str]) -> Self {
+    fn start_with_session(project: &TestProject, agent: &[&str]) -> Self {
         let mut client = Self::start(project, agent);
         let info = json!({"name": "test", "version": "1"});
-        client.ask(0, "initialize", json!({"protocolVersion": 2, "info": info}));
-        let hello = client.until(|m| m["id"] == 0).pop().unwrap();
+        client.send_request(0, "initialize", json!({"protocolVersion": 2, "info": info}));
+        let hello = client.read_until(|m| m["id"] == 0).pop().unwrap();
         assert_eq!(hello["result"]["protocolVersion"], 2);
         assert_eq!(hello["result"]["info"]["name"], "acp-agent");
-        client.ask(1, "session/new", json!({"cwd": project.path()}));
-        let opened = client.until(|m| m["id"] == 1).pop().unwrap();
+        client.send_request(1, "session/new", json!({"cwd": project.path()}));
+        let opened = client.read_until(|m| m["id"] == 1).pop().unwrap();
         assert_eq!(opened["result"]["configOptions"][0]["configId"], "mode");
         client.session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
         client
@@ -52,17 +52,17 @@ impl BridgedClient {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn ask(&mut self, id: i64, method: &str, params: Value) {
+    fn send_request(&mut self, id: i64, method: &str, params: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
-    fn prompt(&mut self, id: i64, text: &str) {
+    fn send_prompt(&mut self, id: i64, text: &str) {
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
-        self.ask(id, "session/prompt", params);
+        self.send_request(id, "session/prompt", params);
     }
 
     /// Everything up to what is looked for.
-    fn until(&mut self, found: impl Fn(&Value) -> bool) -> Vec<Value> {
+    fn read_until(&mut self, found: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
             let mut line = String::new();
@@ -77,38 +77,41 @@ impl BridgedClient {
         }
     }
 
-    fn ends(mut self) -> CommandResult {
+    fn finish(mut self) -> CommandResult {
         self.stdin = None;
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
-        let mut ended = CommandResult::of(self.child.wait_with_output().unwrap());
+        let mut ended = CommandResult::from_output(self.child.wait_with_output().unwrap());
         ended.stdout = rest;
         ended
     }
 }
 
-fn update(message: &Value) -> &Value {
+fn update_of(message: &Value) -> &Value {
     &message["params"]["update"]
 }
 
 fn is_idle(message: &Value) -> bool {
-    update(message)["state"] == "idle"
+    update_of(message)["state"] == "idle"
 }
 
 #[test]
-fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
+fn version_2_client_runs_a_turn_of_a_version_1_agent() {
     let project = TestProject::new();
     project.allow_commands();
-    let mut client = BridgedClient::in_session(&project, &[ACP, "agent"]);
-    client.prompt(2, "/edit notes.txt\nsecond\n===\nSECOND");
-    let asked = client.until(|m| m["method"] == "session/request_permission");
-    let states: Vec<&Value> = asked.iter().map(|m| &update(m)["state"]).collect();
+    let mut client = BridgedClient::start_with_session(&project, &[ACP, "agent"]);
+    client.send_prompt(2, "/edit notes.txt\nsecond\n===\nSECOND");
+    let asked = client.read_until(|m| m["method"] == "session/request_permission");
+    let states: Vec<&Value> = asked.iter().map(|m| &update_of(m)["state"]).collect();
     let answered = asked
         .iter()
         .position(|m| m["id"] == 2 && m["method"].is_null());
     let running = states.iter().position(|s| *s == "running");
     assert!(answered.is_some() && answered < running, "{asked:#?}");
-    assert_eq!(update(&asked[asked.len() - 2])["state"], "requires_action");
+    assert_eq!(
+        update_of(&asked[asked.len() - 2])["state"],
+        "requires_action"
+    );
     let request = &asked[asked.len() - 1];
     let subject = &request["params"]["subject"];
     assert_eq!(subject["type"], "tool_call");
@@ -125,13 +128,18 @@ fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
         .unwrap();
     let outcome = json!({"outcome": "selected", "optionId": allow["optionId"]});
     client.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}}));
-    let ended = client.until(is_idle);
-    assert_eq!(update(&ended[0])["state"], "running");
+    let ended = client.read_until(is_idle);
+    assert_eq!(update_of(&ended[0])["state"], "running");
     // It comes ahead of the question, and is not told twice.
     let mut diffs = asked
         .iter()
         .chain(&ended)
-        .flat_map(|m| update(m)["content"].as_array().cloned().unwrap_or_default())
+        .flat_map(|m| {
+            update_of(m)["content"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
         .filter(|content| content["type"] == "diff");
     let diff = diffs.next().unwrap();
     assert_eq!(diffs.next(), None);
@@ -141,44 +149,47 @@ fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
     assert!(patch.contains("-second\n+SECOND\n"), "{patch}");
     let done = ended
         .iter()
-        .any(|m| update(m)["toolCallId"] == call && update(m)["status"] == "completed");
+        .any(|m| update_of(m)["toolCallId"] == call && update_of(m)["status"] == "completed");
     assert!(done, "{ended:#?}");
-    assert_eq!(update(&ended[ended.len() - 1])["stopReason"], "end_turn");
-    assert_eq!(project.read("notes.txt"), "first\nSECOND\nthird\n");
+    assert_eq!(update_of(&ended[ended.len() - 1])["stopReason"], "end_turn");
+    assert_eq!(project.read_file("notes.txt"), "first\nSECOND\nthird\n");
 
     // The mode is a config option, and a turn that is under way can be cancelled.
     let set =
         json!({"sessionId": client.session, "configId": "mode", "type": "id", "value": "code"});
-    client.ask(3, "session/set_config_option", set);
-    let set = client.until(|m| m["id"] == 3).pop().unwrap();
+    client.send_request(3, "session/set_config_option", set);
+    let set = client.read_until(|m| m["id"] == 3).pop().unwrap();
     assert_eq!(set["result"]["configOptions"][0]["currentValue"], "code");
-    client.prompt(4, "/run echo begun; sleep 1000");
-    client.prompt(5, "/help");
+    client.send_prompt(4, "/run echo begun; sleep 1000");
+    client.send_prompt(5, "/help");
     // In base64: "begun\n".
-    client.until(|m| update(m)["data"] == "YmVndW4K");
+    client.read_until(|m| update_of(m)["data"] == "YmVndW4K");
     let cancel = json!({"sessionId": client.session});
     client.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}));
-    let ended = client.until(is_idle);
+    let ended = client.read_until(is_idle);
     let held = ended.iter().find(|m| m["id"] == 5).unwrap();
     assert_eq!(held["error"]["code"], -32800);
-    assert_eq!(update(&ended[ended.len() - 1])["stopReason"], "cancelled");
-    client.ends().code(0);
+    assert_eq!(
+        update_of(&ended[ended.len() - 1])["stopReason"],
+        "cancelled"
+    );
+    client.finish().expect_code(0);
 }
 
 #[test]
-fn what_a_person_sees_over_two_bridges_is_what_the_agent_shows() {
+fn output_over_two_bridges_equals_direct_output() {
     let project = TestProject::new();
     // Files and terminals of the client's are not used over version 2, so no command is run here.
     let shell = r#"{"think": "hm"}, {"say": "Let me see.\n"}, {"plan": [{"content": "Look", "status": "in_progress"}]},
         {"read": {"path": "notes.txt"}}, {"search": {"pattern": "second"}}, {"say": "Done.\n"}"#;
-    let script = project.script(shell);
+    let script = project.script_line(shell);
     let agent = [ACP, "agent", "--script", &script];
     let plain = [
         &["--allow", "all", "--mode", "code", "go", "--"][..],
         &agent,
     ]
     .concat();
-    let plain = project.run(&plain).code(0);
+    let plain = project.run(&plain).expect_code(0);
     let bridges = [
         &["--allow", "all", "--mode", "code", "go", "--"][..],
         &[
@@ -187,36 +198,43 @@ fn what_a_person_sees_over_two_bridges_is_what_the_agent_shows() {
         &agent,
     ]
     .concat();
-    let over = project.run(&bridges).code(0);
+    let over = project.run(&bridges).expect_code(0);
     assert!(plain.stdout.contains("notes.txt"), "{plain:?}");
     assert_eq!(over.stdout, plain.stdout);
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_is_told_of() {
+fn agent_start_failure_is_reported() {
     let project = TestProject::new();
-    let ended =
-        |args: &[&str]| CommandResult::of(project.acp(&["bridge"]).args(args).output().unwrap());
+    let ended = |args: &[&str]| {
+        CommandResult::from_output(
+            project
+                .acp_command(&["bridge"])
+                .args(args)
+                .output()
+                .unwrap(),
+        )
+    };
     ended(&["--to", "2", "--", "no-such-agent"])
-        .code(3)
-        .says("command not found: `no-such-agent`");
-    ended(&["--to", "3", "--", ACP, "agent"]).code(2);
-    ended(&["--to", "2"]).code(2);
-    ended(&["--", ACP, "agent"]).code(2);
+        .expect_code(3)
+        .expect_stderr("command not found: `no-such-agent`");
+    ended(&["--to", "3", "--", ACP, "agent"]).expect_code(2);
+    ended(&["--to", "2"]).expect_code(2);
+    ended(&["--", ACP, "agent"]).expect_code(2);
 }
 
 #[cfg(unix)]
-mod on_unix {
+mod unix {
     use super::*;
     use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-    fn sh(script: &str) -> [&str; 3] {
+    fn shell_command(script: &str) -> [&str; 3] {
         ["sh", "-c", script]
     }
 
     /// Whether the process whose id is in a file is there still.
-    fn runs(project: &TestProject, file: &str) -> bool {
-        let id: i32 = project.read(file).trim().parse().unwrap();
+    fn is_running(project: &TestProject, file: &str) -> bool {
+        let id: i32 = project.read_file(file).trim().parse().unwrap();
         // One that has ended but that nobody has asked after (a zombie) does not run.
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         let state = stat.rsplit(')').next().unwrap_or_default();
@@ -225,39 +243,43 @@ mod on_unix {
     }
 
     #[test]
-    fn an_agent_that_breaks_is_told_of_and_its_requests_are_answered() {
+    fn agent_crash_is_reported_and_its_requests_get_errors() {
         let project = TestProject::new();
         let agent = "echo starting up; echo broken >&2; read line; exit 7";
-        let mut client = BridgedClient::start(&project, &sh(agent));
-        client.ask(0, "initialize", json!({"protocolVersion": 2}));
-        let answer = client.until(|m| m["id"] == 0).pop().unwrap();
+        let mut client = BridgedClient::start(&project, &shell_command(agent));
+        client.send_request(0, "initialize", json!({"protocolVersion": 2}));
+        let answer = client.read_until(|m| m["id"] == 0).pop().unwrap();
         assert_eq!(answer["error"]["code"], -32603);
-        let ended = client.ends().code(3).says("broken").says("starting up");
-        let ended = ended.says("the agent exited:");
+        let ended = client
+            .finish()
+            .expect_code(3)
+            .expect_stderr("broken")
+            .expect_stderr("starting up");
+        let ended = ended.expect_stderr("the agent exited:");
         assert!(ended.stderr.contains('7'), "{ended:?}");
     }
 
     #[test]
-    fn an_agent_that_does_not_end_by_itself_is_ended() {
+    fn agent_that_does_not_exit_is_killed() {
         let project = TestProject::new();
         // It notices neither the end of its input nor the signal, and has a child of that kind.
         let agent = "trap '' TERM; echo $$ > parent; (trap '' TERM; sleep 1000) & echo $! > child; \
                      echo there >&2; while :; do sleep 1000; done";
-        let client = BridgedClient::start(&project, &sh(agent));
+        let client = BridgedClient::start(&project, &shell_command(agent));
         while !project.file("child").exists() {
             std::thread::yield_now();
         }
-        client.ends().code(0).says("there");
+        client.finish().expect_code(0).expect_stderr("there");
         for file in ["parent", "child"] {
-            assert!(!runs(&project, file), "{file}");
+            assert!(!is_running(&project, file), "{file}");
         }
     }
 
     #[test]
-    fn a_signal_ends_the_agent_too() {
+    fn signal_also_ends_the_agent() {
         let project = TestProject::new();
         let agent = "echo $$ > parent; cat > /dev/null; echo told > told";
-        let client = BridgedClient::start(&project, &sh(agent));
+        let client = BridgedClient::start(&project, &shell_command(agent));
         while !project.file("parent").exists() {
             std::thread::yield_now();
         }
@@ -269,7 +291,7 @@ mod on_unix {
         };
         assert_eq!(status.code(), Some(130));
         // Its input was closed before anything else was done about it.
-        assert_eq!(project.read("told"), "told\n");
-        assert!(!runs(&project, "parent"));
+        assert_eq!(project.read_file("told"), "told\n");
+        assert!(!is_running(&project, "parent"));
     }
 }

@@ -9,18 +9,23 @@ use crate::common::patient::TimedReader;
 use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-fn pid(child: &Child) -> Pid {
+fn child_pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
 }
 
 /// Starts a run that plays a script, waits until it has shown something, and interrupts it.
-fn interrupt(project: &TestProject, args: &[&str], turn: &str, shown: &str) -> CommandResult {
-    let script = project.script(turn);
+fn run_and_interrupt(
+    project: &TestProject,
+    args: &[&str],
+    turn: &str,
+    shown: &str,
+) -> CommandResult {
+    let script = project.script_line(turn);
     let [env, config] = project.allowing_commands();
     let mut all = args.to_vec();
     all.extend(["go", "--", &env, &config, ACP, "agent", "--script", &script]);
     let mut child = project
-        .command(&all)
+        .agent_command(&all)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -34,16 +39,16 @@ fn interrupt(project: &TestProject, args: &[&str], turn: &str, shown: &str) -> C
             "ended before {shown:?}: {seen}"
         );
     }
-    kill_process(pid(&child), Signal::INT).unwrap();
+    kill_process(child_pid(&child), Signal::INT).unwrap();
     std::io::Read::read_to_string(&mut stdout, &mut seen).unwrap();
-    let mut ended = CommandResult::of(child.wait_with_output().unwrap());
+    let mut ended = CommandResult::from_output(child.wait_with_output().unwrap());
     ended.stdout = seen;
     ended
 }
 
 /// Whether the process whose id is in a file is there still.
-fn runs(project: &TestProject, file: &str) -> bool {
-    let id: i32 = project.read(file).trim().parse().unwrap();
+fn is_running(project: &TestProject, file: &str) -> bool {
+    let id: i32 = project.read_file(file).trim().parse().unwrap();
     // One that has ended but that nobody has asked after (a zombie) does not run.
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let zombie = stat
@@ -54,58 +59,58 @@ fn runs(project: &TestProject, file: &str) -> bool {
 }
 
 #[test]
-fn while_streaming() {
+fn cancel_while_streaming() {
     let project = TestProject::new();
-    interrupt(
+    run_and_interrupt(
         &project,
         &[],
         r#"{"say": "talking\n"}, {"hang": true}"#,
         "talking",
     )
-    .code(130)
-    .says("cancelled");
+    .expect_code(130)
+    .expect_stderr("cancelled");
 }
 
 #[test]
-fn while_a_command_runs_and_its_children_go_too() {
+fn cancel_kills_a_client_terminal_with_its_children() {
     let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
-    interrupt(&project, &["--allow", "all"], turn, "started\n")
-        .code(130)
-        .says("cancelled");
-    assert!(!runs(&project, "parent"));
-    assert!(!runs(&project, "child"));
+    run_and_interrupt(&project, &["--allow", "all"], turn, "started\n")
+        .expect_code(130)
+        .expect_stderr("cancelled");
+    assert!(!is_running(&project, "parent"));
+    assert!(!is_running(&project, "child"));
 }
 
 #[test]
-fn while_a_command_runs_that_the_agent_started_itself() {
+fn cancel_kills_a_command_started_by_the_agent() {
     let project = TestProject::new();
     // In mode code the agent does not ask for what its user's rules allow, and this client offers no terminal.
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
-    interrupt(
+    run_and_interrupt(
         &project,
         &["--allow", "reads", "--sandbox=off", "--mode", "code"],
         turn,
         "started\n",
     )
-    .code(130);
-    assert!(!runs(&project, "parent"));
-    assert!(!runs(&project, "child"));
+    .expect_code(130);
+    assert!(!is_running(&project, "parent"));
+    assert!(!is_running(&project, "child"));
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands() {
+fn killed_run_leaves_no_agent_and_no_commands() {
     let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $PPID > agent; echo $$ > parent; until test -s daemon; do sleep 0.01; done; echo star''ted; wait"}}"#;
-    let script = project.script(turn);
+    let script = project.script_line(turn);
     for allow in ["all", "reads"] {
         // In a terminal of the run's, and in a process of the agent's.
         let mut child = project
-            .command(&[
+            .agent_command(&[
                 "--allow",
                 allow,
                 "--sandbox=off",
@@ -125,11 +130,11 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
             assert_ne!(stdout.read_line(&mut seen).unwrap(), 0, "{seen}");
         }
         let files = ["parent", "child", "daemon", "agent"];
-        assert!(files.iter().all(|file| runs(&project, file)));
+        assert!(files.iter().all(|file| is_running(&project, file)));
         child.kill().unwrap();
         child.wait().unwrap();
         let start = Instant::now();
-        while let Some(left) = files.iter().find(|file| runs(&project, file)) {
+        while let Some(left) = files.iter().find(|file| is_running(&project, file)) {
             assert!(start.elapsed() < Duration::from_secs(30), "{left} runs");
             // Nobody is told of the end of a process that is not its child: this looks.
             std::thread::sleep(Duration::from_millis(10));
@@ -141,7 +146,7 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
 }
 
 #[test]
-fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
+fn second_interrupt_ends_an_unresponsive_agent() {
     let project = TestProject::new();
     let agent = r#"echo $$ > agent
         while read -r line; do case $line in
@@ -151,7 +156,7 @@ fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
           *'"session/cancel"'*) printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"what?\n"}}}}';;
         esac; done; sleep 1000"#;
     let mut child = project
-        .command(&["go", "--", "sh", "-c", agent])
+        .agent_command(&["go", "--", "sh", "-c", agent])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -162,20 +167,20 @@ fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
         stdout.read_line(&mut line).unwrap();
         assert!(line.contains(said), "{line:?}");
         if interrupts {
-            kill_process(pid(&child), Signal::INT).unwrap();
+            kill_process(child_pid(&child), Signal::INT).unwrap();
         }
     }
-    CommandResult::of(child.wait_with_output().unwrap()).code(130);
-    assert!(!runs(&project, "agent"));
+    CommandResult::from_output(child.wait_with_output().unwrap()).expect_code(130);
+    assert!(!is_running(&project, "agent"));
 }
 
 #[test]
-fn nothing_is_left_of_an_agent_behind_a_wrapper() {
+fn cancel_ends_an_agent_behind_a_wrapper() {
     let project = TestProject::new();
     // As `npx` and its like do it: the agent is a child of what was started, and something else too.
     let wrapper = format!("sleep 1000 & echo $! > sleeper; {ACP} agent; echo done");
     project
         .run(&["/read notes.txt", "--", "sh", "-c", &wrapper])
-        .code(0);
-    assert!(!runs(&project, "sleeper"));
+        .expect_code(0);
+    assert!(!is_running(&project, "sleeper"));
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// Runs `acp check agent` with a home of its own.
-fn check(home: &Path, args: &[&str]) -> Output {
+fn run_check(home: &Path, args: &[&str]) -> Output {
     Command::new(ACP)
         .args(["check", "agent"])
         .args(args)
@@ -18,12 +18,12 @@ fn check(home: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-fn stdout(output: &Output) -> String {
+fn stdout_text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 /// Our own agent, which has no model here and carries out typed commands.
-const OURS: &[&str] = &[
+const BUNDLED_AGENT_ARGS: &[&str] = &[
     "--prompt-for",
     "read=/read notes.txt",
     "--prompt-for",
@@ -33,16 +33,16 @@ const OURS: &[&str] = &[
     "agent",
 ];
 
-fn ours<'a>(options: &[&'a str]) -> Vec<&'a str> {
-    options.iter().chain(OURS).copied().collect()
+fn bundled_agent_args<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    options.iter().chain(BUNDLED_AGENT_ARGS).copied().collect()
 }
 
 #[test]
-fn what_passes_is_told_in_json() {
+fn passing_checks_are_reported_in_json() {
     let home = tempfile::tempdir().unwrap();
     let only = ["--only", "v1/initialization/*", "--format", "json"];
-    let output = check(home.path(), &ours(&only));
-    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let output = run_check(home.path(), &bundled_agent_args(&only));
+    assert_eq!(output.status.code(), Some(0), "{}", stdout_text(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["side"], "agent");
     assert_eq!(report["summary"]["fail"], 0);
@@ -59,7 +59,7 @@ fn what_passes_is_told_in_json() {
 }
 
 #[test]
-fn an_agent_that_is_wrong_is_told_with_what_it_said() {
+fn failing_agent_is_reported_with_its_messages() {
     let home = tempfile::tempdir().unwrap();
     let agent = home.path().join("agent.sh");
     // It answers whatever it is asked with a version that nobody speaks.
@@ -70,8 +70,8 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
     .unwrap();
     let agent = agent.to_str().unwrap();
     let only = ["--only", "v1/initialization/2", "--", "sh", agent];
-    let output = check(home.path(), &only);
-    let text = stdout(&output);
+    let output = run_check(home.path(), &only);
+    let text = stdout_text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("requested version 1, got 7"), "{text}");
     assert!(text.contains(r#""protocolVersion":7"#), "{text}");
@@ -81,12 +81,12 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
     let known = home.path().join("known");
     std::fs::write(&known, "v1/initialization/2  # on its way\n").unwrap();
     let baseline = ["--baseline", known.to_str().unwrap()];
-    let output = check(home.path(), &[&baseline, &only[..]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let output = run_check(home.path(), &[&baseline, &only[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stdout_text(&output));
 
     // In XML it is a failure, with the evidence.
-    let output = check(home.path(), &[&["--format", "junit"], &only[..]].concat());
-    let xml = stdout(&output);
+    let output = run_check(home.path(), &[&["--format", "junit"], &only[..]].concat());
+    let xml = stdout_text(&output);
     assert_eq!(output.status.code(), Some(1), "{xml}");
     assert!(
         xml.contains(r#"failures="1""#) && xml.contains("requested version 1, got 7"),
@@ -95,9 +95,9 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
 
     let page = home.path().join("page.html");
     let out = ["--format", "html", "--out", page.to_str().unwrap()];
-    let output = check(home.path(), &[&out, &only[..]].concat());
+    let output = run_check(home.path(), &[&out, &only[..]].concat());
     assert_eq!(
-        (output.status.code(), stdout(&output).as_str()),
+        (output.status.code(), stdout_text(&output).as_str()),
         (Some(1), "")
     );
     let page = std::fs::read_to_string(page).unwrap();
@@ -105,7 +105,7 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
 }
 
 #[test]
-fn what_many_checks_fail_for_is_told_once() {
+fn common_cause_of_many_failures_is_reported_once() {
     let home = tempfile::tempdir().unwrap();
     let agent = home.path().join("agent.sh");
     // It answers `initialize`, and has nothing else.
@@ -123,15 +123,15 @@ done"#,
     .unwrap();
     let agent = agent.to_str().unwrap();
     let only = ["--only", "v1/session-modes/*", "--", "sh", agent];
-    let output = check(home.path(), &only);
-    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
-    let said = stdout(&output);
+    let output = run_check(home.path(), &only);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout_text(&output));
+    let said = stdout_text(&output);
     let once = "7 checks with the same result: `session/new` failed with error -32601: not here";
     assert_eq!(said.matches(once).count(), 1, "{said}");
 }
 
 #[test]
-fn a_baseline_that_is_stale_fails() {
+fn stale_baseline_fails() {
     let home = tempfile::tempdir().unwrap();
     let known = home.path().join("known");
     std::fs::write(&known, "v1/initialization/1\nv1/no-such-page/1\n").unwrap();
@@ -141,8 +141,8 @@ fn a_baseline_that_is_stale_fails() {
         "--baseline",
         known.to_str().unwrap(),
     ];
-    let output = check(home.path(), &ours(&options));
-    let text = stdout(&output);
+    let output = run_check(home.path(), &bundled_agent_args(&options));
+    let text = stdout_text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
         text.contains("v1/initialization/1 passes but is listed in the baseline"),
@@ -155,15 +155,15 @@ fn a_baseline_that_is_stale_fails() {
 }
 
 #[test]
-fn an_agent_that_is_none_is_told_as_such() {
+fn program_that_is_not_an_agent_is_reported() {
     let home = tempfile::tempdir().unwrap();
-    let output = check(home.path(), &["--", "acp-no-such-agent"]);
+    let output = run_check(home.path(), &["--", "acp-no-such-agent"]);
     assert_eq!(output.status.code(), Some(3));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("acp-no-such-agent"), "{stderr}");
 
     let ends = ["--", "sh", "-c", "echo 'no key' >&2; exit 1"];
-    let output = check(home.path(), &ends);
+    let output = run_check(home.path(), &ends);
     assert_eq!(output.status.code(), Some(3));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("no key"), "{stderr}");
@@ -171,11 +171,14 @@ fn an_agent_that_is_none_is_told_as_such() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
+fn program_that_exits_at_once_is_reported_only_once() {
     let home = tempfile::tempdir().unwrap();
     let usage = "i=0; while [ $i -lt 40 ]; do echo usage $i >&2; i=$((i+1)); done; exit 2";
-    let output = check(home.path(), &["--", "sh", "-c", usage]);
-    assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""));
+    let output = run_check(home.path(), &["--", "sh", "-c", usage]);
+    assert_eq!(
+        (output.status.code(), &*stdout_text(&output)),
+        (Some(3), "")
+    );
     let stderr = String::from_utf8(output.stderr).unwrap();
     let told = "the agent exited (exit code 2) before responding to `initialize`";
     assert_eq!(stderr.matches(told).count(), 1, "{stderr}");
@@ -186,7 +189,7 @@ fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
 
 #[cfg(unix)]
 #[test]
-fn an_agent_that_ends_when_it_is_asked_for_a_later_version_is_checked() {
+fn agent_that_exits_on_a_later_version_is_checked() {
     let home = tempfile::tempdir().unwrap();
     let agent = r#"read -r line
         case $line in
@@ -195,17 +198,17 @@ fn an_agent_that_ends_when_it_is_asked_for_a_later_version_is_checked() {
         esac
         cat > /dev/null"#;
     let only = ["--only", "v1/initialization/1", "--", "sh", "-c", agent];
-    let output = check(home.path(), &only);
-    let text = stdout(&output);
+    let output = run_check(home.path(), &only);
+    let text = stdout_text(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("does not speak v2"), "{text}");
 }
 
 #[test]
-fn checks_are_listed_and_chosen() {
+fn checks_are_listed_and_filtered() {
     let home = tempfile::tempdir().unwrap();
-    let output = check(home.path(), &["--list", "--only", "v1/initialization/*"]);
-    let text = stdout(&output);
+    let output = run_check(home.path(), &["--list", "--only", "v1/initialization/*"]);
+    let text = stdout_text(&output);
     assert_eq!(output.status.code(), Some(0));
     assert!(
         text.lines()
@@ -214,6 +217,6 @@ fn checks_are_listed_and_chosen() {
     );
     assert!(text.lines().count() >= 6, "{text}");
 
-    let output = check(home.path(), &["--list", "--only", "v9/*"]);
+    let output = run_check(home.path(), &["--list", "--only", "v9/*"]);
     assert_eq!(output.status.code(), Some(2));
 }

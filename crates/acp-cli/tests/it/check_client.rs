@@ -11,39 +11,39 @@ use acp_host::{AgentCommand, Environment};
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// How long `acp run` may take for anything, on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn client(program: &str, args: &[&str]) -> ClientProgram {
+fn client_program(program: &str, args: &[&str]) -> ClientProgram {
     let command = AgentCommand::new(program)
         .args(args)
         .environment(Environment::new());
     ClientProgram::new(command, [ACP, "check-relay"]).unwrap()
 }
 
-fn acp_run() -> ClientProgram {
-    client(ACP, &["run", "--allow", "all", "Do it.", "--", "{agent}"])
+fn acp_run_client() -> ClientProgram {
+    client_program(ACP, &["run", "--allow", "all", "Do it.", "--", "{agent}"])
 }
 
 /// Carries out the checks that are named.
-async fn check(client: ClientProgram, ids: &[&str]) -> Vec<CheckOutcome> {
+async fn run_checks(client: ClientProgram, ids: &[&str]) -> Vec<CheckOutcome> {
     let mut checks = acp_check::client_checks(SchemaVersion::V1);
     checks.retain(|check| ids.contains(&check.id().as_str()));
     assert_eq!(checks.len(), ids.len());
     let options = CheckOptions {
-        timeout: PATIENCE,
+        timeout: TIMEOUT,
         jobs: 2,
         ..CheckOptions::default()
     };
-    acp_check::run(Arc::new(client), &checks, options).await
+    acp_check::run_checks(Arc::new(client), &checks, options).await
 }
 
-fn verdicts(outcomes: &[CheckOutcome]) -> Vec<(String, &Verdict)> {
+fn verdicts_by_id(outcomes: &[CheckOutcome]) -> Vec<(String, &Verdict)> {
     let told = |outcome: &'_ CheckOutcome| outcome.check.id();
     outcomes.iter().map(|o| (told(o), &o.verdict)).collect()
 }
 
 #[tokio::test]
-async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
+async fn client_program_is_checked_through_its_agent() {
     let ids = [
         "v1/overview/102",
         "v1/transport/109",
@@ -54,25 +54,25 @@ async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
         "v1/file-system/104",
         "v1/terminals/105",
     ];
-    let outcomes = check(acp_run(), &ids).await;
-    for (id, verdict) in verdicts(&outcomes) {
+    let outcomes = run_checks(acp_run_client(), &ids).await;
+    for (id, verdict) in verdicts_by_id(&outcomes) {
         assert_eq!(*verdict, Verdict::Pass, "{id}");
     }
 }
 
 #[tokio::test]
 #[ignore = "takes most of a minute: what is skipped is waited for"]
-async fn acp_run_passes_or_skips_everything() {
+async fn acp_run_passes_or_skips_every_check() {
     let ids: Vec<String> = acp_check::client_checks(SchemaVersion::V1)
         .iter()
         .map(Check::id)
         .collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let outcomes = check(acp_run(), &ids).await;
+    let outcomes = run_checks(acp_run_client(), &ids).await;
     let passed = outcomes.iter().filter(|o| o.verdict == Verdict::Pass);
     // What takes a person, a login or old sessions is skipped, and nothing else.
     assert!(passed.count() > 130);
-    let wrong: Vec<_> = verdicts(&outcomes)
+    let wrong: Vec<_> = verdicts_by_id(&outcomes)
         .into_iter()
         .filter(|(_, verdict)| !matches!(verdict, Verdict::Pass | Verdict::Skip(_)))
         .collect();
@@ -81,15 +81,16 @@ async fn acp_run_passes_or_skips_everything() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
+async fn client_that_never_starts_its_agent_is_reported_with_its_output() {
     let place = CheckDirectory::new().unwrap();
     let line = "echo no such agent: \"$0\" >&2; exit 3";
-    let silent = client("sh", &["-c", line, "{agent}"]);
+    let silent = client_program("sh", &["-c", line, "{agent}"]);
     let why = silent.start(&place).await.unwrap_err();
     assert!(why.contains("without starting the agent"), "{why}");
     assert!(why.contains(&format!("no such agent: {ACP}")), "{why}");
 
-    let slow = client("sleep", &["60", "{agent}"]).start_timeout(Duration::from_millis(200));
+    let slow =
+        client_program("sleep", &["60", "{agent}"]).start_timeout(Duration::from_millis(200));
     let why = slow.start(&place).await.unwrap_err();
     assert!(
         why.contains("waiting for the client to start the agent") || why.contains("without"),
@@ -99,9 +100,9 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
+async fn client_that_exits_early_is_reported_with_its_exit_status() {
     let line = "\"$@\" < /dev/null; echo no key >&2; exit 4";
-    let brief = client("sh", &["-c", line, "sh", "{agent}"]);
+    let brief = client_program("sh", &["-c", line, "sh", "{agent}"]);
     let why = acp_check::detect_client_versions(&brief, &CheckOptions::default()).await;
     let why = why.unwrap_err();
     let told = "the client exited (exit code 4) before sending `initialize`";
@@ -111,7 +112,7 @@ async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_relay_works_where_the_directory_for_temporary_files_has_a_long_name() {
+async fn relay_works_with_a_long_temp_directory_path() {
     // Longer than the address of a socket may be.
     let home = tempfile::Builder::new()
         .prefix(&"long".repeat(30))
@@ -145,12 +146,12 @@ async fn the_relay_works_where_the_directory_for_temporary_files_has_a_long_name
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_relay_works_where_the_environment_is_cleared() {
-    let cleared = client(
+async fn relay_works_with_a_cleared_environment() {
+    let cleared = client_program(
         "env",
         &["-i", ACP, "run", "Do it.", "--", "env", "-i", "{agent}"],
     );
-    let outcomes = check(cleared, &["v1/session-setup/105"]).await;
+    let outcomes = run_checks(cleared, &["v1/session-setup/105"]).await;
     let verdict = &outcomes.first().unwrap().verdict;
     assert_eq!(*verdict, Verdict::Pass);
 }

@@ -5,8 +5,8 @@ use std::process::Command;
 use crate::common::{ACP, CommandResult, TestProject};
 
 /// `acp` with secrets in its environment.
-fn acp(project: &TestProject, args: &[&str]) -> Command {
-    let mut command = project.acp(args);
+fn acp_command(project: &TestProject, args: &[&str]) -> Command {
+    let mut command = project.acp_command(args);
     command
         .env("WONDER_API_KEY", "hush-1")
         .env("AWS_REGION", "hush-2")
@@ -15,21 +15,21 @@ fn acp(project: &TestProject, args: &[&str]) -> Command {
     command
 }
 
-fn run(project: &TestProject, args: &[&str]) -> CommandResult {
+fn run_acp(project: &TestProject, args: &[&str]) -> CommandResult {
     let mut all = vec!["run"];
     all.extend(args);
-    CommandResult::of(acp(project, &all).output().unwrap())
+    CommandResult::from_output(acp_command(project, &all).output().unwrap())
 }
 
 /// The bundled agent, behind a shell that writes down what environment it was given.
-fn agent() -> String {
+fn agent_script() -> String {
     format!("env > given; exec '{ACP}' agent")
 }
 
 #[test]
-fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
+fn agent_and_commands_get_required_and_requested_variables() {
     let project = TestProject::new();
-    let agent = agent();
+    let agent = agent_script();
     // Version 1 runs commands in the client's terminals, version 2 in the agent itself.
     for version in ["1", "2"] {
         let go = |more: &[&str]| {
@@ -37,8 +37,8 @@ fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
             args.extend(more);
             let prompt = "/run env > commands";
             args.extend([prompt, "--", "sh", "-c", &agent]);
-            run(&project, &args).code(0);
-            ["given", "commands"].map(|name| project.read(name))
+            run_acp(&project, &args).expect_code(0);
+            ["given", "commands"].map(|name| project.read_file(name))
         };
         for env in go(&[]) {
             assert!(
@@ -60,27 +60,27 @@ fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
 
     // What is asked for is for the agent's commands in the client's terminals, too.
     let script = ["--allow", "all", "--env", "NEW=1", "/run env > commands"];
-    run(&project, &script).code(0);
-    assert!(project.read("commands").contains("NEW=1\n"));
+    run_acp(&project, &script).expect_code(0);
+    assert!(project.read_file("commands").contains("NEW=1\n"));
 
-    project.configure(
+    project.write_config(
         "config.toml",
         "[environment]\npass = [\"AWS_*\", \"NOT_SET\"]\n",
     );
-    run(&project, &["/help", "--", "sh", "-c", &agent]).code(0);
-    let given = project.read("given");
+    run_acp(&project, &["/help", "--", "sh", "-c", &agent]).expect_code(0);
+    let given = project.read_file("given");
     assert!(
         given.contains("AWS_REGION=hush-2\n") && !given.contains("WONDER"),
         "{given}"
     );
-    project.configure("config.toml", "[environment]\npass = [\"A=B\"]\n");
-    run(&project, &["/help"])
-        .code(2)
-        .says("config.toml, environment.pass: invalid environment variable name: `A=B`");
+    project.write_config("config.toml", "[environment]\npass = [\"A=B\"]\n");
+    run_acp(&project, &["/help"])
+        .expect_code(2)
+        .expect_stderr("config.toml, environment.pass: invalid environment variable name: `A=B`");
 }
 
 #[test]
-fn a_bridge_passes_on_what_its_client_has_given_it() {
+fn bridge_passes_on_the_environment_of_its_client() {
     let project = TestProject::new();
     let args = [
         "bridge",
@@ -93,8 +93,8 @@ fn a_bridge_passes_on_what_its_client_has_given_it() {
         "-c",
         "env > given",
     ];
-    acp(&project, &args).output().unwrap();
-    let given = project.read("given");
+    acp_command(&project, &args).output().unwrap();
+    let given = project.read_file("given");
     assert!(
         given.contains("WONDER_API_KEY=hush-1\n") && given.contains("NEW=1\n"),
         "{given}"
@@ -102,16 +102,16 @@ fn a_bridge_passes_on_what_its_client_has_given_it() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_given() {
+fn missing_variable_cannot_be_passed() {
     let project = TestProject::new();
-    let ended = run(&project, &["--env", "NOT_SET_HERE", "/help"]).code(2);
-    ended.says("--env NOT_SET_HERE: variable not set; use --env NOT_SET_HERE=VALUE");
-    let ended = run(&project, &["--env", "=hush", "/help"]).code(2);
+    let ended = run_acp(&project, &["--env", "NOT_SET_HERE", "/help"]).expect_code(2);
+    ended.expect_stderr("--env NOT_SET_HERE: variable not set; use --env NOT_SET_HERE=VALUE");
+    let ended = run_acp(&project, &["--env", "=hush", "/help"]).expect_code(2);
     assert!(!ended.stderr.contains("hush"), "{ended:#?}");
 }
 
 #[test]
-fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
+fn agent_without_its_key_gets_a_hint() {
     let project = TestProject::new();
     let wants = |methods: &str| {
         format!(
@@ -127,18 +127,18 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
     let typed = r#"{"id":"k","name":"Key","type":"env_var","vars":[{"name":"WONDER_API_KEY"}]}"#;
     let told = r#"{"id":"k","name":"Key","description":"Set WONDER_API_KEY first."}"#;
     for agent in [wants(typed), wants(told)] {
-        let ended = run(&project, &["hi", "--", "sh", "-c", &agent])
-            .code(1)
-            .says(hint);
+        let ended = run_acp(&project, &["hi", "--", "sh", "-c", &agent])
+            .expect_code(1)
+            .expect_stderr(hint);
         assert!(!ended.stderr.contains("hush"), "{ended:#?}");
     }
-    run(&project, &["hi", "--", "sh", "-c", &wants(""), "wonder"])
-        .code(1)
-        .says(hint);
+    run_acp(&project, &["hi", "--", "sh", "-c", &wants(""), "wonder"])
+        .expect_code(1)
+        .expect_stderr(hint);
     let dies = "echo 'no WONDER_API_KEY' >&2; exit 1";
-    run(&project, &["hi", "--", "sh", "-c", dies])
-        .code(3)
-        .says(hint);
+    run_acp(&project, &["hi", "--", "sh", "-c", dies])
+        .expect_code(3)
+        .expect_stderr(hint);
     // It has it, or it is about something else.
     for args in [
         &[
@@ -152,7 +152,7 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
         ][..],
         &["hi", "--", "sh", "-c", &wants("")],
     ] {
-        let ended = run(&project, args).code(1);
+        let ended = run_acp(&project, args).expect_code(1);
         assert!(
             !ended.stderr.contains("not passed to the agent"),
             "{ended:#?}"
@@ -160,16 +160,16 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
     }
     // What to type keeps what was given, without its value.
     let args = ["--env", "KEY=hush-4", "hi", "--", "sh", "-c", &wants(told)];
-    let ended = run(&project, &args)
-        .code(1)
-        .says("acp login --env KEY=... -- sh");
+    let ended = run_acp(&project, &args)
+        .expect_code(1)
+        .expect_stderr("acp login --env KEY=... -- sh");
     assert!(!ended.stderr.contains("hush"), "{ended:#?}");
 }
 
 #[test]
-fn no_secret_is_in_a_log() {
+fn logs_contain_no_secrets() {
     let project = TestProject::new();
-    project.write(
+    project.write_file(
         "mcp.json",
         r#"{"mcpServers": {
             "local": {"command": "true", "env": {"TOKEN": "hush-mcp-env"}},
@@ -203,27 +203,27 @@ fn no_secret_is_in_a_log() {
             "-c",
             last,
         ];
-        let ended = run(&project, &args);
+        let ended = run_acp(&project, &args);
         assert!(!ended.stderr.contains("hush"), "{ended:#?}");
         assert!(!ended.stdout.contains("hush"), "{ended:#?}");
     }
     // They did reach the agent.
-    let opened = project.read("opened");
+    let opened = project.read_file("opened");
     assert!(
         opened.contains("hush-mcp-env") && opened.contains("hush-mcp-header"),
         "{opened}"
     );
     // Neither is one in what is said of a file that is wrong.
-    project.write(
+    project.write_file(
         "mcp.json",
         r#"{"mcpServers": {"x": {"command": "x", "env": {"A": ["hush-5"]}}}}"#,
     );
-    let ended = run(&project, &["--mcp", "mcp.json", "/help"]).code(2);
+    let ended = run_acp(&project, &["--mcp", "mcp.json", "/help"]).expect_code(2);
     assert!(!ended.stderr.contains("hush"), "{ended:#?}");
-    project.write(
+    project.write_file(
         "mcp.json",
         r#"{"mcpServers": {"x": {"command": "x", "env": "hush-6"}}}"#,
     );
-    let ended = run(&project, &["--mcp", "mcp.json", "/help"]).code(2);
+    let ended = run_acp(&project, &["--mcp", "mcp.json", "/help"]).expect_code(2);
     assert!(!ended.stderr.contains("hush"), "{ended:#?}");
 }

@@ -7,33 +7,42 @@ mod scene;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::reach::{PATHS, REACHED};
-use crate::common::{ACP, CommandResult, ELSEWHERE, agent, itself};
+use crate::common::reach::{PATHS_FILE, REACHED_FILE};
+use crate::common::{ACP, BINARY_VARIABLE, CommandResult, agent, itself};
 use crate::ordinary_user;
-use scene::{EscapeScene, RefusalReason, SECRET};
+use scene::{EscapeScene, RefusalReason, SECRET_TEXT};
 
 #[test]
 
-fn as_an_ordinary_user_too() {
-    ordinary_user::runs_the_tests_of(module_path!(), &[(ELSEWHERE, Path::new(ACP))]);
+fn tests_pass_as_an_ordinary_user() {
+    ordinary_user::rerun_as_ordinary_user(module_path!(), &[(BINARY_VARIABLE, Path::new(ACP))]);
 }
 
 /// Has the agent try these paths, in the root; gives what it read and wrote.
-fn reach(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
+fn reach_paths(
+    scene: &EscapeScene,
+    paths: &[String],
+    flags: &[&str],
+) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
-    std::fs::write(file(PATHS), serde_json::to_string(paths).unwrap()).unwrap();
-    let acp = std::env::var_os(ELSEWHERE).unwrap_or_else(|| ACP.into());
+    std::fs::write(file(PATHS_FILE), serde_json::to_string(paths).unwrap()).unwrap();
+    let acp = std::env::var_os(BINARY_VARIABLE).unwrap_or_else(|| ACP.into());
     let ended = Command::new(acp)
         .args(["run", "--allow", "all", "reach", "--"])
-        .args(["sh", "-c", &itself::script(agent::NAME, ""), "sh"])
+        .args([
+            "sh",
+            "-c",
+            &itself::agent_script(agent::AGENT_TEST_NAME, ""),
+            "sh",
+        ])
         .args(flags)
         .current_dir(&scene.root)
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    CommandResult::of(ended)
-        .code(0)
-        .shows(&[&format!("tried {} paths", paths.len())]);
+    CommandResult::from_output(ended)
+        .expect_code(0)
+        .expect_stdout(&[&format!("tried {} paths", paths.len())]);
     // Where the root is by then is the test's business.
     let moved = scene.outside.join("moved");
     let directory = if moved.is_dir() {
@@ -41,42 +50,42 @@ fn reach(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<S
     } else {
         scene.root.clone()
     };
-    let reached = std::fs::read_to_string(directory.join(REACHED)).unwrap();
+    let reached = std::fs::read_to_string(directory.join(REACHED_FILE)).unwrap();
     serde_json::from_str(&reached).unwrap()
 }
 
 #[test]
 
-fn no_request_gets_out() {
+fn no_request_escapes_the_roots() {
     let scene = EscapeScene::new();
-    let attempts = scene.attempts();
+    let attempts = scene.escape_attempts();
     // What is no text cannot be asked for over the wire.
     let paths: Vec<String> = attempts
         .iter()
         .filter(|attempt| attempt.why != RefusalReason::Name)
         .filter_map(|attempt| Some(attempt.path.to_str()?.to_owned()))
         .collect();
-    let reached = reach(&scene, &paths, &[]);
+    let reached = reach_paths(&scene, &paths, &[]);
     assert_eq!(reached.len(), paths.len());
     for (path, reached) in paths.iter().zip(&reached) {
         assert_eq!(*reached, (None, false), "{path:?}");
     }
-    scene.is_untouched(&"all requests");
+    scene.assert_untouched(&"all requests");
     println!("{} requests, none got out", paths.len() * 3);
     // It does reach what it may.
     let file = scene.root.join("file").to_str().unwrap().to_owned();
-    let reached = reach(&scene, &[file], &[]);
+    let reached = reach_paths(&scene, &[file], &[]);
     assert_eq!(reached, [(Some("inside".to_owned()), true)]);
 }
 
 /// The first that the agent does is to give the name of the root to another directory.
 #[test]
-fn the_root_is_pinned_before_the_agent_starts() {
+fn root_is_pinned_before_the_agent_starts() {
     let scene = EscapeScene::new();
     let moved = scene.outside.join("moved");
     let path = |name: &str| scene.root.join(name).to_str().unwrap().to_owned();
     let paths = [path("file"), path("secret"), path("inner/secret")];
-    let reached = reach(
+    let reached = reach_paths(
         &scene,
         &paths,
         &["--moves-root-to", moved.to_str().unwrap()],
@@ -96,6 +105,6 @@ fn the_root_is_pinned_before_the_agent_starts() {
     }
     for secret in ["secret", "inner/secret"] {
         let text = std::fs::read_to_string(scene.outside.join(secret)).unwrap();
-        assert_eq!(text, SECRET);
+        assert_eq!(text, SECRET_TEXT);
     }
 }

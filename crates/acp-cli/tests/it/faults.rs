@@ -21,19 +21,19 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 /// How many kills there are, half of them of the agent and half of its client.
-const KILLS: usize = 200;
+const KILL_COUNT: usize = 200;
 
 /// How many updates a client sees of the whole turn, about: kills are spread over these.
-const UPDATES: u64 = 60;
+const MAX_UPDATES: u64 = 60;
 
 /// How long it may take until everything that was started is gone.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Numbers that can be had again.
 struct SeededRandom(u64);
 
 impl SeededRandom {
-    fn below(&mut self, end: u64) -> u64 {
+    fn next_below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -98,10 +98,10 @@ impl FaultFixture {
         ]
     }
 
-    fn agent(&self, store: &Path, version: u16) -> Child {
+    fn start_agent(&self, store: &Path, version: u16) -> Child {
         Command::new(ACP)
             .args(self.agent_args(store, version))
-            .envs(self.project.home())
+            .envs(self.project.home_variables())
             .current_dir(self.project.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -119,7 +119,7 @@ impl FaultFixture {
             if left.is_empty() {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "still there: {left:#?}");
+            assert!(start.elapsed() < TIMEOUT, "still there: {left:#?}");
             // Nobody is told of the end of a process that is not its child: this looks.
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -162,26 +162,26 @@ async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnectio
 }
 
 /// Starts a turn, kills the agent at a random point, and gives what the client had been shown.
-async fn kill_the_agent(
+async fn kill_agent_midway(
     place: &FaultFixture,
     store: &Path,
     version: u16,
     random: &mut SeededRandom,
 ) -> (String, Thread) {
-    let mut child = place.agent(store, version);
+    let mut child = place.start_agent(store, version);
     let agent = connect(&mut child, version).await;
     let session = agent.new_session(place.project.path()).await.unwrap();
     session.set_mode("code").await.unwrap();
-    let at = random.below(UPDATES);
+    let at = random.next_below(MAX_UPDATES);
     let thread = session.thread().clone();
     let from = thread.read(Thread::revision);
     let prompt = session.prompt("go");
     let point = async {
         let mut seen = from;
-        while seen < from + at && !thread.read(waits) {
+        while seen < from + at && !thread.read(is_waiting) {
             seen = thread.changed(seen).await;
         }
-        let pause = Duration::from_micros(random.below(3000));
+        let pause = Duration::from_micros(random.next_below(3000));
         // Not waited for anything: it makes the point of the kill fall between updates.
         tokio::time::sleep(pause).await;
     };
@@ -197,7 +197,7 @@ async fn kill_the_agent(
 }
 
 /// The last thing of the turn has begun, behind which nothing more comes.
-fn waits(thread: &Thread) -> bool {
+fn is_waiting(thread: &Thread) -> bool {
     let calls = tool_calls(thread);
     calls.len() == 5
         && calls
@@ -207,10 +207,10 @@ fn waits(thread: &Thread) -> bool {
 
 fn tool_calls(thread: &Thread) -> Vec<&ThreadToolCall> {
     let items = thread.items().iter();
-    items.filter_map(tool_call).collect()
+    items.filter_map(as_tool_call).collect()
 }
 
-fn tool_call(item: &Item) -> Option<&ThreadToolCall> {
+fn as_tool_call(item: &Item) -> Option<&ThreadToolCall> {
     match &item.kind {
         ItemKind::ToolCall(call) => Some(call),
         _ => None,
@@ -218,12 +218,12 @@ fn tool_call(item: &Item) -> Option<&ThreadToolCall> {
 }
 
 /// Starts `acp run`, kills it at a random point, and gives what it had printed, folded.
-fn kill_the_client(
+fn kill_client_midway(
     place: &FaultFixture,
     store: &Path,
     random: &mut SeededRandom,
 ) -> (String, Thread) {
-    let mut command = place.project.command(&[
+    let mut command = place.project.agent_command(&[
         "--allow", "all", "--format", "json", "--mode", "code", "go", "--", ACP,
     ]);
     command
@@ -232,8 +232,8 @@ fn kill_the_client(
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let stdout = BufReader::new(child.stdout.take().unwrap());
-    let at = random.below(UPDATES);
-    let pause = Duration::from_micros(random.below(3000));
+    let at = random.next_below(MAX_UPDATES);
+    let pause = Duration::from_micros(random.next_below(3000));
     let (mut id, mut updates, mut killed) = (None, 0, false);
     let mut thread = Thread::new();
     for line in stdout.lines() {
@@ -263,20 +263,20 @@ fn kill_the_client(
 }
 
 /// Loads the session with a new process on the same store, and gives its thread, and what came of going on.
-async fn load(
+async fn load_session(
     place: &FaultFixture,
     store: &Path,
     id: &str,
     version: u16,
 ) -> (Thread, ClientSession, Child) {
-    let mut child = place.agent(store, version);
+    let mut child = place.start_agent(store, version);
     let agent = connect(&mut child, version).await;
     let session = agent.load_session(id, place.project.path()).await.unwrap();
     (session.thread().read(Clone::clone), session, child)
 }
 
 /// Everything that `shown` has is in `again`, or something newer of the same.
-fn nothing_is_lost(shown: &Thread, again: &Thread, what: &str) {
+fn assert_nothing_lost(shown: &Thread, again: &Thread, what: &str) {
     let mut rest = again.items().iter();
     for item in shown.items() {
         let found = match &item.kind {
@@ -290,7 +290,7 @@ fn nothing_is_lost(shown: &Thread, again: &Thread, what: &str) {
             ),
             ItemKind::ToolCall(call) => rest.any(|item| match &item.kind {
                 ItemKind::ToolCall(later) if later.id == call.id => {
-                    same_call(shown, call, again, later, what);
+                    assert_same_call(shown, call, again, later, what);
                     true
                 }
                 _ => false,
@@ -324,7 +324,7 @@ fn nothing_is_lost(shown: &Thread, again: &Thread, what: &str) {
     }
 }
 
-fn same_call(
+fn assert_same_call(
     shown: &Thread,
     call: &ThreadToolCall,
     again: &Thread,
@@ -344,7 +344,10 @@ fn same_call(
     }
     for content in &call.content {
         if let ThreadToolCallContent::Diff(diff) = content {
-            let is_there = later.content.iter().any(|content| same_diff(diff, content));
+            let is_there = later
+                .content
+                .iter()
+                .any(|content| is_same_diff(diff, content));
             assert!(is_there, "{what}: {diff:#?} is not in {later:#?}");
         }
     }
@@ -358,7 +361,7 @@ fn same_call(
 }
 
 /// Whether this is the same change, in the words of either version.
-fn same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
+fn is_same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
     let files = |diff: &ThreadDiff| -> Vec<(FileOperation, String)> {
         let changes = diff.changes.iter();
         changes
@@ -403,13 +406,13 @@ fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_shown_is_lost_and_nothing_runs_on_however_they_are_killed() {
+async fn killed_processes_lose_no_shown_data_and_leave_nothing_running() {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let clock = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap();
     let seed = number("ACP_FAULT_SEED").unwrap_or(clock.as_micros() as u64 | 1);
-    let kills = number("ACP_FAULTS").map_or(KILLS, |kills| kills as usize);
+    let kills = number("ACP_FAULTS").map_or(KILL_COUNT, |kills| kills as usize);
     println!("ACP_FAULT_SEED={seed}");
     let mut random = SeededRandom(seed);
     // One for all of them: it has been in use at every kill.
@@ -421,15 +424,15 @@ async fn nothing_shown_is_lost_and_nothing_runs_on_however_they_are_killed() {
         let version = 1 + u16::from(kill % 4 >= 2);
         let (id, shown) = if kill % 2 == 0 {
             agents += 1;
-            kill_the_agent(&place, store.path(), version, &mut random).await
+            kill_agent_midway(&place, store.path(), version, &mut random).await
         } else {
             clients += 1;
-            tokio::task::block_in_place(|| kill_the_client(&place, store.path(), &mut random))
+            tokio::task::block_in_place(|| kill_client_midway(&place, store.path(), &mut random))
         };
         let what = format!("kill {kill} (ACP_FAULT_SEED={seed}), session {id}");
         tokio::task::block_in_place(|| place.wait_until_nothing_runs());
-        let (again, session, mut child) = load(&place, store.path(), &id, version).await;
-        nothing_is_lost(&shown, &again, &what);
+        let (again, session, mut child) = load_session(&place, store.path(), &id, version).await;
+        assert_nothing_lost(&shown, &again, &what);
         items += shown.items().len();
         points.insert(shown.revision());
 

@@ -14,11 +14,11 @@ use provider::{AnswerPiece, ProviderReply, ProviderServer};
 use serde_json::Value;
 
 /// The arguments of `acp agent` that the README gives for a model at home, with another address.
-fn as_the_readme_says(server: &ProviderServer) -> Vec<String> {
-    const AT_HOME: &str = "http://127.0.0.1:11434/v1";
+fn readme_args(server: &ProviderServer) -> Vec<String> {
+    const README_BASE_URL: &str = "http://127.0.0.1:11434/v1";
     let readme = include_str!("../../../../README.md");
     let mut lines = readme.lines();
-    let line = lines.find(|line| line.starts_with('{') && line.contains(AT_HOME));
+    let line = lines.find(|line| line.starts_with('{') && line.contains(README_BASE_URL));
     let entry: Value = serde_json::from_str(line.expect("the README has it")).unwrap();
     assert_eq!(entry["command"], "acp");
     let args = entry["args"].as_array().unwrap().iter();
@@ -27,36 +27,36 @@ fn as_the_readme_says(server: &ProviderServer) -> Vec<String> {
     assert!(readme.contains(&typed), "the same in a terminal: {typed}");
     let at = format!("http://{}/v1", server.address);
     let args = args.into_iter();
-    args.map(|arg| arg.replace(AT_HOME, &at)).collect()
+    args.map(|arg| arg.replace(README_BASE_URL, &at)).collect()
 }
 
-fn project() -> TestProject {
+fn task_project() -> TestProject {
     let project = TestProject::new();
-    for (name, text) in task::FILES {
-        project.write(name, text);
+    for (name, text) in task::PROJECT_FILES {
+        project.write_file(name, text);
     }
     project
 }
 
 /// `acp run` with these arguments, and the agent behind it.
-async fn run(project: &TestProject, server: &ProviderServer, args: &[&str]) -> CommandResult {
-    let mut command = project.command(args);
-    command.args([task::PROMPT, "--", ACP]);
-    command.args(as_the_readme_says(server));
+async fn run_task(project: &TestProject, server: &ProviderServer, args: &[&str]) -> CommandResult {
+    let mut command = project.agent_command(args);
+    command.args([task::TASK_PROMPT, "--", ACP]);
+    command.args(readme_args(server));
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
-    CommandResult::of(ended.await.unwrap())
+    CommandResult::from_output(ended.await.unwrap())
 }
 
 #[tokio::test]
-async fn a_model_at_home_carries_out_a_task() {
+async fn local_model_completes_the_task() {
     for version in ["1", "2"] {
-        let server = ProviderServer::new(Provider::OpenAi, task::answers()).await;
-        let project = project();
+        let server = ProviderServer::new(Provider::OpenAi, task::task_replies()).await;
+        let project = task_project();
         let args = ["--protocol", version, "--allow", "all"];
-        let ended = run(&project, &server, &args).await.code(0);
+        let ended = run_task(&project, &server, &args).await.expect_code(0);
         let name = project.path().file_name().unwrap().to_str().unwrap();
         let testing = format!("  | testing in {name}\n");
-        ended.shows(&[
+        ended.expect_stdout(&[
             "Two files, I need both.",
             "I look at the code and its tests.",
             "* Read `greet.sh` (read)",
@@ -83,14 +83,14 @@ async fn a_model_at_home_carries_out_a_task() {
             "  | 1 test passed\n",
             "completed",
             "  [x] Mend what fails\n",
-            task::DONE,
+            task::FINAL_ANSWER,
         ]);
-        assert_eq!(project.read("greet.sh"), task::RIGHT);
-        assert_eq!(project.read("test.sh"), task::TESTS);
+        assert_eq!(project.read_file("greet.sh"), task::CORRECT_GREETING);
+        assert_eq!(project.read_file("test.sh"), task::TEST_SCRIPT);
         // It knew what had come of it, and was asked without a key.
-        let heard = server.heard();
+        let heard = server.requests();
         assert_eq!(heard.len(), 6);
-        let [_, ran] = &heard[3].results(Provider::OpenAi)[..] else {
+        let [_, ran] = &heard[3].tool_results(Provider::OpenAi)[..] else {
             panic!("{:?}", heard[3])
         };
         assert!(ran.contains("got <Hello, Ada>"), "{ran}");
@@ -102,54 +102,58 @@ async fn a_model_at_home_carries_out_a_task() {
 }
 
 #[tokio::test]
-async fn a_server_is_asked_in_the_format_that_is_typed() {
-    let server = ProviderServer::new(WireFormat::OpenAiResponses, task::answers()).await;
-    let project = project();
-    let mut command = project.command(&["--allow", "all", "--format", "quiet"]);
-    command.args([task::PROMPT, "--", ACP]);
-    let args = as_the_readme_says(&server).into_iter();
+async fn server_is_called_in_the_requested_wire_format() {
+    let server = ProviderServer::new(WireFormat::OpenAiResponses, task::task_replies()).await;
+    let project = task_project();
+    let mut command = project.agent_command(&["--allow", "all", "--format", "quiet"]);
+    command.args([task::TASK_PROMPT, "--", ACP]);
+    let args = readme_args(&server).into_iter();
     command.args(args.map(|arg| arg.replace("openai/", "openai-responses/")));
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
-    CommandResult::of(ended.await.unwrap()).code(0);
-    assert_eq!(project.read("greet.sh"), task::RIGHT);
-    let heard = server.heard();
+    CommandResult::from_output(ended.await.unwrap()).expect_code(0);
+    assert_eq!(project.read_file("greet.sh"), task::CORRECT_GREETING);
+    let heard = server.requests();
     assert_eq!(heard.len(), 6);
     assert!(heard.iter().all(|heard| heard.path == "/v1/responses"));
 }
 
 #[tokio::test]
-async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() {
-    let mut answers = task::answers();
+async fn rejected_action_is_not_done_and_the_model_is_told() {
+    let mut answers = task::task_replies();
     // It gives up where it is not allowed to change anything.
     answers.truncate(2);
     answers.push(ProviderReply::Says(vec![AnswerPiece::Text(
         "Then I leave it.",
     )]));
     let server = ProviderServer::new(Provider::OpenAi, answers).await;
-    let project = project();
-    let ended = run(
+    let project = task_project();
+    let ended = run_task(
         &project,
         &server,
         &["--allow", "reads", "--format", "quiet"],
     )
     .await;
-    let ended = ended.code(0).says("rejected by --allow reads");
+    let ended = ended
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
     assert!(ended.stdout.ends_with("Then I leave it.\n"), "{ended:?}");
-    assert_eq!(project.read("greet.sh"), task::GREETING);
-    let [_, edited] = &server.heard()[2].results(Provider::OpenAi)[..] else {
-        panic!("{:?}", server.heard())
+    assert_eq!(project.read_file("greet.sh"), task::ORIGINAL_GREETING);
+    let [_, edited] = &server.requests()[2].tool_results(Provider::OpenAi)[..] else {
+        panic!("{:?}", server.requests())
     };
     assert_eq!(edited, "Permission denied by the user.");
 }
 
 #[tokio::test]
-async fn a_model_that_fails_is_said_in_one_sentence() {
+async fn model_failure_is_reported_in_one_sentence() {
     let unknown = r#"{"error":{"message":"model 'any' not found","type":"api_error"}}"#;
     let unknown = ProviderReply::Status(404, &[], unknown.to_owned());
     let server = ProviderServer::new(Provider::OpenAi, [unknown]).await;
-    let project = project();
-    let ended = run(&project, &server, &["--allow", "all"]).await.code(1);
-    let said = ended.line("acp: ");
+    let project = task_project();
+    let ended = run_task(&project, &server, &["--allow", "all"])
+        .await
+        .expect_code(1);
+    let said = ended.find_line("acp: ");
     let parts = [
         "qwen3:8b at http://",
         "model not found",
@@ -159,5 +163,5 @@ async fn a_model_that_fails_is_said_in_one_sentence() {
         assert!(said.contains(part), "{part:?} is not said: {ended:?}");
     }
     // The session is there still.
-    ended.says("continue with: acp run --resume ");
+    ended.expect_stderr("continue with: acp run --resume ");
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates that are looked at.
-const CRATES: [&str; 6] = [
+const CHECKED_CRATES: [&str; 6] = [
     "acp-agent",
     "acp-check",
     "acp-cli",
@@ -17,17 +17,17 @@ const CRATES: [&str; 6] = [
 ];
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
-    for name in CRATES {
-        let files = sources(name);
-        let found = circles(&files);
+fn no_files_import_each_other_in_a_cycle() {
+    for name in CHECKED_CRATES {
+        let files = read_sources(name);
+        let found = find_cycles(&files);
         assert!(found.is_empty(), "{name}: {found:#?}");
     }
 }
 
 #[test]
-fn circles_are_found() {
-    let files = tree(&[
+fn cycles_are_found() {
+    let files = source_tree(&[
         ("", "mod a; mod b; use a::A; use b::B;"),
         (
             "a",
@@ -47,7 +47,7 @@ fn circles_are_found() {
         ("g", "mod h; fn f() { h::run(std::fmt::Error) }"),
         ("g::h", "impl super::G for H {}"),
     ]);
-    let found = circles(&files);
+    let found = find_cycles(&files);
     let expected = [
         vec!["a", "a::x", "a::y"],
         vec!["b", "c", "d"],
@@ -57,8 +57,8 @@ fn circles_are_found() {
 }
 
 #[test]
-fn what_is_no_circle_is_not_found() {
-    let files = tree(&[
+fn no_false_cycles_are_found() {
+    let files = source_tree(&[
         ("", "mod a; mod b; use b::B;"),
         // A comment, a text and a test import nothing, and a file may name itself.
         (
@@ -74,11 +74,11 @@ fn what_is_no_circle_is_not_found() {
         ("e", "#[cfg(test)]\nuse crate::f; use crate::b::B;"),
         ("f", "use crate::e::{E, tests};"),
     ]);
-    let found = circles(&files);
+    let found = find_cycles(&files);
     assert_eq!(found, Vec::<Vec<&str>>::new());
 }
 
-fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+fn source_tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     let files = files.iter();
     files
         .map(|(module, text)| ((*module).to_owned(), (*text).to_owned()))
@@ -86,7 +86,7 @@ fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// The files of a crate by their modules; that of the crate itself is ``.
-fn sources(name: &str) -> BTreeMap<String, String> {
+fn read_sources(name: &str) -> BTreeMap<String, String> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = all.join(name).join("src");
     let mut files = BTreeMap::new();
@@ -117,15 +117,15 @@ fn sources(name: &str) -> BTreeMap<String, String> {
 }
 
 /// The files that import each other in a circle, those of a circle together.
-fn circles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
+fn find_cycles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
     let modules: BTreeSet<&str> = files.keys().map(String::as_str).collect();
     let imports: BTreeMap<&str, BTreeSet<&str>> = files
         .iter()
-        .map(|(module, text)| (module.as_str(), imports(module, text, &modules)))
+        .map(|(module, text)| (module.as_str(), imported_modules(module, text, &modules)))
         .collect();
     let reached: BTreeMap<&str, BTreeSet<&str>> = modules
         .iter()
-        .map(|module| (*module, reached(module, &imports)))
+        .map(|module| (*module, reachable_modules(module, &imports)))
         .collect();
     let mut circles: Vec<Vec<&str>> = Vec::new();
     for module in &modules {
@@ -142,7 +142,10 @@ fn circles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
 }
 
 /// What one comes to from a module, if one follows its imports.
-fn reached<'a>(module: &str, imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
+fn reachable_modules<'a>(
+    module: &str,
+    imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<&str> = imports[module].iter().copied().collect();
     while let Some(module) = next.pop() {
@@ -154,10 +157,14 @@ fn reached<'a>(module: &str, imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> 
 }
 
 /// The modules with a file of their own that this one names.
-fn imports<'a>(module: &str, text: &str, modules: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+fn imported_modules<'a>(
+    module: &str,
+    text: &str,
+    modules: &BTreeSet<&'a str>,
+) -> BTreeSet<&'a str> {
     let mut imports = BTreeSet::new();
     let here: Vec<&str> = module.split("::").filter(|part| !part.is_empty()).collect();
-    for path in paths(&tokens(text), &here) {
+    for path in path_references(&tokenize(text), &here) {
         let parts = (0..=path.len()).rev();
         let mut files = parts.filter_map(|most| modules.get(path[..most].join("::").as_str()));
         if let Some(file) = files.next().filter(|file| **file != module) {
@@ -169,7 +176,7 @@ fn imports<'a>(module: &str, text: &str, modules: &BTreeSet<&'a str>) -> BTreeSe
 
 /// The paths that are named in a module, from the crate on. One that leads out of the crate is there as well, as if it
 /// began at the module.
-fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
+fn path_references(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     // Where the modules that are written out in the file begin and end.
     let mut inner: Vec<(String, usize)> = Vec::new();
     let mut paths = Vec::new();
@@ -178,7 +185,7 @@ fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
         let rest = &tokens[at..];
         at += 1;
         match token.as_str() {
-            "#" if is_of_tests(rest) => at = end_of_item(tokens, at),
+            "#" if is_test_attribute(rest) => at = item_end(tokens, at),
             "mod" if rest.get(2).is_some_and(|brace| brace == "{") => {
                 inner.push((rest[1].clone(), depth));
             }
@@ -191,21 +198,21 @@ fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
                 let within = inner.iter().map(|(name, _)| name.as_str());
                 let within: Vec<&str> = here.iter().copied().chain(within).collect();
                 let mut found = Vec::new();
-                at += use_tree(&rest[1..], &[], &mut found);
-                paths.extend(found.iter().map(|path| from_crate(path, &within)));
+                at += parse_use_tree(&rest[1..], &[], &mut found);
+                paths.extend(found.iter().map(|path| resolve_from_crate(path, &within)));
             }
-            name if is_name(name) && rest.get(1).is_some_and(|next| next == "::") => {
+            name if is_identifier(name) && rest.get(1).is_some_and(|next| next == "::") => {
                 let within = inner.iter().map(|(name, _)| name.as_str());
                 let within: Vec<&str> = here.iter().copied().chain(within).collect();
                 let mut path = vec![token.clone()];
                 while let [colons, name, ..] = &tokens[at..] {
-                    if colons != "::" || !is_name(name) {
+                    if colons != "::" || !is_identifier(name) {
                         break;
                     }
                     path.push(name.clone());
                     at += 2;
                 }
-                paths.push(from_crate(&path, &within));
+                paths.push(resolve_from_crate(&path, &within));
             }
             _ => {}
         }
@@ -214,7 +221,7 @@ fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
 }
 
 /// A path from the crate on. One that begins with something else may lead to a module below, or out of the crate.
-fn from_crate(path: &[String], here: &[&str]) -> Vec<String> {
+fn resolve_from_crate(path: &[String], here: &[&str]) -> Vec<String> {
     let mut base: Vec<String> = here.iter().map(|part| (*part).to_owned()).collect();
     let mut rest = path;
     while let [first, others @ ..] = rest {
@@ -231,7 +238,7 @@ fn from_crate(path: &[String], here: &[&str]) -> Vec<String> {
 }
 
 /// Takes a tree of `use` apart, up to what ends it. Gives how many tokens it has.
-fn use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
+fn parse_use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = before.to_vec();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -240,7 +247,7 @@ fn use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) 
             "{" => {
                 at += 1;
                 while tokens.get(at).is_some_and(|token| token != "}") {
-                    at += use_tree(&tokens[at..], &path, found);
+                    at += parse_use_tree(&tokens[at..], &path, found);
                     at += usize::from(tokens.get(at).is_some_and(|token| token == ","));
                 }
                 return at + 1;
@@ -257,7 +264,7 @@ fn use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) 
 }
 
 /// Where what is behind an attribute ends.
-fn end_of_item(tokens: &[String], from: usize) -> usize {
+fn item_end(tokens: &[String], from: usize) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(from) {
         match token.as_str() {
@@ -272,7 +279,7 @@ fn end_of_item(tokens: &[String], from: usize) -> usize {
 }
 
 /// Whether these tokens begin with the attribute of what is there for tests only.
-fn is_of_tests(tokens: &[String]) -> bool {
+fn is_test_attribute(tokens: &[String]) -> bool {
     let begins: [&[&str]; 2] = [
         &["#", "[", "cfg", "(", "test"],
         &["#", "[", "cfg", "(", "all", "(", "test"],
@@ -281,12 +288,12 @@ fn is_of_tests(tokens: &[String]) -> bool {
     begins.iter().any(|begin| begins_with(begin) == begin.len())
 }
 
-fn is_name(token: &str) -> bool {
+fn is_identifier(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 /// The names and signs of a file, without comments, texts and numbers. That is all a look at imports needs.
-fn tokens(text: &str) -> Vec<String> {
+fn tokenize(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
     let mut tokens = Vec::new();
@@ -294,14 +301,16 @@ fn tokens(text: &str) -> Vec<String> {
     while let Some(&c) = chars.get(at) {
         let rest = &chars[at..];
         at += match (c, rest.get(1)) {
-            ('/', Some('/')) => length(rest, |c| *c != '\n'),
-            ('/', Some('*')) => comment(rest),
-            ('"', _) => string(rest),
+            ('/', Some('/')) => matching_len(rest, |c| *c != '\n'),
+            ('/', Some('*')) => comment_len(rest),
+            ('"', _) => string_len(rest),
             // A lifetime is a name behind a quote; a character has a quote behind it.
-            ('\'', Some('\\')) => 4 + length(rest.get(3..).unwrap_or_default(), |c| *c != '\''),
+            ('\'', Some('\\')) => {
+                4 + matching_len(rest.get(3..).unwrap_or_default(), |c| *c != '\'')
+            }
             ('\'', Some(_)) if rest.get(2) == Some(&'\'') => 3,
-            ('r' | 'b', Some('"' | '#' | 'r')) if raw_string(rest).is_some() => {
-                raw_string(rest).unwrap()
+            ('r' | 'b', Some('"' | '#' | 'r')) if raw_string_len(rest).is_some() => {
+                raw_string_len(rest).unwrap()
             }
             (':', Some(':')) => {
                 tokens.push("::".to_owned());
@@ -309,7 +318,7 @@ fn tokens(text: &str) -> Vec<String> {
             }
             _ if c.is_whitespace() || c == '\'' => 1,
             _ if is_part(&c) => {
-                let length = length(rest, is_part);
+                let length = matching_len(rest, is_part);
                 tokens.push(rest[..length].iter().collect());
                 length
             }
@@ -322,12 +331,12 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-fn length(chars: &[char], is_part: impl Fn(&char) -> bool) -> usize {
+fn matching_len(chars: &[char], is_part: impl Fn(&char) -> bool) -> usize {
     chars.iter().take_while(|c| is_part(c)).count()
 }
 
 /// How long a comment is that has an end. There may be others in it.
-fn comment(chars: &[char]) -> usize {
+fn comment_len(chars: &[char]) -> usize {
     let mut depth = 0;
     let mut at = 0;
     loop {
@@ -343,7 +352,7 @@ fn comment(chars: &[char]) -> usize {
     }
 }
 
-fn string(chars: &[char]) -> usize {
+fn string_len(chars: &[char]) -> usize {
     let mut at = 1;
     loop {
         match chars.get(at) {
@@ -356,12 +365,12 @@ fn string(chars: &[char]) -> usize {
 }
 
 /// How long a text is in which nothing is escaped; `None` if it is none.
-fn raw_string(chars: &[char]) -> Option<usize> {
-    let begin = length(chars, |c| matches!(c, 'b' | 'r'));
+fn raw_string_len(chars: &[char]) -> Option<usize> {
+    let begin = matching_len(chars, |c| matches!(c, 'b' | 'r'));
     if !chars[..begin].contains(&'r') || begin > 2 {
         return None;
     }
-    let signs = length(&chars[begin..], |c| *c == '#');
+    let signs = matching_len(&chars[begin..], |c| *c == '#');
     if chars.get(begin + signs) != Some(&'"') {
         return None;
     }

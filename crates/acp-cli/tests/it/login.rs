@@ -6,157 +6,166 @@ use crate::common::TestProject;
 use crate::common::terminal::CommandTerminal;
 
 /// Each version of the protocol, as options of `acp` and of the agent.
-const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
+const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 #[test]
 
-fn what_to_type_is_said_and_works() {
-    for version in VERSIONS {
+fn printed_login_command_works() {
+    for version in PROTOCOL_ARGS {
         for (ways, method) in [("plain", None), ("plain,other", Some("plain"))] {
             let project = TestProject::new();
-            let agent = project.agent(&format!("{version} --ways {ways}"));
+            let agent = project.agent_line(&format!("{version} --ways {ways}"));
             let run = format!("acp run {version} hello -- {agent}");
-            let refused = project.shell(&run).code(1).says("log in first");
-            let login = refused.line(method.unwrap_or("acp login"));
+            let refused = project
+                .run_shell(&run)
+                .expect_code(1)
+                .expect_stderr("log in first");
+            let login = refused.find_line(method.unwrap_or("acp login"));
             assert!(login.ends_with("# By plain"), "{login}");
-            project.shell(&login).code(0).shows(&[
+            project.run_shell(&login).expect_code(0).expect_stdout(&[
                 "plain: By plain",
                 "What plain is",
                 "logged in: By plain",
             ]);
-            project.shell(&run).code(0).shows(&["you said hello"]);
+            project
+                .run_shell(&run)
+                .expect_code(0)
+                .expect_stdout(&["you said hello"]);
         }
     }
 }
 
 #[test]
 
-fn several_ways_are_listed_and_one_must_be_chosen() {
+fn login_methods_are_listed_and_one_must_be_chosen() {
     let project = TestProject::new();
-    let agent = project.agent("--ways plain,other,program");
+    let agent = project.agent_line("--ways plain,other,program");
     let ended = project
-        .shell(&format!("acp login -- {agent}"))
-        .code(2)
-        .shows(&[
+        .run_shell(&format!("acp login -- {agent}"))
+        .expect_code(2)
+        .expect_stdout(&[
             "plain: By plain",
             "What plain is",
             "other: By other",
             "program: Password (in this terminal)",
         ]);
     for way in ["plain", "other", "program"] {
-        let command = ended.line(&format!("--method {way}"));
+        let command = ended.find_line(&format!("--method {way}"));
         assert!(command.starts_with("acp login --method"), "{command}");
     }
     project
-        .shell(&format!("acp login --method nothing -- {agent}"))
-        .code(2)
-        .says("`nothing`");
+        .run_shell(&format!("acp login --method nothing -- {agent}"))
+        .expect_code(2)
+        .expect_stderr("`nothing`");
     assert!(!project.file("signed-in").exists());
 }
 
 #[test]
 
-fn what_the_agent_does_not_offer_is_wrong_usage() {
+fn unsupported_login_method_is_a_usage_error() {
     let project = TestProject::new();
-    let agent = project.agent("");
+    let agent = project.agent_line("");
     for (command, says) in [
         ("login", "the agent offers no auth methods"),
         ("logout", "auth.logout"),
     ] {
         project
-            .shell(&format!("acp {command} -- {agent}"))
-            .code(2)
-            .says(says);
-        project.shell(&format!("acp {command}")).code(2);
+            .run_shell(&format!("acp {command} -- {agent}"))
+            .expect_code(2)
+            .expect_stderr(says);
+        project.run_shell(&format!("acp {command}")).expect_code(2);
         project
-            .shell(&format!("acp {command} -- no-such-agent"))
-            .code(3)
-            .says("command not found: `no-such-agent`");
+            .run_shell(&format!("acp {command} -- no-such-agent"))
+            .expect_code(3)
+            .expect_stderr("command not found: `no-such-agent`");
     }
 }
 
 #[test]
 
-fn a_program_needs_a_terminal() {
+fn login_program_requires_a_terminal() {
     let project = TestProject::new();
-    let agent = project.agent("--ways program");
+    let agent = project.agent_line("--ways program");
     project
-        .shell(&format!("acp login -- {agent}"))
-        .code(2)
-        .shows(&["Password"])
-        .says("requires a terminal");
+        .run_shell(&format!("acp login -- {agent}"))
+        .expect_code(2)
+        .expect_stdout(&["Password"])
+        .expect_stderr("requires a terminal");
 }
 
 #[test]
 
-fn without_a_terminal_nobody_is_asked() {
+fn login_without_a_terminal_asks_nothing() {
     let project = TestProject::new();
     for way in ["form", "page"] {
-        let agent = project.agent(&format!("--ways {way}"));
+        let agent = project.agent_line(&format!("--ways {way}"));
         project
-            .shell(&format!("acp login -- {agent}"))
-            .code(1)
-            .says("does not support elicitation");
+            .run_shell(&format!("acp login -- {agent}"))
+            .expect_code(1)
+            .expect_stderr("does not support elicitation");
         assert!(!project.file("heard").exists());
     }
 }
 
 #[test]
 
-fn logging_out_is_asked_of_the_agent() {
-    for version in VERSIONS {
+fn logout_is_sent_to_the_agent() {
+    for version in PROTOCOL_ARGS {
         let project = TestProject::new();
-        project.write("signed-in", "{}");
-        let agent = project.agent(&format!("{version} --ways plain"));
+        project.write_file("signed-in", "{}");
+        let agent = project.agent_line(&format!("{version} --ways plain"));
         let logout = format!("acp logout {version} -- {agent}");
-        project.shell(&logout).code(0).shows(&["logged out"]);
+        project
+            .run_shell(&logout)
+            .expect_code(0)
+            .expect_stdout(&["logged out"]);
         assert!(!project.file("signed-in").exists());
-        project.shell(&logout).code(1);
+        project.run_shell(&logout).expect_code(1);
     }
 }
 
 #[cfg(target_os = "linux")]
-fn login(project: &TestProject, flags: &str) -> CommandTerminal {
-    let line = format!("{} login -- {}", common::ACP, project.agent(flags));
+fn start_login(project: &TestProject, flags: &str) -> CommandTerminal {
+    let line = format!("{} login -- {}", common::ACP, project.agent_line(flags));
     CommandTerminal::start(project, &line)
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_has_the_terminal_for_itself() {
+fn login_program_gets_the_terminal() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways program");
+    let mut terminal = start_login(&project, "--ways program");
     terminal.answer("password for the vault: ", "sesame\n");
-    let screen = terminal.ends(0);
+    let screen = terminal.expect_exit(0);
     assert!(screen.contains("logged in: Password"), "{screen}");
-    assert_eq!(project.read("signed-in"), "{}");
+    assert_eq!(project.read_file("signed-in"), "{}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_fails_is_no_login() {
+fn failed_login_program_fails_the_login() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways program");
+    let mut terminal = start_login(&project, "--ways program");
     terminal.answer("password for the vault: ", "guess\n");
-    let screen = terminal.ends(1);
+    let screen = terminal.expect_exit(1);
     assert!(screen.contains("login failed:"), "{screen}");
     assert!(screen.contains("exit code 7"), "{screen}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn ctrl_c_in_the_program_ends_the_login() {
+fn ctrl_c_in_the_login_program_ends_the_login() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways program");
+    let mut terminal = start_login(&project, "--ways program");
     terminal.answer("password for the vault: ", "\u{3}");
-    let screen = terminal.ends(130);
+    let screen = terminal.expect_exit(130);
     assert!(!screen.contains("logged in"), "{screen}");
 }
 
 /// Fills in the form, with some mistakes.
 #[cfg(target_os = "linux")]
-fn fill_in(terminal: &mut CommandTerminal) {
-    terminal.until("Key (4 or more characters): ");
+fn fill_in_form(terminal: &mut CommandTerminal) {
+    terminal.wait_for("Key (4 or more characters): ");
     for part in ["Who are you?", "About you", "As on your card"] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }
@@ -172,29 +181,29 @@ fn fill_in(terminal: &mut CommandTerminal) {
     terminal.answer("send this? [Y/n]: ", "y\n");
 }
 
-const FILLED_IN: &str = r#"{"days":30,"key":"abcd","plan":"l","topics":["bugs","news"]}"#;
+const FILLED_IN_FORM: &str = r#"{"days":30,"key":"abcd","plan":"l","topics":["bugs","news"]}"#;
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_form_is_asked_field_by_field() {
+fn form_is_asked_field_by_field() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways form");
-    fill_in(&mut terminal);
-    let screen = terminal.ends(0);
+    let mut terminal = start_login(&project, "--ways form");
+    fill_in_form(&mut terminal);
+    let screen = terminal.expect_exit(0);
     assert!(screen.contains("logged in: By form"), "{screen}");
-    assert_eq!(project.read("signed-in"), FILLED_IN);
+    assert_eq!(project.read_file("signed-in"), FILLED_IN_FORM);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_form_can_be_declined_and_left() {
+fn form_can_be_declined_and_cancelled() {
     for (keys, code, action) in [("\n", 1, "decline"), ("\u{3}", 130, "cancel")] {
         let project = TestProject::new();
-        let mut terminal = login(&project, "--ways form");
+        let mut terminal = start_login(&project, "--ways form");
         terminal.answer("Key (4 or more characters): ", keys);
-        let screen = terminal.ends(code);
+        let screen = terminal.expect_exit(code);
         assert_eq!(
-            project.read("heard"),
+            project.read_file("heard"),
             format!(r#"{{"action":"{action}"}}"#),
             "{screen}"
         );
@@ -204,10 +213,10 @@ fn a_form_can_be_declined_and_left() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_web_page_is_shown_and_its_end_told() {
+fn url_elicitation_is_shown_and_its_completion_reported() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways page");
-    terminal.until("continue? [Y/n]: ");
+    let mut terminal = start_login(&project, "--ways page");
+    terminal.wait_for("continue? [Y/n]: ");
     // The whole of it: what would command the terminal is written out.
     for part in [
         "log in on the web",
@@ -215,58 +224,58 @@ fn a_web_page_is_shown_and_its_end_told() {
     ] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }
-    terminal.key("\n");
-    let screen = terminal.ends(0);
+    terminal.send_keys("\n");
+    let screen = terminal.expect_exit(0);
     let told = "the request on the web page is complete";
     assert_eq!(screen.matches(told).count(), 1, "{screen}");
     assert!(screen.contains("logged in"), "{screen}");
 
-    let mut terminal = login(&project, "--ways page");
+    let mut terminal = start_login(&project, "--ways page");
     terminal.answer("continue? [Y/n]: ", "n\n");
-    terminal.ends(1);
-    assert_eq!(project.read("heard"), r#"{"action":"decline"}"#);
+    terminal.expect_exit(1);
+    assert_eq!(project.read_file("heard"), r#"{"action":"decline"}"#);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_login_that_hangs_is_ended_by_ctrl_c() {
+fn hanging_login_is_ended_by_ctrl_c() {
     let project = TestProject::new();
-    let mut terminal = login(&project, "--ways hang");
+    let mut terminal = start_login(&project, "--ways hang");
     terminal.answer("Ctrl-C: cancel", "\u{3}");
-    terminal.ends(130);
+    terminal.expect_exit(130);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_turn_asks_as_well() {
-    for version in VERSIONS {
+fn login_form_is_asked_during_a_turn() {
+    for version in PROTOCOL_ARGS {
         let project = TestProject::new();
-        let agent = project.agent(version);
+        let agent = project.agent_line(version);
         let line = format!("{} run {version} ask -- {agent}", common::ACP);
         let mut terminal = CommandTerminal::start(&project, &line);
-        fill_in(&mut terminal);
-        let screen = terminal.ends(0);
+        fill_in_form(&mut terminal);
+        let screen = terminal.expect_exit(0);
         let shown = screen.contains(r#"{"action":"accept","content":{"days":30"#);
         assert!(shown, "{screen}");
 
         // Ctrl-C cancels the turn, and with it the question.
         let mut terminal = CommandTerminal::start(&project, &line);
         terminal.answer("Key (4 or more characters): ", "\u{3}");
-        let screen = terminal.ends(130);
+        let screen = terminal.expect_exit(130);
         assert!(screen.contains("acp: cancelled"), "{screen}");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_typed_into_a_form_is_in_no_log() {
+fn form_input_is_not_logged() {
     let project = TestProject::new();
-    let agent = project.agent("--ways form");
+    let agent = project.agent_line("--ways form");
     let line = format!("{} --log trace login -- {agent}", common::ACP);
     let mut terminal = CommandTerminal::start(&project, &line);
-    fill_in(&mut terminal);
+    fill_in_form(&mut terminal);
     // From here on it is sent; what was typed was on the screen before.
-    let screen = terminal.ends(0);
-    assert_eq!(project.read("signed-in"), FILLED_IN);
+    let screen = terminal.expect_exit(0);
+    assert_eq!(project.read_file("signed-in"), FILLED_IN_FORM);
     assert!(!screen.contains("abcd"), "{screen}");
 }

@@ -22,10 +22,10 @@ use tokio::process::{Child, Command};
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, work).await {
+async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(TIMEOUT, work).await {
         Ok(done) => done,
         Err(_) => panic!("it does not happen that {what}"),
     }
@@ -63,13 +63,13 @@ impl ServerHandler for ProxyTools {
     }
 }
 
-fn start(tools: &ProxyTools) -> ToolServer {
+fn start_server(tools: &ProxyTools) -> ToolServer {
     let tools = tools.clone();
     let proxy = ProxyCommand::new(ACP, ["mcp-proxy"]).unwrap();
     ToolServer::start("editor", move || tools.clone(), proxy).unwrap()
 }
 
-fn stdio(server: &McpServer) -> McpServerStdio {
+fn stdio_config(server: &McpServer) -> McpServerStdio {
     match server {
         McpServer::Stdio(stdio) => stdio.clone(),
         other => panic!("not on stdio: {other:?}"),
@@ -77,7 +77,7 @@ fn stdio(server: &McpServer) -> McpServerStdio {
 }
 
 /// Starts the server as the agent is told to. Nothing of the agent's own environment is needed.
-fn spawn(told: &McpServerStdio) -> Child {
+fn spawn_proxy(told: &McpServerStdio) -> Child {
     let pipe = Stdio::piped;
     let env = told.env.iter().map(|var| (&var.name, &var.value));
     Command::new(&told.command)
@@ -95,23 +95,23 @@ fn spawn(told: &McpServerStdio) -> Child {
 /// An agent's connection with a server that it has started.
 async fn connect(child: &mut Child) -> RunningService<RoleClient, ()> {
     let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let connected = soon("the server answers", ().serve((stdout, stdin))).await;
+    let connected = with_timeout("the server answers", ().serve((stdout, stdin))).await;
     connected.unwrap()
 }
 
-async fn show(agent: &RunningService<RoleClient, ()>, text: &str) -> String {
+async fn call_show(agent: &RunningService<RoleClient, ()>, text: &str) -> String {
     let Value::Object(arguments) = json!({"text": text}) else {
         unreachable!();
     };
     let call = CallToolRequestParams::new("show").with_arguments(arguments);
-    let result = soon("the tool answers", agent.call_tool(call)).await;
+    let result = with_timeout("the tool answers", agent.call_tool(call)).await;
     result.unwrap().content[0].as_text().unwrap().text.clone()
 }
 
 /// How a proxy ended: exit code, stdout, stderr.
-async fn ended(mut child: Child) -> (Option<i32>, String, String) {
+async fn wait_for_exit(mut child: Child) -> (Option<i32>, String, String) {
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    let status = soon("the proxy ends", child.wait()).await.unwrap();
+    let status = with_timeout("the proxy ends", child.wait()).await.unwrap();
     if let Some(mut pipe) = child.stdout.take() {
         pipe.read_to_string(&mut stdout).await.unwrap();
     }
@@ -121,76 +121,76 @@ async fn ended(mut child: Child) -> (Option<i32>, String, String) {
 }
 
 #[tokio::test]
-async fn an_agent_calls_a_tool_in_the_clients_process() {
+async fn agent_calls_a_tool_of_the_client_process() {
     let tools = ProxyTools::default();
-    let server = start(&tools);
-    let mut child = spawn(&stdio(&server.mcp_server()));
+    let server = start_server(&tools);
+    let mut child = spawn_proxy(&stdio_config(&server.mcp_server()));
     let agent = connect(&mut child).await;
     let listed = agent.list_all_tools().await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].name, "show");
-    assert_eq!(show(&agent, "hello").await, "shown 5 bytes");
+    assert_eq!(call_show(&agent, "hello").await, "shown 5 bytes");
     assert_eq!(*tools.0.lock().unwrap(), ["hello"]);
     // A tool's own error is the agent's to read.
     let error = agent.call_tool(CallToolRequestParams::new("show")).await;
     assert!(error.unwrap_err().to_string().contains("there is no text"));
     // More than any pipe or socket holds at once.
     let long = "x".repeat(1024 * 1024);
-    assert_eq!(show(&agent, &long).await, "shown 1048576 bytes");
+    assert_eq!(call_show(&agent, &long).await, "shown 1048576 bytes");
     // The agent ends, and the proxy with it.
     agent.cancel().await.unwrap();
-    let (code, _, stderr) = ended(child).await;
+    let (code, _, stderr) = wait_for_exit(child).await;
     assert_eq!((code, &*stderr), (Some(0), ""));
 }
 
 #[tokio::test]
-async fn several_agents_have_the_tools_at_once() {
+async fn several_agents_share_the_tools() {
     let tools = ProxyTools::default();
-    let server = start(&tools);
-    let told = stdio(&server.mcp_server());
+    let server = start_server(&tools);
+    let told = stdio_config(&server.mcp_server());
     let mut agents = Vec::new();
     for _ in 0..5 {
-        let mut child = spawn(&told);
+        let mut child = spawn_proxy(&told);
         agents.push((connect(&mut child).await, child));
     }
     for (number, (agent, _)) in agents.iter().enumerate() {
-        assert_eq!(show(agent, &number.to_string()).await, "shown 1 bytes");
+        assert_eq!(call_show(agent, &number.to_string()).await, "shown 1 bytes");
     }
     // One that is killed takes none of the others along.
     let (agent, mut child) = agents.remove(0);
     child.kill().await.unwrap();
     drop(agent);
     for (agent, _) in &agents {
-        assert_eq!(show(agent, "after").await, "shown 5 bytes");
+        assert_eq!(call_show(agent, "after").await, "shown 5 bytes");
     }
     let shown = tools.0.lock().unwrap().join(" ");
     assert_eq!(shown, "0 1 2 3 4 after after after after");
 }
 
 #[tokio::test]
-async fn when_the_client_stops_offering_them_the_proxy_ends_and_says_why() {
-    let server = start(&ProxyTools::default());
-    let told = stdio(&server.mcp_server());
-    let mut child = spawn(&told);
+async fn proxy_exits_with_a_reason_when_the_server_stops() {
+    let server = start_server(&ProxyTools::default());
+    let told = stdio_config(&server.mcp_server());
+    let mut child = spawn_proxy(&told);
     let agent = connect(&mut child).await;
     drop(server);
-    let (code, _, stderr) = ended(child).await;
+    let (code, _, stderr) = wait_for_exit(child).await;
     assert_eq!(code, Some(3));
     assert_eq!(stderr, "acp: the client closed the connection\n");
-    soon("the agent reads the end", agent.waiting())
+    with_timeout("the agent reads the end", agent.waiting())
         .await
         .unwrap();
     // One that comes later finds nobody.
-    let (code, stdout, stderr) = ended(spawn(&told)).await;
+    let (code, stdout, stderr) = wait_for_exit(spawn_proxy(&told)).await;
     assert_eq!((code, &*stdout), (Some(3), ""));
     assert!(stderr.contains("cannot connect to the client"), "{stderr}");
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_refused_and_nothing_leaks() {
+async fn wrong_token_is_rejected_and_leaks_nothing() {
     let tools = ProxyTools::default();
-    let server = start(&tools);
-    let right = stdio(&server.mcp_server());
+    let server = start_server(&tools);
+    let right = stdio_config(&server.mcp_server());
     let token = right.env[0].value.clone();
     let wrong = |value: String| {
         let mut told = right.clone();
@@ -205,20 +205,20 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
         "0"
     };
     let other = format!("{}{last}{}", &token[..63], &token[64..]);
-    let mut child = spawn(&wrong(other));
+    let mut child = spawn_proxy(&wrong(other));
     let mut stdin = child.stdin.take().unwrap();
     // The proxy may have ended already.
     let _ = stdin
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\n")
         .await;
-    let (code, stdout, stderr) = ended(child).await;
+    let (code, stdout, stderr) = wait_for_exit(child).await;
     assert_eq!((code, &*stdout), (Some(3), ""));
     assert!(stderr.contains("wrong token"), "{stderr}");
     assert!(!stderr.contains(&token[..32]), "{stderr}");
     assert_eq!(server.rejected_connections(), 1);
 
     for no_token in ["", "nonsense", &token[..64]] {
-        let (code, stdout, stderr) = ended(spawn(&wrong(no_token.to_owned()))).await;
+        let (code, stdout, stderr) = wait_for_exit(spawn_proxy(&wrong(no_token.to_owned()))).await;
         assert_eq!((code, &*stdout), (Some(2), ""), "{no_token:?}");
         assert!(stderr.contains("ACP_MCP_TOKEN"), "{stderr}");
         assert!(!stderr.contains(&token[..32]), "{stderr}");
@@ -226,23 +226,23 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
     // These did not even try.
     assert_eq!(server.rejected_connections(), 1);
 
-    let mut child = spawn(&right);
+    let mut child = spawn_proxy(&right);
     let agent = connect(&mut child).await;
-    assert_eq!(show(&agent, "hello").await, "shown 5 bytes");
+    assert_eq!(call_show(&agent, "hello").await, "shown 5 bytes");
 }
 
 #[tokio::test]
-async fn logs_go_to_stderr_and_have_no_token() {
-    let server = start(&ProxyTools::default());
-    let mut told = stdio(&server.mcp_server());
+async fn logs_go_to_stderr_without_the_token() {
+    let server = start_server(&ProxyTools::default());
+    let mut told = stdio_config(&server.mcp_server());
     told.args.extend(["--log".to_owned(), "trace".to_owned()]);
     let token = told.env[0].value.clone();
-    let mut child = spawn(&told);
+    let mut child = spawn_proxy(&told);
     // Were anything else on stdout, this would not understand it.
     let agent = connect(&mut child).await;
-    assert_eq!(show(&agent, "hello").await, "shown 5 bytes");
+    assert_eq!(call_show(&agent, "hello").await, "shown 5 bytes");
     agent.cancel().await.unwrap();
-    let (code, _, stderr) = ended(child).await;
+    let (code, _, stderr) = wait_for_exit(child).await;
     assert_eq!(code, Some(0));
     for half in [&token[..64], &token[64..]] {
         assert!(!stderr.contains(half), "{stderr}");
@@ -250,11 +250,11 @@ async fn logs_go_to_stderr_and_have_no_token() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_none_is_wrong_usage() {
+async fn invalid_endpoint_is_a_usage_error() {
     for endpoint in ["nonsense", "tcp:192.0.2.1:80", "unix:"] {
         let args = ["mcp-proxy", "--connect", endpoint].map(str::to_owned);
         let told = McpServerStdio::new("x", ACP, args.to_vec(), Vec::new());
-        let (code, stdout, stderr) = ended(spawn(&told)).await;
+        let (code, stdout, stderr) = wait_for_exit(spawn_proxy(&told)).await;
         assert_eq!((code, &*stdout), (Some(2), ""), "{endpoint}");
         assert!(stderr.contains("expected unix:PATH"), "{stderr}");
     }
@@ -285,8 +285,8 @@ impl Agent for ProxyAgent {
 
     async fn new_session(&self, _: &Session, setup: SessionSetup) -> acp::Result<OpenedSession> {
         for server in &setup.mcp_servers {
-            let told = stdio(server);
-            let mut child = spawn(&told);
+            let told = stdio_config(server);
+            let mut child = spawn_proxy(&told);
             let connected = connect(&mut child).await;
             self.0.lock().await.push((told.name, connected, child));
         }
@@ -295,7 +295,7 @@ impl Agent for ProxyAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         for (name, server, _) in &*self.0.lock().await {
-            let said = show(server, &prompt.text()).await;
+            let said = call_show(server, &prompt.text()).await;
             turn.send_message(format!("{name}: {said}")).await?;
         }
         Ok(StopReason::EndTurn)
@@ -303,10 +303,10 @@ impl Agent for ProxyAgent {
 }
 
 #[tokio::test]
-async fn an_agent_uses_the_tools_of_its_client_in_a_turn() {
+async fn agent_uses_client_tools_in_a_turn() {
     let tools = ProxyTools::default();
     let client = ProxyClient {
-        tools: start(&tools),
+        tools: start_server(&tools),
     };
     let (ours, theirs) = transport::memory();
     let serving = tokio::spawn(acp::agent::serve(theirs, ProxyAgent::default()));
@@ -314,9 +314,9 @@ async fn an_agent_uses_the_tools_of_its_client_in_a_turn() {
         .await
         .unwrap();
     let cwd = std::env::temp_dir();
-    let session = soon("the session opens", agent.new_session(cwd)).await;
+    let session = with_timeout("the session opens", agent.new_session(cwd)).await;
     let session = session.unwrap();
-    let turn = soon("the turn ends", session.prompt("a window")).await;
+    let turn = with_timeout("the turn ends", session.prompt("a window")).await;
     assert_eq!(turn.unwrap(), StopReason::EndTurn);
     assert_eq!(*tools.0.lock().unwrap(), ["a window"]);
     let said = session.thread().read(|thread| {
@@ -330,5 +330,8 @@ async fn an_agent_uses_the_tools_of_its_client_in_a_turn() {
     assert_eq!(said, ["editor: shown 8 bytes"]);
     drop(session);
     agent.close();
-    soon("the agent ends", serving).await.unwrap().unwrap();
+    with_timeout("the agent ends", serving)
+        .await
+        .unwrap()
+        .unwrap();
 }

@@ -7,28 +7,28 @@ use acp::wire::{Method, extensions};
 use acp::{v1, v2};
 
 /// The crates of the library, and those that judge others.
-const LIBRARY: [&str; 2] = ["acp-wire", "acp"];
-const SUITE: [&str; 3] = ["acp-rules", "acp-trace", "acp-check"];
+const LIBRARY_CRATES: [&str; 2] = ["acp-wire", "acp"];
+const SUITE_CRATES: [&str; 3] = ["acp-rules", "acp-trace", "acp-check"];
 
 /// Not production: documentation as code.
-const NOT_PRODUCTION: [&str; 1] = ["guide"];
+const NON_PRODUCTION_DIRECTORIES: [&str; 1] = ["guide"];
 
 /// The median of the files that name a method may not grow beyond this.
-const MOST_IN_THE_LIBRARY: usize = 7;
+const MAX_LIBRARY_FILES: usize = 7;
 
 #[test]
-fn a_method_is_named_in_few_files() {
-    let library = sources(&LIBRARY);
-    let suite = sources(&SUITE);
+fn each_method_is_named_in_few_files() {
+    let library = read_sources(&LIBRARY_CRATES);
+    let suite = read_sources(&SUITE_CRATES);
     let methods = v1::METHODS.iter().chain(v2::METHODS);
     let methods = methods.chain(extensions::METHODS);
     let methods: BTreeSet<&str> = methods.map(|method| method.name).collect();
     let mut counts = Vec::new();
     println!("{:<28} library  suite", "method");
     for name in methods {
-        let words = words(name);
+        let words = name_variants(name);
         let of = |files: &[(PathBuf, String)]| {
-            let naming = files.iter().filter(|(_, text)| names(text, &words));
+            let naming = files.iter().filter(|(_, text)| contains_word(text, &words));
             naming.map(|(path, _)| path.clone()).collect::<Vec<_>>()
         };
         let (in_library, in_suite) = (of(&library), of(&suite));
@@ -42,13 +42,13 @@ fn a_method_is_named_in_few_files() {
     let median = counts[counts.len() / 2];
     println!("median: {median}");
     assert!(
-        median <= MOST_IN_THE_LIBRARY,
+        median <= MAX_LIBRARY_FILES,
         "a method is named in {median} files of the library"
     );
 }
 
 /// The words by which a method is named: on the wire, by its types in either version, and as a function.
-fn words(name: &str) -> Vec<String> {
+fn name_variants(name: &str) -> Vec<String> {
     let rows = [v1::method(name), v2::method(name), extensions::method(name)];
     let mut words = vec![format!("\"{name}\"")];
     for Method { params, result, .. } in rows.into_iter().flatten() {
@@ -80,7 +80,7 @@ fn snake_case(name: &str) -> String {
 }
 
 /// Whether a text has one of these words, as a whole.
-fn names(text: &str, words: &[String]) -> bool {
+fn contains_word(text: &str, words: &[String]) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     words.iter().any(|word| {
         text.match_indices(word.as_str()).any(|(at, _)| {
@@ -92,7 +92,7 @@ fn names(text: &str, words: &[String]) -> bool {
 }
 
 /// The production files of these crates, without their unit tests and comments.
-fn sources(crates: &[&str]) -> Vec<(PathBuf, String)> {
+fn read_sources(crates: &[&str]) -> Vec<(PathBuf, String)> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     let mut folders: Vec<PathBuf> = crates
@@ -103,7 +103,7 @@ fn sources(crates: &[&str]) -> Vec<(PathBuf, String)> {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap();
-            if NOT_PRODUCTION.contains(&name) || name.ends_with("tests") {
+            if NON_PRODUCTION_DIRECTORIES.contains(&name) || name.ends_with("tests") {
                 continue;
             }
             if path.is_dir() {

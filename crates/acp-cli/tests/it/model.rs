@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
 /// was asked.
-fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
+fn start_server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
@@ -26,7 +26,7 @@ fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) 
             if head.starts_with("POST ") {
                 break (stream, head);
             }
-            let absent = http("404 Not Found", "text/plain", "");
+            let absent = http_response("404 Not Found", "text/plain", "");
             // Who asked may be gone.
             let _ = stream.get_mut().write_all(absent.as_bytes());
         };
@@ -42,7 +42,7 @@ fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) 
     (address, heard)
 }
 
-fn http(status: &str, content_type: &str, body: &str) -> String {
+fn http_response(status: &str, content_type: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
@@ -50,19 +50,19 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
 }
 
 /// The agent with this model, and nothing of whoever runs the test.
-fn agent(project: &TestProject, args: &[&str]) -> Command {
-    let mut command = project.acp(&["agent"]);
+fn agent_command(project: &TestProject, args: &[&str]) -> Command {
+    let mut command = project.acp_command(&["agent"]);
     command.args(args);
     command
 }
 
-fn opens(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Value, String> {
+fn open_session(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Value, String> {
     let params = json!({"cwd": project.path(), "mcpServers": []});
-    editor.ask("session/new", params)
+    editor.send_and_wait("session/new", params)
 }
 
 /// `id=value` of each config option, and the models there are.
-fn options(opened: &Value) -> (Vec<String>, Vec<String>) {
+fn option_values(opened: &Value) -> (Vec<String>, Vec<String>) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = opened["configOptions"].as_array().unwrap();
     let set = all
@@ -77,27 +77,27 @@ fn options(opened: &Value) -> (Vec<String>, Vec<String>) {
 }
 
 /// An answer that is nothing but this text.
-fn says(text: &str) -> String {
+fn chat_response(text: &str) -> String {
     let text = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
-    http("200 OK", "text/event-stream", &events)
+    http_response("200 OK", "text/event-stream", &events)
 }
 
 #[test]
-fn what_is_configured_counts_unless_something_else_is_typed() {
-    let (home, heard) = server(says("Hello from home."));
-    let (other, _) = server(says("not asked"));
+fn typed_arguments_override_the_configuration() {
+    let (home, heard) = start_server(chat_response("Hello from home."));
+    let (other, _) = start_server(chat_response("not asked"));
     let project = TestProject::new();
     let config = format!(
         "[agent]\nmodel = \"openai/qwen3:8b\"\nbase_url = \"{home}/v1\"\nmode = \"code\"\nthought_level = \"low\"\n\n\
          [[agent.models]]\nprovider = \"openai\"\nname = \"big\"\nbase_url = \"{other}\"\nkey_env = \"BIG_KEY\"\n\n\
          [[agent.models]]\nprovider = \"gemini\"\nname = \"gemini-x\"\n"
     );
-    project.configure("config.toml", &config);
-    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
-    let opened = opens(&mut editor, &project).unwrap();
-    let (set, models) = options(&opened);
+    project.write_config("config.toml", &config);
+    let mut editor = ScriptedEditor::start(agent_command(&project, &[]), 1);
+    let opened = open_session(&mut editor, &project).unwrap();
+    let (set, models) = option_values(&opened);
     let begins = [
         "mode=code",
         "model=openai/qwen3:8b",
@@ -112,10 +112,10 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
     assert_eq!(body["model"], "qwen3:8b");
     assert_eq!(body["reasoning_effort"], "low");
 
-    let mut command = agent(&project, &["--model", "openai/big"]);
+    let mut command = agent_command(&project, &["--model", "openai/big"]);
     command.env("BIG_KEY", "k").env("GEMINI_API_KEY", "k");
     let mut editor = ScriptedEditor::start(command, 1);
-    let (set, models) = options(&opens(&mut editor, &project).unwrap());
+    let (set, models) = option_values(&open_session(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=code", "model=openai/big"]);
     let named = ["openai/big", "openai/qwen3:8b", "gemini/gemini-x"];
     assert_eq!(models[..3], named);
@@ -125,13 +125,13 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
             .all(|model| model.starts_with("gemini/gemini-"))
     );
 
-    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "offline"]), 1);
-    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    let mut editor = ScriptedEditor::start(agent_command(&project, &["--model", "offline"]), 1);
+    let (set, _) = option_values(&open_session(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=code"]);
 }
 
 #[test]
-fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
+fn configuration_error_is_reported_with_its_line() {
     let project = TestProject::new();
     for (config, said) in [
         (
@@ -158,57 +158,60 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
             "unknown provider acme; expected anthropic, openai or gemini",
         ),
     ] {
-        project.configure("config.toml", config);
-        let ended = CommandResult::of(agent(&project, &[]).output().unwrap());
-        let ended = ended.code(2).says("config.toml, line ");
+        project.write_config("config.toml", config);
+        let ended = CommandResult::from_output(agent_command(&project, &[]).output().unwrap());
+        let ended = ended.expect_code(2).expect_stderr("config.toml, line ");
         assert_eq!(ended.stdout, "", "{config}");
-        ended.says(said);
+        ended.expect_stderr(said);
     }
 }
 
 /// A command line at which this was typed, as soon as it is not shown.
 #[cfg(target_os = "linux")]
-fn typed(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
+fn type_key(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
     let mut terminal = CommandTerminal::start(project, &format!("tty && {line}"));
-    terminal.until(prompt);
+    terminal.wait_for(prompt);
     let name = terminal.seen.lines().next().unwrap().trim().to_owned();
     let settings = || {
-        let stty = project.program("stty").args(["-a", "-F", &name]).output();
+        let stty = project
+            .program_command("stty")
+            .args(["-a", "-F", &name])
+            .output();
         String::from_utf8(stty.unwrap().stdout).unwrap()
     };
     let begun = std::time::Instant::now();
     while !settings().contains("-echo ") {
         assert!(begun.elapsed().as_secs() < 60, "{}", settings());
     }
-    terminal.key(keys);
+    terminal.send_keys(keys);
     terminal
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
+fn typed_key_is_stored_and_used_until_logout() {
     use std::os::unix::fs::PermissionsExt;
 
     let project = TestProject::new();
-    let (address, heard) = server(says("Ah, you."));
+    let (address, heard) = start_server(chat_response("Ah, you."));
     let at = format!("{address}/v1");
     let shell = |line: &str, prompt: &str, keys: &str| {
-        typed(&project, &format!("{} {line}", common::ACP), prompt, keys)
+        type_key(&project, &format!("{} {line}", common::ACP), prompt, keys)
     };
     let line = format!("agent login openai --at {at}");
-    let screen = shell(&line, "(hidden)", "sk-typed\n").ends(0);
+    let screen = shell(&line, "(hidden)", "sk-typed\n").expect_exit(0);
     assert!(
         screen.contains("key saved to")
             && screen.contains("it will be checked with the first prompt")
             && !screen.contains("sk-typed"),
         "{screen}"
     );
-    let file = project.sessions().join("keys.json");
+    let file = project.sessions_directory().join("keys.json");
     let mode = file.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
 
     let args = ["--model", "openai/x", "--base-url", &at];
-    let mut editor = ScriptedEditor::start(agent(&project, &args), 1);
+    let mut editor = ScriptedEditor::start(agent_command(&project, &args), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "Hi").unwrap();
     let (head, _) = heard.join().unwrap();
@@ -219,30 +222,30 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
 
     // With --model alone it is known whose key is meant.
     let line = "agent --model gemini/gemini-x login";
-    shell(line, "API key for Google Gemini", "another\n").ends(0);
-    shell(line, "API key for Google Gemini", "other\u{3}").ends(130);
-    shell(line, "API key for Google Gemini", "\n").ends(2);
-    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
-    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    shell(line, "API key for Google Gemini", "another\n").expect_exit(0);
+    shell(line, "API key for Google Gemini", "other\u{3}").expect_exit(130);
+    shell(line, "API key for Google Gemini", "\n").expect_exit(2);
+    let mut editor = ScriptedEditor::start(agent_command(&project, &[]), 1);
+    let (set, _) = option_values(&open_session(&mut editor, &project).unwrap());
     assert!(set[1].starts_with("model=gemini/"), "{set:?}");
 
     let out = |args: &[&str]| {
-        let mut command = project.acp(&["agent", "logout"]);
+        let mut command = project.acp_command(&["agent", "logout"]);
         command.args(args);
-        CommandResult::of(command.output().unwrap()).code(0)
+        CommandResult::from_output(command.output().unwrap()).expect_code(0)
     };
-    out(&["gemini"]).shows(&["logged out"]);
-    out(&["gemini"]).shows(&["no key stored"]);
-    out(&[]).shows(&["logged out"]);
-    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
-    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    out(&["gemini"]).expect_stdout(&["logged out"]);
+    out(&["gemini"]).expect_stdout(&["no key stored"]);
+    out(&[]).expect_stdout(&["logged out"]);
+    let mut editor = ScriptedEditor::start(agent_command(&project, &[]), 1);
+    let (set, _) = option_values(&open_session(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=ask"]);
 }
 
 /// The terminal is as it was, whoever stopped the login.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_login_that_is_stopped_gives_the_terminal_back() {
+fn interrupted_login_restores_the_terminal() {
     for signal in ["TERM", "HUP"] {
         let project = TestProject::new();
         let login = format!(
@@ -250,7 +253,7 @@ fn a_login_that_is_stopped_gives_the_terminal_back() {
             common::ACP
         );
         let line = format!("({login}; echo code:$?; stty -a)");
-        let mut terminal = typed(&project, &line, "(hidden)", "");
+        let mut terminal = type_key(&project, &line, "(hidden)", "");
         let (_, pid) = terminal.seen.split_once("pid:").unwrap();
         let pid = pid.lines().next().unwrap().trim().to_owned();
         // The end-of-file key hands over half a line. What had not arrived when the program ended would be echoed by
@@ -261,55 +264,64 @@ fn a_login_that_is_stopped_gives_the_terminal_back() {
             bytes.unwrap().parse::<u64>().unwrap()
         };
         let before = read();
-        terminal.key("sk-ty\u{4}");
+        terminal.send_keys("sk-ty\u{4}");
         let begun = std::time::Instant::now();
         while read() < before + 5 {
             assert!(begun.elapsed().as_secs() < 60, "it reads nothing");
         }
-        let killed = project.program("kill").args(["-s", signal, &pid]).status();
+        let killed = project
+            .program_command("kill")
+            .args(["-s", signal, &pid])
+            .status();
         assert!(killed.unwrap().success());
-        terminal.until("code:");
-        let screen = terminal.ends(0);
+        terminal.wait_for("code:");
+        let screen = terminal.expect_exit(0);
         assert!(screen.contains("code:130"), "{signal}: {screen}");
         for set in [" echo ", " icanon ", "isig "] {
             assert!(screen.contains(set), "{signal}: {screen}");
         }
         assert!(!screen.contains("sk-ty"), "{signal}: {screen}");
-        assert!(!project.sessions().join("keys.json").exists());
+        assert!(!project.sessions_directory().join("keys.json").exists());
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_editor_logs_in_by_the_agents_own_program() {
+fn editor_logs_in_through_the_agent_program() {
     let project = TestProject::new();
     let this = format!("{} agent --model anthropic/claude-x", common::ACP);
     let refused = project
-        .shell(&format!("acp run hello -- {this}"))
-        .code(1)
-        .says("ANTHROPIC_API_KEY");
+        .run_shell(&format!("acp run hello -- {this}"))
+        .expect_code(1)
+        .expect_stderr("ANTHROPIC_API_KEY");
     assert!(
         refused.stderr.contains("login --method anthropic"),
         "{refused:?}"
     );
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
-    let screen = typed(&project, &line, "(hidden)", "sk-typed\n").ends(0);
+    let screen = type_key(&project, &line, "(hidden)", "sk-typed\n").expect_exit(0);
     assert!(
         screen.contains("logged in: API key for Anthropic"),
         "{screen}"
     );
-    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
-    opens(&mut editor, &project).unwrap();
+    let mut editor = ScriptedEditor::start(
+        agent_command(&project, &["--model", "anthropic/claude-x"]),
+        1,
+    );
+    open_session(&mut editor, &project).unwrap();
     project
-        .shell(&format!("acp logout -- {this}"))
-        .code(0)
-        .shows(&["logged out"]);
-    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
-    opens(&mut editor, &project).unwrap_err();
+        .run_shell(&format!("acp logout -- {this}"))
+        .expect_code(0)
+        .expect_stdout(&["logged out"]);
+    let mut editor = ScriptedEditor::start(
+        agent_command(&project, &["--model", "anthropic/claude-x"]),
+        1,
+    );
+    open_session(&mut editor, &project).unwrap_err();
 }
 
 #[test]
-fn without_a_terminal_no_key_is_read() {
+fn key_is_not_read_without_a_terminal() {
     let project = TestProject::new();
     for (args, said) in [
         (&["login", "openai"][..], "set OPENAI_API_KEY"),
@@ -323,22 +335,22 @@ fn without_a_terminal_no_key_is_read() {
         ),
         (&["login", "openai", "--at", "here"], "invalid URL here"),
     ] {
-        let ended = CommandResult::of(agent(&project, args).output().unwrap());
-        ended.code(2).says(said);
+        let ended = CommandResult::from_output(agent_command(&project, args).output().unwrap());
+        ended.expect_code(2).expect_stderr(said);
     }
-    assert!(!project.sessions().join("keys.json").exists());
+    assert!(!project.sessions_directory().join("keys.json").exists());
 }
 
 #[test]
-fn a_model_at_an_address_answers_and_needs_no_key() {
+fn model_at_a_url_needs_no_key() {
     let text = json!({"choices": [{"index": 0, "delta": {"content": "Hello from home."}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
-    let (address, heard) = server(http("200 OK", "text/event-stream", &events));
+    let (address, heard) = start_server(http_response("200 OK", "text/event-stream", &events));
     let project = TestProject::new();
     let address = format!("{address}/v1");
     let args = ["--model", "openai/qwen3:8b", "--base-url", &address];
-    let mut editor = ScriptedEditor::start(agent(&project, &args), 1);
+    let mut editor = ScriptedEditor::start(agent_command(&project, &args), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "Hi").unwrap();
     let said = editor.shown.texts.values();
@@ -351,15 +363,15 @@ fn a_model_at_an_address_answers_and_needs_no_key() {
 }
 
 #[test]
-fn a_key_of_the_environment_is_used_and_shown_nowhere() {
+fn key_from_the_environment_is_used_and_never_shown() {
     let refusal = json!({"type": "error", "error": {"type": "authentication_error", "message": "no such key: sk-1234"}});
-    let (address, heard) = server(http(
+    let (address, heard) = start_server(http_response(
         "401 Unauthorized",
         "application/json",
         &refusal.to_string(),
     ));
     let project = TestProject::new();
-    let mut command = agent(
+    let mut command = agent_command(
         &project,
         &["--model", "anthropic/claude-x", "--base-url", &address],
     );
@@ -384,15 +396,16 @@ fn a_key_of_the_environment_is_used_and_shown_nowhere() {
 }
 
 #[test]
-fn without_a_key_a_provider_is_not_asked() {
+fn provider_is_not_called_without_a_key() {
     let project = TestProject::new();
-    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "gemini/gemini-x"]), 1);
-    let error = opens(&mut editor, &project).unwrap_err();
+    let mut editor =
+        ScriptedEditor::start(agent_command(&project, &["--model", "gemini/gemini-x"]), 1);
+    let error = open_session(&mut editor, &project).unwrap_err();
     assert!(error.contains("GEMINI_API_KEY"), "{error}");
 }
 
 #[test]
-fn what_is_no_model_is_wrong_usage() {
+fn unknown_model_is_a_usage_error() {
     let project = TestProject::new();
     for (args, why) in [
         (&["--model", "claude"][..], "expected PROVIDER/NAME"),
@@ -410,7 +423,7 @@ fn what_is_no_model_is_wrong_usage() {
             "cannot be used with",
         ),
     ] {
-        let ended = CommandResult::of(agent(&project, args).output().unwrap());
+        let ended = CommandResult::from_output(agent_command(&project, args).output().unwrap());
         assert_eq!(ended.code, Some(2), "{args:?}");
         assert!(ended.stderr.contains(why), "{args:?}: {}", ended.stderr);
     }

@@ -8,20 +8,20 @@ use crate::common::{ACP, CommandResult, TestProject};
 
 impl TestProject {
     /// Writes the rules that the project brings.
-    fn brings(&self, rules: &str) {
+    fn write_project_rules(&self, rules: &str) {
         std::fs::create_dir_all(self.file(".acp")).unwrap();
-        self.write(".acp/permissions.toml", rules);
+        self.write_file(".acp/permissions.toml", rules);
     }
 
-    fn permissions(&self, args: &[&str]) -> CommandResult {
-        let mut command = self.acp(&["permissions"]);
-        CommandResult::of(command.args(args).output().unwrap())
+    fn run_permissions(&self, args: &[&str]) -> CommandResult {
+        let mut command = self.acp_command(&["permissions"]);
+        CommandResult::from_output(command.args(args).output().unwrap())
     }
 }
 
 /// An agent that makes a request of the client in its turn, without having asked for permission, and writes
 /// the answer into the file `answer`.
-fn asks(method: &str, params: &str) -> String {
+fn request_line(method: &str, params: &str) -> String {
     format!(
         r#"while read -r line; do case $line in
           *'"initialize"'*) printf '%s\n' '{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":1}}}}';;
@@ -35,9 +35,9 @@ fn asks(method: &str, params: &str) -> String {
 }
 
 #[test]
-fn the_user_s_rules_allow_and_forbid() {
+fn user_rules_allow_and_deny() {
     let project = TestProject::new();
-    project.configure(
+    project.write_config(
         "permissions.toml",
         r#"
         [[rule]]
@@ -52,51 +52,55 @@ fn the_user_s_rules_allow_and_forbid() {
         path = ".env"
         "#,
     );
-    project.write(".env", "SECRET=1\n");
+    project.write_file(".env", "SECRET=1\n");
     // Without a terminal nothing but reading is allowed otherwise.
     project
         .run(&["/run touch made"])
-        .code(0)
-        .shows(&["completed"]);
+        .expect_code(0)
+        .expect_stdout(&["completed"]);
     assert!(project.file("made").exists());
     project
         .run(&["/run touch more; rm made"])
-        .code(0)
-        .says("rejected by --allow reads");
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
     assert!(project.file("made").exists() && !project.file("more").exists());
-    project.run(&["/edit notes.txt\nsecond\n===\n2nd"]).code(0);
-    assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
+    project
+        .run(&["/edit notes.txt\nsecond\n===\n2nd"])
+        .expect_code(0);
+    assert_eq!(project.read_file("notes.txt"), "first\n2nd\nthird\n");
 
-    let ended = project.run(&["--allow", "all", "/read .env"]).code(0);
+    let ended = project
+        .run(&["--allow", "all", "/read .env"])
+        .expect_code(0);
     assert!(!ended.stdout.contains("SECRET"), "{ended:#?}");
-    ended.says("permissions.toml, rule 3 (deny in `.env`): Read");
+    ended.expect_stderr("permissions.toml, rule 3 (deny in `.env`): Read");
     project
         .run(&["--allow", "none", "/run touch none"])
-        .code(0)
-        .says("rejected by --allow none");
+        .expect_code(0)
+        .expect_stderr("rejected by --allow none");
     assert!(!project.file("none").exists());
 }
 
 #[test]
-fn a_project_s_rules_only_forbid() {
+fn project_rules_can_only_deny() {
     let project = TestProject::new();
     let rule =
         |decision: &str| format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"touch *\"\n");
-    project.brings(&rule("allow"));
+    project.write_project_rules(&rule("allow"));
     project
         .run(&["/run touch made"])
-        .code(0)
-        .says("rejected by --allow reads");
-    project.brings(&rule("deny"));
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
+    project.write_project_rules(&rule("deny"));
     project
         .run(&["--allow", "all", "/run true && touch made"])
-        .code(0)
-        .says("rejected by .acp/permissions.toml, rule 1 (deny `touch *`): ");
+        .expect_code(0)
+        .expect_stderr("rejected by .acp/permissions.toml, rule 1 (deny `touch *`): ");
     assert!(!project.file("made").exists());
     // The same from a directory below, and for what the agent does not ask for.
     std::fs::create_dir(project.file(".git")).unwrap();
     std::fs::create_dir(project.file("below")).unwrap();
-    let create = asks(
+    let create = request_line(
         "terminal/create",
         r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
     );
@@ -104,43 +108,45 @@ fn a_project_s_rules_only_forbid() {
         .run(&[
             "--allow", "all", "--cwd", "below", "go", "--", "sh", "-c", &create,
         ])
-        .code(0)
-        .says("rule 1 (deny `touch *`): Run touch made");
-    assert!(project.read("below/answer").contains("\"error\""));
+        .expect_code(0)
+        .expect_stderr("rule 1 (deny `touch *`): Run touch made");
+    assert!(project.read_file("below/answer").contains("\"error\""));
     assert!(!project.file("below/made").exists());
 }
 
 #[test]
-fn broken_rules_are_told_before_anything_is_started() {
+fn invalid_rules_are_reported_before_anything_starts() {
     for broken in ["defualt = \"ask\"", "[[rule]]\ndecision = \"deny\""] {
         let project = TestProject::new();
-        project.brings(broken);
-        let ended = project.run(&["--allow", "all", "/run touch made"]).code(2);
+        project.write_project_rules(broken);
+        let ended = project
+            .run(&["--allow", "all", "/run touch made"])
+            .expect_code(2);
         assert!(
             ended.stderr.contains(".acp/permissions.toml, line 1: "),
             "{ended:#?}"
         );
         let project = TestProject::new();
-        project.configure("permissions.toml", broken);
+        project.write_config("permissions.toml", broken);
         project
             .run(&["/help"])
-            .code(2)
-            .says("acp/permissions.toml, line 1: ");
+            .expect_code(2)
+            .expect_stderr("acp/permissions.toml, line 1: ");
         project
-            .permissions(&[])
-            .code(2)
-            .says("acp/permissions.toml, line 1: ");
+            .run_permissions(&[])
+            .expect_code(2)
+            .expect_stderr("acp/permissions.toml, line 1: ");
         let project = TestProject::new();
-        project.configure("config.toml", "[environment]\npas = []");
+        project.write_config("config.toml", "[environment]\npas = []");
         project
             .run(&["/help"])
-            .code(2)
-            .says("config.toml, line 2: unknown field `pas`");
+            .expect_code(2)
+            .expect_stderr("config.toml, line 2: unknown field `pas`");
     }
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_answer_is_no() {
+fn questions_are_rejected_without_a_terminal() {
     let rules = "[[rule]]\ndecision = \"ask\"\nkind = [\"execute\", \"edit\", \"read\"]\n";
     let tried = [
         (
@@ -168,10 +174,10 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
         // No stdin, one that is at its end, and one on which nothing ever comes.
         for stdin in ["0<&-", "</dev/null", "pipe"] {
             let project = TestProject::new();
-            project.configure("permissions.toml", rules);
+            project.write_config("permissions.toml", rules);
             let root = std::fs::canonicalize(project.path()).unwrap();
-            let agent = asks(method, &params.replace("PROJECT", root.to_str().unwrap()));
-            project.write("agent.sh", &agent);
+            let agent = request_line(method, &params.replace("PROJECT", root.to_str().unwrap()));
+            project.write_file("agent.sh", &agent);
             let redirect = if stdin == "pipe" { "" } else { stdin };
             let run =
                 format!("exec '{ACP}' run --timeout 60 --allow all go -- sh agent.sh {redirect}");
@@ -179,7 +185,7 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
             command
                 .args(["-c", &run])
                 .current_dir(project.path())
-                .envs(project.home());
+                .envs(project.home_variables());
             let mut child = command
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
@@ -187,9 +193,10 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
                 .spawn()
                 .unwrap();
             let held = child.stdin.take();
-            let ended = CommandResult::of(child.wait_with_output().unwrap()).code(0);
+            let ended =
+                CommandResult::from_output(child.wait_with_output().unwrap()).expect_code(0);
             drop(held);
-            let answer = project.read("answer");
+            let answer = project.read_file("answer");
             assert!(!project.file("made").exists(), "{ended:#?}");
             match method {
                 "session/request_permission" => {
@@ -198,17 +205,17 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
                 _ => assert!(answer.contains("\"error\""), "{answer}"),
             }
             if method != "elicitation/create" {
-                ended.says("rule 1 (ask execute, edit, read): no terminal to ask on: ");
+                ended.expect_stderr("rule 1 (ask execute, edit, read): no terminal to ask on: ");
             }
         }
     }
 }
 
 #[test]
-fn what_applies_is_listed() {
+fn effective_rules_are_listed() {
     let project = TestProject::new();
-    let ended = project.permissions(&[]).code(0);
-    let ended = ended.shows(&[
+    let ended = project.run_permissions(&[]).expect_code(0);
+    let ended = ended.expect_stdout(&[
         "Your rules: none (add them in ",
         "acp/permissions.toml",
         "Remembered answers in this project: nothing",
@@ -218,14 +225,14 @@ fn what_applies_is_listed() {
     assert_eq!(ended.stderr, "");
 
     let rules = "default = \"deny\"\n[[rule]]\ndecision = \"allow\"\nkind = [\"edit\", \"read\"]\npath = \"src/**\"\n";
-    project.configure("permissions.toml", rules);
-    project.brings(
+    project.write_config("permissions.toml", rules);
+    project.write_project_rules(
         r#"[[rule]]
         decision = "ask"
         command = ["git push*", "make \u001b[2J"]
         "#,
     );
-    let ended = project.permissions(&[]).code(0).shows(&[
+    let ended = project.run_permissions(&[]).expect_code(0).expect_stdout(&[
         "Your rules, in ",
         "  1  allow  edit, read  path `src/**`\n",
         "  default: deny\n",
@@ -235,7 +242,9 @@ fn what_applies_is_listed() {
     ]);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:#?}");
 
-    let ended = project.permissions(&["--format", "json"]).code(0);
+    let ended = project
+        .run_permissions(&["--format", "json"])
+        .expect_code(0);
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let root = std::fs::canonicalize(project.path()).unwrap();
     assert_eq!(json["project"], root.to_str().unwrap());
@@ -247,30 +256,32 @@ fn what_applies_is_listed() {
     assert_eq!(json["remembered"], serde_json::json!([]));
 
     project
-        .permissions(&["revoke", "7"])
-        .code(2)
-        .says("remembered answer not found: 7");
-    project.permissions(&["revoke"]).code(2);
-    project.permissions(&["revoke", "1", "--all"]).code(2);
+        .run_permissions(&["revoke", "7"])
+        .expect_code(2)
+        .expect_stderr("remembered answer not found: 7");
+    project.run_permissions(&["revoke"]).expect_code(2);
     project
-        .permissions(&["revoke", "--all"])
-        .code(0)
-        .shows(&["no remembered answers"]);
+        .run_permissions(&["revoke", "1", "--all"])
+        .expect_code(2);
     project
-        .permissions(&["--cwd", "nowhere"])
-        .code(2)
-        .says("nowhere");
+        .run_permissions(&["revoke", "--all"])
+        .expect_code(0)
+        .expect_stdout(&["no remembered answers"]);
+    project
+        .run_permissions(&["--cwd", "nowhere"])
+        .expect_code(2)
+        .expect_stderr("nowhere");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn always_is_remembered_until_it_is_revoked() {
+fn always_answer_is_remembered_until_revoked() {
     let project = TestProject::new();
     let start = |line: &str| CommandTerminal::start(&project, &format!("{ACP} run '{line}'"));
     let mut terminal = start("/run touch made");
     // The second option is the agent's "always".
     terminal.answer("answer [1-4]: ", "2\n");
-    let screen = terminal.ends(0);
+    let screen = terminal.expect_exit(0);
     assert!(
         screen.contains("remembered for this project: allow execute `touch made`"),
         "{screen}"
@@ -278,61 +289,64 @@ fn always_is_remembered_until_it_is_revoked() {
     std::fs::remove_file(project.file("made")).unwrap();
 
     // In another run, on a terminal and without one, nobody is asked again.
-    let screen = start("/run touch made").ends(0);
+    let screen = start("/run touch made").expect_exit(0);
     assert!(!screen.contains("answer ["), "{screen}");
     std::fs::remove_file(project.file("made")).unwrap();
-    project.run(&["/run touch made"]).code(0);
+    project.run(&["/run touch made"]).expect_code(0);
     std::fs::remove_file(project.file("made")).unwrap();
     // It is for exactly this.
     project
         .run(&["/run touch made2"])
-        .code(0)
-        .says("rejected by --allow reads");
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
 
     let mut terminal = start("/run touch never");
     terminal.answer("answer [1-4]: ", "4\n");
-    terminal.ends(0);
+    terminal.expect_exit(0);
     project
         .run(&["--allow", "all", "/run touch never"])
-        .code(0)
-        .says("rejected by your remembered answer 2 (see `acp permissions`): ");
+        .expect_code(0)
+        .expect_stderr("rejected by your remembered answer 2 (see `acp permissions`): ");
     assert!(!project.file("never").exists());
 
-    project.permissions(&[]).code(0).shows(&[
+    project.run_permissions(&[]).expect_code(0).expect_stdout(&[
         "Remembered answers in this project:\n",
         "  1  allow  execute  `touch made`  (20",
         "  2  deny   execute  `touch never`  (20",
         "acp permissions revoke NUMBER",
     ]);
     project
-        .permissions(&["revoke", "1"])
-        .code(0)
-        .shows(&["revoked: allow execute `touch made`"]);
+        .run_permissions(&["revoke", "1"])
+        .expect_code(0)
+        .expect_stdout(&["revoked: allow execute `touch made`"]);
     project
         .run(&["/run touch made"])
-        .code(0)
-        .says("rejected by --allow reads");
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
     assert!(!project.file("made").exists());
     project
-        .permissions(&["revoke", "--all"])
-        .code(0)
-        .shows(&["revoked 1 answer for "]);
-    let json = project.permissions(&["--format", "json"]).code(0).stdout;
+        .run_permissions(&["revoke", "--all"])
+        .expect_code(0)
+        .expect_stdout(&["revoked 1 answer for "]);
+    let json = project
+        .run_permissions(&["--format", "json"])
+        .expect_code(0)
+        .stdout;
     assert!(json.contains("\"remembered\":[]"), "{json}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
+fn agent_allowance_can_be_stored_for_the_project() {
     let project = TestProject::new();
-    let create = asks(
+    let create = request_line(
         "terminal/create",
         r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
     );
-    project.write("agent.sh", &create);
+    project.write_file("agent.sh", &create);
     let line = format!("{ACP} run go -- sh agent.sh");
     let mut terminal = CommandTerminal::start(&project, &line);
-    terminal.until("answer [1-5]: ");
+    terminal.wait_for("answer [1-5]: ");
     for option in [
         "touch made",
         "1) Allow once",
@@ -347,29 +361,29 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
             terminal.seen
         );
     }
-    terminal.key("3\n");
-    terminal.ends(0);
-    let screen = CommandTerminal::start(&project, &line).ends(0);
+    terminal.send_keys("3\n");
+    terminal.expect_exit(0);
+    let screen = CommandTerminal::start(&project, &line).expect_exit(0);
     assert!(!screen.contains("answer ["), "{screen}");
     project
-        .permissions(&[])
-        .code(0)
-        .shows(&["  1  allow  execute  `touch made`"]);
+        .run_permissions(&[])
+        .expect_code(0)
+        .expect_stdout(&["  1  allow  execute  `touch made`"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_rule_asks_each_time_is_not_remembered() {
+fn ask_rule_answers_are_not_remembered() {
     let project = TestProject::new();
-    project.brings("[[rule]]\ndecision = \"ask\"\ncommand = \"touch *\"\n");
+    project.write_project_rules("[[rule]]\ndecision = \"ask\"\ncommand = \"touch *\"\n");
     for _ in 0..2 {
         let line = format!("{ACP} run --allow all '/run touch made'");
         let mut terminal = CommandTerminal::start(&project, &line);
         // The bundled agent knows the rule and does not offer what would not be remembered.
-        terminal.until("answer [1-2]: ");
+        terminal.wait_for("answer [1-2]: ");
         assert!(!terminal.seen.contains("lways"), "{}", terminal.seen);
-        terminal.key("1\n");
-        terminal.ends(0);
+        terminal.send_keys("1\n");
+        terminal.expect_exit(0);
         std::fs::remove_file(project.file("made")).unwrap();
     }
 }

@@ -6,12 +6,12 @@ use std::process::Stdio;
 use crate::common::{ACP, CommandResult, TestProject};
 
 #[test]
-fn an_edit_changes_the_file_and_shows_the_diff() {
+fn edit_changes_the_file_and_shows_the_diff() {
     let project = TestProject::new();
     project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
-        .code(0)
-        .shows(&[
+        .expect_code(0)
+        .expect_stdout(&[
             "notes.txt",
             " first\n",
             "-second\n",
@@ -19,65 +19,63 @@ fn an_edit_changes_the_file_and_shows_the_diff() {
             " third\n",
             "completed",
         ]);
-    assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
+    assert_eq!(project.read_file("notes.txt"), "first\n2nd\nthird\n");
 }
 
 #[test]
-fn what_is_not_allowed_is_not_done_and_the_turn_still_ends() {
+fn rejected_action_is_skipped_and_the_turn_ends() {
     for policy in ["none", "reads"] {
         let project = TestProject::new();
         project
             .run(&["--allow", policy, "/edit notes.txt\nsecond\n===\n2nd"])
-            .code(0)
-            .shows(&["failed"])
-            .says(&format!("rejected by --allow {policy}"));
-        assert_eq!(project.read("notes.txt"), "first\nsecond\nthird\n");
+            .expect_code(0)
+            .expect_stdout(&["failed"])
+            .expect_stderr(&format!("rejected by --allow {policy}"));
+        assert_eq!(project.read_file("notes.txt"), "first\nsecond\nthird\n");
     }
 }
 
 #[test]
-fn without_a_terminal_only_reading_is_allowed() {
+fn only_reads_are_allowed_without_a_terminal() {
     let project = TestProject::new();
     project
         .run(&["/read notes.txt:2-2"])
-        .code(0)
-        .shows(&["second", "completed"]);
+        .expect_code(0)
+        .expect_stdout(&["second", "completed"]);
     project
         .run(&["/run touch made"])
-        .code(0)
-        .says("rejected by --allow reads");
+        .expect_code(0)
+        .expect_stderr("rejected by --allow reads");
     assert!(!project.file("made").exists());
     project
         .run(&["--allow", "ask", "/help"])
-        .code(2)
-        .says("--allow ask requires a terminal");
+        .expect_code(2)
+        .expect_stderr("--allow ask requires a terminal");
 }
 
 #[test]
-fn a_command_is_shown_with_its_output_and_exit_code() {
+fn command_is_shown_with_output_and_exit_code() {
     let project = TestProject::new();
     project
         .run(&["--allow", "all", "/run echo one; echo two >&2; exit 3"])
-        .code(0)
-        .shows(&["$ ", "| one\n", "| two\n", "failed: exit code 3"]);
+        .expect_code(0)
+        .expect_stdout(&["$ ", "| one\n", "| two\n", "failed: exit code 3"]);
 }
 
 #[test]
-fn the_project_s_own_tests_are_found_and_run() {
+fn project_tests_are_detected_and_run() {
     let project = TestProject::new();
-    project.write("Makefile", "test:\n\t@echo testing; exit 1\n");
-    project.run(&["--allow", "all", "/test"]).code(0).shows(&[
-        "Plan",
-        "make test",
-        "| testing",
-        "failed: exit code 2",
-    ]);
+    project.write_file("Makefile", "test:\n\t@echo testing; exit 1\n");
+    project
+        .run(&["--allow", "all", "/test"])
+        .expect_code(0)
+        .expect_stdout(&["Plan", "make test", "| testing", "failed: exit code 2"]);
 }
 
 #[test]
-fn a_command_looks_the_same_in_both_versions() {
+fn command_output_is_equal_in_both_versions() {
     let project = TestProject::new();
-    project.write(
+    project.write_file(
         "Makefile",
         "test:\n\t@echo one; sleep 0.2; echo two; exit 1\n",
     );
@@ -85,7 +83,7 @@ fn a_command_looks_the_same_in_both_versions() {
     let shown = ["1", "2"].map(|version| {
         let ended = project
             .run(&["--protocol", version, "--allow", "all", "/test"])
-            .code(0);
+            .expect_code(0);
         let from = ended.stdout.find("* Run `make test`").unwrap();
         let to = ended.stdout.find("failed: exit code 2").unwrap();
         ended.stdout[from..to].to_owned()
@@ -99,7 +97,7 @@ fn a_command_looks_the_same_in_both_versions() {
 }
 
 #[test]
-fn text_that_grows_is_shown_once() {
+fn growing_text_is_shown_once() {
     let project = TestProject::new();
     // Reports all that was printed each time, as agents do that have no terminals.
     let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
@@ -114,7 +112,7 @@ fn text_that_grows_is_shown_once() {
             printed completed 'one\ntwo\nthree'
             printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
         esac; done"#;
-    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).expect_code(0);
     assert!(
         ended
             .stdout
@@ -125,7 +123,7 @@ fn text_that_grows_is_shown_once() {
 }
 
 #[test]
-fn a_call_is_named_when_it_is_known_what_it_does() {
+fn tool_call_is_titled_once_its_arguments_are_known() {
     let project = TestProject::new();
     // Its title comes with its arguments; the pause is for what is printed too early.
     let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
@@ -141,7 +139,7 @@ fn a_call_is_named_when_it_is_known_what_it_does() {
             update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}'
             printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
         esac; done"#;
-    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).expect_code(0);
     let printed = &ended.stdout;
     assert!(!printed.contains("Read a file"), "{ended:#?}");
     for named in ["* Read `a.txt` (other)", "* Never done (other)"] {
@@ -152,7 +150,7 @@ fn a_call_is_named_when_it_is_known_what_it_does() {
 }
 
 #[test]
-fn what_a_subagent_does_is_shown_below_what_it_is_for() {
+fn subagent_activity_is_shown_below_its_task() {
     let project = TestProject::new();
     let agent = r#"to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":%s}}\n' "$1" "$2"; }
         says() { to "$1" '{"sessionUpdate":"agent_message_chunk","messageId":"'$2'","content":{"type":"text","text":"'"$3"'"}}'; }
@@ -172,7 +170,7 @@ fn what_a_subagent_does_is_shown_below_what_it_is_for() {
         esac; done"#;
     let ended = project
         .run(&["--allow", "all", "go", "--", "sh", "-c", agent])
-        .code(0);
+        .expect_code(0);
     let shown = [
         "I have it looked at.",
         "Subagent: Look around\n",
@@ -192,10 +190,12 @@ fn what_a_subagent_does_is_shown_below_what_it_is_for() {
 }
 
 #[test]
-fn quiet_prints_what_the_agent_says_and_nothing_else() {
+fn quiet_format_prints_only_agent_messages() {
     let project = TestProject::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;
-    let ended = project.play(&["--format", "quiet"], turn).code(0);
+    let ended = project
+        .run_script(&["--format", "quiet"], turn)
+        .expect_code(0);
     assert_eq!(
         (ended.stdout.as_str(), ended.stderr.as_str()),
         ("Done.\n", "")
@@ -203,12 +203,12 @@ fn quiet_prints_what_the_agent_says_and_nothing_else() {
 }
 
 #[test]
-fn json_prints_the_messages_of_the_session_and_nothing_else() {
+fn json_format_prints_only_session_messages() {
     let project = TestProject::new();
     let turn = r#"{"say": "Hello"}, {"write": {"path": "new.txt", "text": "x"}}"#;
     let ended = project
-        .play(&["--allow", "all", "--format", "json"], turn)
-        .code(0);
+        .run_script(&["--allow", "all", "--format", "json"], turn)
+        .expect_code(0);
     let messages: Vec<serde_json::Value> = ended
         .stdout
         .lines()
@@ -242,11 +242,11 @@ fn json_prints_the_messages_of_the_session_and_nothing_else() {
             .all(|m| m["result"]["protocolVersion"].is_null()),
         "{messages:#?}"
     );
-    assert_eq!(project.read("new.txt"), "x");
+    assert_eq!(project.read_file("new.txt"), "x");
 }
 
 #[test]
-fn the_exit_code_says_how_the_turn_ended() {
+fn exit_code_reflects_the_stop_reason() {
     let project = TestProject::new();
     for (stop, code) in [
         ("end_turn", 0),
@@ -255,76 +255,77 @@ fn the_exit_code_says_how_the_turn_ended() {
         ("max_turn_requests", 5),
     ] {
         project
-            .play(&[], &format!(r#"{{"say": "x"}}, {{"stop": "{stop}"}}"#))
-            .code(code);
+            .run_script(&[], &format!(r#"{{"say": "x"}}, {{"stop": "{stop}"}}"#))
+            .expect_code(code);
     }
     project
-        .play(&[], r#"{"error": "the model fell over"}"#)
-        .code(1)
-        .says("the model fell over");
+        .run_script(&[], r#"{"error": "the model fell over"}"#)
+        .expect_code(1)
+        .expect_stderr("the model fell over");
 }
 
 #[test]
-fn a_timeout_cancels_the_turn() {
+fn timeout_cancels_the_turn() {
     let project = TestProject::new();
     project
-        .play(&["--timeout", "1"], r#"{"say": "waiting"}, {"hang": true}"#)
-        .code(6)
-        .shows(&["waiting"])
-        .says("--timeout");
+        .run_script(&["--timeout", "1"], r#"{"say": "waiting"}, {"hang": true}"#)
+        .expect_code(6)
+        .expect_stdout(&["waiting"])
+        .expect_stderr("--timeout");
     // An agent that never answers at all.
     project
         .run(&["--timeout", "1", "hi", "--", "sh", "-c", "exec sleep 1000"])
-        .code(6)
-        .says("the agent did not open a session");
+        .expect_code(6)
+        .expect_stderr("the agent did not open a session");
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_is_named() {
+fn agent_start_failure_names_the_agent() {
     let project = TestProject::new();
     project
         .run(&["hi", "--", "no-such-agent"])
-        .code(3)
-        .says("command not found: `no-such-agent`");
+        .expect_code(3)
+        .expect_stderr("command not found: `no-such-agent`");
     project
         .run(&["hi", "--", "no such agent"])
-        .code(3)
-        .says("separately");
+        .expect_code(3)
+        .expect_stderr("separately");
     project
         .run(&["hi", "--", "sh", "-c", "echo no config >&2; exit 7"])
-        .code(3)
-        .says("the agent exited: exit code 7")
-        .says("no config");
+        .expect_code(3)
+        .expect_stderr("the agent exited: exit code 7")
+        .expect_stderr("no config");
 }
 
 #[test]
-fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() {
+fn agent_crash_is_reported_with_its_last_output() {
     let project = TestProject::new();
-    let script = project
-        .script(r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#);
+    let script = project.script_line(
+        r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#,
+    );
     // The command of the turn kills the agent itself, which is what `sh` becomes.
     let agent = format!("echo boom >&2; echo $$ > pid; exec {ACP} agent --script {script}");
     project
         .run(&["--allow", "all", "go", "--", "sh", "-c", &agent])
-        .code(3)
-        .shows(&["so far"])
-        .says("the agent exited: signal SIGKILL")
-        .says("boom");
+        .expect_code(3)
+        .expect_stdout(&["so far"])
+        .expect_stderr("the agent exited: signal SIGKILL")
+        .expect_stderr("boom");
 }
 
 #[test]
-fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
+fn noise_on_agent_stdout_is_skipped_and_reported() {
     let project = TestProject::new();
     let agent = format!("echo Welcome; echo '{{not json'; exec {ACP} agent");
     project
         .run(&["/read notes.txt", "--", "sh", "-c", &agent])
-        .code(0)
-        .shows(&["first"])
-        .says("ignored 2 lines on the agent's stdout that are not messages");
+        .expect_code(0)
+        .expect_stdout(&["first"])
+        .expect_stderr("ignored 2 lines on the agent's stdout that are not messages");
 }
 
 #[test]
-fn what_an_agent_says_after_its_answer_is_shown() {
+fn updates_after_the_response_are_shown() {
     let project = TestProject::new();
     let agent = r#"while read -r line; do case $line in
           *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
@@ -333,25 +334,25 @@ fn what_an_agent_says_after_its_answer_is_shown() {
             printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}'
             printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"P.S."}}}}';;
         esac; done"#;
-    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).expect_code(0);
     assert_eq!(ended.stdout, "P.S.\n");
 }
 
 #[test]
-fn the_prompt_comes_from_arguments_a_file_or_stdin() {
+fn prompt_is_read_from_arguments_file_or_stdin() {
     let project = TestProject::new();
-    project.write("prompt.txt", "/read notes.txt:3-3");
+    project.write_file("prompt.txt", "/read notes.txt:3-3");
     project
         .run(&["--file", "prompt.txt"])
-        .code(0)
-        .shows(&["third"]);
+        .expect_code(0)
+        .expect_stdout(&["third"]);
     project
         .run(&["/read", "notes.txt:3-3"])
-        .code(0)
-        .shows(&["third"]);
+        .expect_code(0)
+        .expect_stdout(&["third"]);
 
     let mut child = project
-        .command(&["-"])
+        .agent_command(&["-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -363,16 +364,19 @@ fn the_prompt_comes_from_arguments_a_file_or_stdin() {
         .unwrap()
         .write_all(b"/read notes.txt:3-3\n")
         .unwrap();
-    CommandResult::of(child.wait_with_output().unwrap())
-        .code(0)
-        .shows(&["third"]);
+    CommandResult::from_output(child.wait_with_output().unwrap())
+        .expect_code(0)
+        .expect_stdout(&["third"]);
 
-    project.run(&[]).code(2).says("no prompt given");
+    project
+        .run(&[])
+        .expect_code(2)
+        .expect_stderr("no prompt given");
     project
         .run(&["--file", "missing.txt"])
-        .code(2)
-        .says("missing.txt");
-    project.run(&["--format", "yaml", "hi"]).code(2);
+        .expect_code(2)
+        .expect_stderr("missing.txt");
+    project.run(&["--format", "yaml", "hi"]).expect_code(2);
 }
 
 #[test]
@@ -387,60 +391,60 @@ fn modes_and_options_are_set_before_the_prompt() {
             "none",
             "/write new.txt\nx",
         ])
-        .code(0);
+        .expect_code(0);
     assert!(!project.file("new.txt").exists());
     project
         .run(&["--set", "mode=code", "--allow", "all", "/write new.txt\nx"])
-        .code(0);
+        .expect_code(0);
     assert!(project.file("new.txt").exists());
     project
         .run(&["--mode", "turbo", "/help"])
-        .code(2)
-        .says("turbo");
+        .expect_code(2)
+        .expect_stderr("turbo");
     project
         .run(&["--set", "speed=fast", "/help"])
-        .code(2)
-        .says("speed");
-    project.run(&["--set", "nonsense", "/help"]).code(2);
+        .expect_code(2)
+        .expect_stderr("speed");
+    project.run(&["--set", "nonsense", "/help"]).expect_code(2);
 }
 
 #[test]
-fn attachments_go_with_the_prompt_or_are_refused_before_anything_is_said() {
+fn attachments_are_sent_or_rejected_up_front() {
     let project = TestProject::new();
     project
         .run(&["--attach", "notes.txt", "What is this?"])
-        .code(0)
-        .shows(&["notes.txt"]);
-    project.write("picture.png", "\u{1}");
+        .expect_code(0)
+        .expect_stdout(&["notes.txt"]);
+    project.write_file("picture.png", "\u{1}");
     project
         .run(&["--attach", "picture.png", "What is this?"])
-        .code(2)
-        .says("does not accept images");
+        .expect_code(2)
+        .expect_stderr("does not accept images");
     project
         .run(&["--attach", "missing", "What is this?"])
-        .code(2)
-        .says("missing");
+        .expect_code(2)
+        .expect_stderr("missing");
 }
 
 #[test]
-fn mcp_servers_are_read_before_anything_is_started() {
+fn mcp_servers_are_parsed_before_anything_starts() {
     let project = TestProject::new();
-    project.write("mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
-    project.run(&["--mcp", "mcp.json", "/help"]).code(0);
-    project.write("mcp.json", "nonsense");
+    project.write_file("mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
+    project.run(&["--mcp", "mcp.json", "/help"]).expect_code(0);
+    project.write_file("mcp.json", "nonsense");
     project
         .run(&["--mcp", "mcp.json", "/help"])
-        .code(2)
-        .says("mcp.json");
+        .expect_code(2)
+        .expect_stderr("mcp.json");
     // One that cannot be reached costs itself, and the person sees why.
-    project.write(
+    project.write_file(
         "mcp.json",
         r#"{"mcpServers": {"x": {"url": "http://localhost:1"}}}"#,
     );
     project
         .run(&["--mcp", "mcp.json", "/help"])
-        .code(0)
-        .shows(&[
+        .expect_code(0)
+        .expect_stdout(&[
             "The MCP server `x` did not start",
             "http://localhost:1",
             "refused",
@@ -448,14 +452,14 @@ fn mcp_servers_are_read_before_anything_is_started() {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_the_run() {
+fn closed_output_ends_the_run() {
     let project = TestProject::new();
-    let script = project.script(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
+    let script = project.script_line(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
     let args = [
         "--allow", "all", "go", "--", ACP, "agent", "--script", &script,
     ];
     let mut child = project
-        .command(&args)
+        .agent_command(&args)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -466,36 +470,38 @@ fn output_that_nobody_reads_ends_the_run() {
 }
 
 #[test]
-fn there_are_no_colors_where_nobody_sees_them() {
+fn colors_are_disabled_without_a_terminal() {
     let project = TestProject::new();
     let ended = project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
-        .code(0);
+        .expect_code(0);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
 }
 
 #[test]
 
-fn the_model_is_told_what_the_person_says_of_it() {
+fn system_prompt_argument_reaches_the_model() {
     let project = TestProject::new();
     let script = r#"{"turns": [[{"expect": "Speak of plants."}, {"say": "As you wish."}]]}"#;
     std::fs::write(project.file("script.json"), script).unwrap();
     let agent = "acp agent --script script.json";
     for flag in ["--append-system-prompt", "--system-prompt"] {
         project
-            .shell(&format!(
+            .run_shell(&format!(
                 "acp run {flag} 'Speak of plants.' hello -- {agent}"
             ))
-            .code(0)
-            .shows(&["As you wish."]);
+            .expect_code(0)
+            .expect_stdout(&["As you wish."]);
     }
     // Without it the model is not told.
-    project.shell(&format!("acp run hello -- {agent}")).code(1);
-    let other = project.agent("");
     project
-        .shell(&format!(
+        .run_shell(&format!("acp run hello -- {agent}"))
+        .expect_code(1);
+    let other = project.agent_line("");
+    project
+        .run_shell(&format!(
             "acp run --system-prompt 'Speak of plants.' hello -- {other}"
         ))
-        .code(2)
-        .says("systemPrompt");
+        .expect_code(2)
+        .expect_stderr("systemPrompt");
 }

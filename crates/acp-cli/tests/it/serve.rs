@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::common::patient::TimedReader;
 use crate::common::{ACP, TestProject};
 #[cfg(target_os = "linux")]
-use crate::start::runs;
+use crate::start::is_running;
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ struct Server {
 impl Server {
     /// Starts a server on a free port, and waits until it listens on `agents` URLs.
     fn start_with(project: &TestProject, args: &[&str], agents: usize) -> Self {
-        let mut command = project.acp(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = project.acp_command(&["serve", "--listen", "127.0.0.1:0"]);
         command.args(args);
         Self::of(command, agents)
     }
@@ -188,7 +188,7 @@ async fn a_turn_asks_edits_a_file_and_runs_a_command_over_each_transport() {
     let project = TestProject::new();
     let server = Server::start(&project, &[]);
     for scheme in ["ws", "http"] {
-        project.write("notes.txt", "first\nsecond\n");
+        project.write_file("notes.txt", "first\nsecond\n");
         let url = server.plain_url().replace("ws://", &format!("{scheme}://"));
         let options = ConnectOptions::new().token(server.token());
         let transport = soon(connect(&url, options)).await.unwrap();
@@ -201,7 +201,11 @@ async fn a_turn_asks_edits_a_file_and_runs_a_command_over_each_transport() {
         let edit = "/edit notes.txt\nsecond\n===\nchanged";
         let stopped = soon(session.prompt(edit)).await.unwrap();
         assert_eq!(stopped, StopReason::EndTurn);
-        assert_eq!(project.read("notes.txt"), "first\nchanged\n", "{scheme}");
+        assert_eq!(
+            project.read_file("notes.txt"),
+            "first\nchanged\n",
+            "{scheme}"
+        );
         soon(session.prompt("/run echo from the agent"))
             .await
             .unwrap();
@@ -215,7 +219,7 @@ async fn a_turn_asks_edits_a_file_and_runs_a_command_over_each_transport() {
 async fn clients_may_open_only_the_allowed_directories() {
     let project = TestProject::new();
     std::fs::create_dir(project.file("below")).unwrap();
-    let other = project.beside("other");
+    let other = project.path_outside("other");
     let server = Server::start(&project, &[]);
     let agent = connect_client(server.plain_url(), server.token()).await;
     let error = soon(agent.new_session(SessionSetup::new(&other)))
@@ -289,7 +293,7 @@ async fn only_clients_with_the_token_reach_an_agent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_agents_have_a_path_each() {
     let project = TestProject::new();
-    project.configure(
+    project.write_config(
         "config.toml",
         &format!("[agents.mine]\ncommand = [{ACP:?}, \"agent\", \"--protocol=1\"]\n"),
     );
@@ -349,7 +353,7 @@ async fn a_server_that_shuts_down_waits_for_running_turns() {
         .unwrap_err();
     assert!(error.to_string().contains("503"), "{error}");
     // The turn ends as if nothing had happened.
-    project.write("go", "");
+    project.write_file("go", "");
     let (stopped, session) = soon(turn).await.unwrap();
     assert_eq!(stopped.unwrap(), StopReason::EndTurn);
     assert!(text_of(&session).contains("finished"));
@@ -412,11 +416,11 @@ async fn an_agent_and_its_commands_end_with_their_connection() {
         }
     })
     .await;
-    assert!(runs(&project, "pid"));
+    assert!(is_running(&project, "pid"));
     agent.close();
     server.wait_for("connection closed");
     assert!(soon(turn).await.unwrap().is_err());
-    assert!(!runs(&project, "pid"));
+    assert!(!is_running(&project, "pid"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -436,7 +440,7 @@ fn a_token_is_printed_once_and_kept_for_the_user_alone() {
     let project = TestProject::new();
     let first = Server::start(&project, &[]);
     let token = first.token();
-    let file = project.sessions().join("serve.token");
+    let file = project.sessions_directory().join("serve.token");
     assert_eq!(
         std::fs::read_to_string(&file).unwrap().trim(),
         token.expose()
@@ -458,14 +462,14 @@ fn a_token_is_printed_once_and_kept_for_the_user_alone() {
 fn an_address_for_others_needs_tls_and_a_token() {
     let project = TestProject::new();
     let refused = |args: &[&str]| {
-        let mut command = project.acp(&["serve", "--listen", "0.0.0.0:0"]);
+        let mut command = project.acp_command(&["serve", "--listen", "0.0.0.0:0"]);
         let output = command.args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(refused(&[]).contains("use --tls-self-signed or --tls-cert"));
     assert!(refused(&["--tls-self-signed", "--no-token"]).contains("remove --no-token"));
-    let mut command = project.acp(&["serve", "--listen", "0.0.0.0:0", "--insecure"]);
+    let mut command = project.acp_command(&["serve", "--listen", "0.0.0.0:0", "--insecure"]);
     command.arg("--no-token");
     let mut server = Server::of(command, 1);
     server.wait_for("warning: no token: everyone who can reach this address");
@@ -488,7 +492,7 @@ async fn a_self_signed_certificate_is_trusted_by_its_fingerprint() {
         let url = server.plain_url().replace("wss", scheme);
         let options = ConnectOptions::new()
             .token(token.clone())
-            .trust(Trust::pinned(pin).unwrap());
+            .trust(Trust::from_pin(pin).unwrap());
         let transport = soon(connect(&url, options)).await.unwrap();
         let (handshake, driver) = acp::client::connect(transport, AllowingClient::default());
         tokio::spawn(driver);
@@ -500,11 +504,11 @@ async fn a_self_signed_certificate_is_trusted_by_its_fingerprint() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_in_json_names_connections_and_sessions() {
     let project = TestProject::new();
-    let file = project.beside("server").join("token");
+    let file = project.path_outside("server").join("token");
     std::fs::write(&file, "a-token-of-the-test\n").unwrap();
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-    let mut command = project.acp(&["serve", "--listen", "127.0.0.1:0", "--log", "info"]);
+    let mut command = project.acp_command(&["serve", "--listen", "127.0.0.1:0", "--log", "info"]);
     command
         .args(["--log-format", "json", "--token-file"])
         .arg(&file);
@@ -537,7 +541,7 @@ async fn a_log_in_json_names_connections_and_sessions() {
 #[test]
 fn a_missing_program_is_reported_before_anything_is_served() {
     let project = TestProject::new();
-    let mut command = project.acp(&["serve", "--", "no-such-agent"]);
+    let mut command = project.acp_command(&["serve", "--", "no-such-agent"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -2,17 +2,17 @@
 
 use crate::common::TestProject;
 
-const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
+const PROTOCOL_ARGS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 #[test]
 
-fn all_sessions_are_listed_page_by_page() {
-    for version in VERSIONS {
+fn all_pages_of_sessions_are_listed() {
+    for version in PROTOCOL_ARGS {
         let project = TestProject::new();
-        let agent = project.agent(&format!("{version} --sessions 2500"));
+        let agent = project.agent_line(&format!("{version} --sessions 2500"));
         let ended = project
-            .shell(&format!("acp sessions {version} -- {agent}"))
-            .code(0);
+            .run_shell(&format!("acp sessions {version} -- {agent}"))
+            .expect_code(0);
         assert_eq!(ended.stderr, "");
         let lines: Vec<&str> = ended.stdout.lines().collect();
         assert_eq!(lines.len(), 2500);
@@ -27,20 +27,22 @@ fn all_sessions_are_listed_page_by_page() {
         assert!(last.ends_with(&format!("{cwd}  (untitled)")), "{last}");
     }
     let project = TestProject::new();
-    let agent = project.agent("--sessions 0");
-    let ended = project.shell(&format!("acp sessions -- {agent}")).code(0);
+    let agent = project.agent_line("--sessions 0");
+    let ended = project
+        .run_shell(&format!("acp sessions -- {agent}"))
+        .expect_code(0);
     assert_eq!(ended.stdout, "");
-    ended.says("no sessions");
+    ended.expect_stderr("no sessions");
 }
 
 #[test]
 
-fn sessions_are_listed_for_programs() {
+fn sessions_are_listed_as_json() {
     let project = TestProject::new();
-    let agent = project.agent("--sessions 1001");
+    let agent = project.agent_line("--sessions 1001");
     let ended = project
-        .shell(&format!("acp sessions --format json -- {agent}"))
-        .code(0);
+        .run_shell(&format!("acp sessions --format json -- {agent}"))
+        .expect_code(0);
     let sessions: Vec<serde_json::Value> = ended
         .stdout
         .lines()
@@ -53,9 +55,9 @@ fn sessions_are_listed_for_programs() {
 
 #[test]
 
-fn a_directory_narrows_the_list() {
+fn list_is_filtered_by_directory() {
     let project = TestProject::new();
-    let agent = project.agent("--sessions 3");
+    let agent = project.agent_line("--sessions 3");
     for directory in ["below", "elsewhere"] {
         std::fs::create_dir(project.file(directory)).unwrap();
     }
@@ -63,26 +65,31 @@ fn a_directory_narrows_the_list() {
     for cwd in [".", "below"] {
         // The agent runs there, and its sessions are where it runs.
         let ended = project
-            .shell(&format!("acp sessions --cwd {cwd} -- {agent}"))
-            .code(0);
+            .run_shell(&format!("acp sessions --cwd {cwd} -- {agent}"))
+            .expect_code(0);
         assert_eq!(ended.stdout.lines().count(), 3, "{ended:?}");
         let moved = format!("acp sessions --cwd {cwd} -- sh -c 'cd {elsewhere}; exec {agent}'");
-        project.shell(&moved).code(0).says("no sessions");
+        project
+            .run_shell(&moved)
+            .expect_code(0)
+            .expect_stderr("no sessions");
     }
     project
-        .shell(&format!("acp sessions --cwd missing -- {agent}"))
-        .code(2)
-        .says("missing");
+        .run_shell(&format!("acp sessions --cwd missing -- {agent}"))
+        .expect_code(2)
+        .expect_stderr("missing");
 }
 
 #[test]
 
-fn the_list_is_bounded() {
+fn list_length_is_limited() {
     let project = TestProject::new();
     // At the end of a page, and within one.
     for (sessions, more) in [(10_000, false), (10_001, true), (12_000, true)] {
-        let agent = project.agent(&format!("--sessions {sessions}"));
-        let ended = project.shell(&format!("acp sessions -- {agent}")).code(0);
+        let agent = project.agent_line(&format!("--sessions {sessions}"));
+        let ended = project
+            .run_shell(&format!("acp sessions -- {agent}"))
+            .expect_code(0);
         assert_eq!(ended.stdout.lines().count(), 10_000);
         assert_eq!(
             ended.stderr.contains("showing the first"),
@@ -95,101 +102,115 @@ fn the_list_is_bounded() {
 
 #[test]
 
-fn a_list_without_an_end_is_an_error() {
+fn endless_list_is_an_error() {
     let project = TestProject::new();
-    let agent = project.agent("--endless");
+    let agent = project.agent_line("--endless");
     project
-        .shell(&format!("acp sessions -- {agent}"))
-        .code(1)
-        .says("the agent's session list never ends");
+        .run_shell(&format!("acp sessions -- {agent}"))
+        .expect_code(1)
+        .expect_stderr("the agent's session list never ends");
 }
 
 #[test]
 
-fn what_the_agent_does_not_offer_is_wrong_usage() {
+fn unsupported_list_is_a_usage_error() {
     let project = TestProject::new();
-    let agent = project.agent("");
+    let agent = project.agent_line("");
     project
-        .shell(&format!("acp sessions -- {agent}"))
-        .code(2)
-        .says("sessionCapabilities.list");
+        .run_shell(&format!("acp sessions -- {agent}"))
+        .expect_code(2)
+        .expect_stderr("sessionCapabilities.list");
     project
-        .shell(&format!("acp run --resume sess_0 hello -- {agent}"))
-        .code(2)
-        .says("loadSession");
+        .run_shell(&format!("acp run --resume sess_0 hello -- {agent}"))
+        .expect_code(2)
+        .expect_stderr("loadSession");
 }
 
 #[test]
 
-fn a_list_may_need_a_login() {
+fn list_may_require_a_login() {
     let project = TestProject::new();
-    let agent = project.agent("--sessions 3 --ways plain");
-    let refused = project.shell(&format!("acp sessions -- {agent}")).code(1);
-    project.shell(&refused.line("acp login")).code(0);
-    project.shell(&format!("acp sessions -- {agent}")).code(0);
+    let agent = project.agent_line("--sessions 3 --ways plain");
+    let refused = project
+        .run_shell(&format!("acp sessions -- {agent}"))
+        .expect_code(1);
+    project
+        .run_shell(&refused.find_line("acp login"))
+        .expect_code(0);
+    project
+        .run_shell(&format!("acp sessions -- {agent}"))
+        .expect_code(0);
 }
 
 #[test]
 
-fn an_old_session_goes_on_and_its_past_is_not_shown() {
-    for version in VERSIONS {
+fn old_session_continues_without_showing_its_history() {
+    for version in PROTOCOL_ARGS {
         for opens in ["load", "resume", "load,resume"] {
             let project = TestProject::new();
-            let agent = project.agent(&format!("{version} --opens {opens}"));
+            let agent = project.agent_line(&format!("{version} --opens {opens}"));
             let run = |options: &str| {
-                project.shell(&format!("acp run {version} {options} hello -- {agent}"))
+                project.run_shell(&format!("acp run {version} {options} hello -- {agent}"))
             };
-            assert_eq!(run("--resume sess_0").code(0).stdout, "you said hello\n");
-            let quiet = run("--resume sess_0 --format quiet").code(0);
+            assert_eq!(
+                run("--resume sess_0").expect_code(0).stdout,
+                "you said hello\n"
+            );
+            let quiet = run("--resume sess_0 --format quiet").expect_code(0);
             assert_eq!((&*quiet.stdout, &*quiet.stderr), ("you said hello\n", ""));
-            let json = run("--resume sess_0 --format json").code(0).stdout;
+            let json = run("--resume sess_0 --format json").expect_code(0).stdout;
             assert!(json.contains("you said hello"), "{json}");
             assert!(!json.contains("old "), "{json}");
             run("--resume sess_1")
-                .code(1)
-                .says("session not found: sess_1");
+                .expect_code(1)
+                .expect_stderr("session not found: sess_1");
         }
     }
 }
 
 #[test]
 
-fn how_to_go_on_is_said_and_works() {
+fn resume_hint_is_printed_and_works() {
     let project = TestProject::new();
     std::fs::create_dir(project.file("my dir")).unwrap();
     for opens in ["load", "resume"] {
-        let agent = project.agent(&format!("--opens {opens}"));
+        let agent = project.agent_line(&format!("--opens {opens}"));
         let ended = project
-            .shell(&format!("acp run --cwd 'my dir' hello -- {agent}"))
-            .code(0);
-        let hint = ended.line("acp run --resume sess_0");
+            .run_shell(&format!("acp run --cwd 'my dir' hello -- {agent}"))
+            .expect_code(0);
+        let hint = ended.find_line("acp run --resume sess_0");
         let (_, command) = hint.split_once("continue with: ").unwrap();
         assert!(command.contains("--cwd 'my dir' PROMPT"), "{command}");
-        project.shell(command).code(0).shows(&["you said PROMPT"]);
+        project
+            .run_shell(command)
+            .expect_code(0)
+            .expect_stdout(&["you said PROMPT"]);
     }
 }
 
 #[test]
 
-fn how_to_go_on_is_said_to_people_only() {
+fn resume_hint_is_printed_only_on_a_terminal() {
     let project = TestProject::new();
-    let keeps = project.agent("--opens load,resume");
+    let keeps = project.agent_line("--opens load,resume");
     for format in ["quiet", "json"] {
         let ended = project
-            .shell(&format!("acp run --format {format} hello -- {keeps}"))
-            .code(0);
+            .run_shell(&format!("acp run --format {format} hello -- {keeps}"))
+            .expect_code(0);
         assert_eq!(ended.stderr, "");
     }
-    let forgets = project.agent("");
+    let forgets = project.agent_line("");
     let ended = project
-        .shell(&format!("acp run hello -- {forgets}"))
-        .code(0);
+        .run_shell(&format!("acp run hello -- {forgets}"))
+        .expect_code(0);
     assert_eq!(ended.stderr, "");
     // Where the bundled agent keeps nothing, it says nothing of it, whatever version 2 says that an agent
     // does.
-    std::fs::create_dir_all(project.sessions().join("sessions.db")).unwrap();
-    for version in VERSIONS {
-        let ended = project.shell(&format!("acp run {version} /help")).code(0);
+    std::fs::create_dir_all(project.sessions_directory().join("sessions.db")).unwrap();
+    for version in PROTOCOL_ARGS {
+        let ended = project
+            .run_shell(&format!("acp run {version} /help"))
+            .expect_code(0);
         assert_eq!(ended.stderr, "");
     }
 }

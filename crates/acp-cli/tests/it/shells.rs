@@ -10,15 +10,15 @@ use crate::common::screen::ChatScreen;
 use crate::common::{ACP, CommandResult, TestProject};
 
 /// With this set, a test that would be skipped fails instead.
-const REQUIRED: &str = "ACP_REQUIRE_SHELLS";
+const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_SHELLS";
 
 const TAB: &str = "\t";
 
 /// The prompt of the shells.
-const PROMPT: &str = "tab$ ";
+const SHELL_PROMPT: &str = "tab$ ";
 
 /// What is typed before Tab, and the line after it: no more than one thing can be meant.
-const ONE_IS_MEANT: &[(&str, &str)] = &[
+const UNIQUE_COMPLETIONS: &[(&str, &str)] = &[
     ("acp tr", "acp trace"),
     ("acp trace sh", "acp trace show"),
     ("acp run --sess", "acp run --session"),
@@ -55,9 +55,9 @@ const ONE_IS_MEANT: &[(&str, &str)] = &[
 ];
 
 /// A project with an agent called `mine`, and names of sessions of both agents.
-fn project() -> TestProject {
+fn completion_project() -> TestProject {
     let project = TestProject::new();
-    project.configure(
+    project.write_config(
         "config.toml",
         "[agents.mine]\ncommand = [\"no-such-program\"]\nmode = \"slow\"\n",
     );
@@ -66,129 +66,134 @@ fn project() -> TestProject {
         "acp sessions name 2 'the big one'",
         "acp sessions name 3 other --agent mine",
     ] {
-        project.shell(line).code(0);
+        project.run_shell(line).expect_code(0);
     }
     project
 }
 
 /// Whether the shell is there.
-fn is_there(shell: &str) -> bool {
+fn is_shell_available(shell: &str) -> bool {
     let is = Command::new(shell).arg("-c").arg("true").output().is_ok();
     if !is {
-        assert!(std::env::var_os(REQUIRED).is_none(), "there is no {shell}");
+        assert!(
+            std::env::var_os(REQUIRE_VARIABLE).is_none(),
+            "there is no {shell}"
+        );
         println!("skipped: there is no {shell} on this machine");
     }
     is
 }
 
 /// Sets `PATH` so that a shell finds the binary.
-fn with_acp() -> String {
+fn path_with_acp() -> String {
     let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
     format!("PATH={binaries}:$PATH")
 }
 
 /// Starts a shell on a terminal and has it do this first.
-fn start(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
-    let mut screen = ChatScreen::start(project, 100, 30, &format!("{} {shell}", with_acp()));
+fn start_shell(project: &TestProject, shell: &str, first: &str) -> ChatScreen {
+    let mut screen = ChatScreen::start(project, 100, 30, &format!("{} {shell}", path_with_acp()));
     // Divided, so that what is typed is not taken for the prompt.
-    screen.say(&format!("PS1='ta''b$ '; {first}; clear"));
-    screen.until_it("a prompt on an empty screen", |text| {
-        text.trim() == PROMPT.trim()
+    screen.send_line(&format!("PS1='ta''b$ '; {first}; clear"));
+    screen.wait_for_text_that("a prompt on an empty screen", |text| {
+        text.trim() == SHELL_PROMPT.trim()
     });
     screen
 }
 
 /// Types, presses Tab, and waits for the line to be so; then begins a new one.
 #[track_caller]
-fn completes(screen: &mut ChatScreen, typed: &str, line: &str) {
-    screen.key(typed);
-    screen.until(&format!("{PROMPT}{typed}"));
-    screen.key(TAB);
-    let whole = format!("{PROMPT}{line}");
-    screen.until_it(&format!("{typed:?} becomes {line:?}"), |text| {
+fn assert_completes(screen: &mut ChatScreen, typed: &str, line: &str) {
+    screen.send_keys(typed);
+    screen.wait_for(&format!("{SHELL_PROMPT}{typed}"));
+    screen.send_keys(TAB);
+    let whole = format!("{SHELL_PROMPT}{line}");
+    screen.wait_for_text_that(&format!("{typed:?} becomes {line:?}"), |text| {
         text.lines().any(|row| row == whole)
     });
     // Ctrl-U removes the line, Ctrl-L what is above it.
-    screen.key("\u{15}\u{c}");
-    screen.until_it("an empty line", |text| text.trim() == PROMPT.trim());
+    screen.send_keys("\u{15}\u{c}");
+    screen.wait_for_text_that("an empty line", |text| text.trim() == SHELL_PROMPT.trim());
 }
 
 #[test]
-fn bash_completes_what_is_meant() {
-    if !is_there("bash") {
+fn bash_completes_correctly() {
+    if !is_shell_available("bash") {
         return;
     }
-    let project = project();
-    let mut screen = start(
+    let project = completion_project();
+    let mut screen = start_shell(
         &project,
         "bash --norc --noprofile -i",
         "source <(acp completions bash)",
     );
-    for (typed, line) in ONE_IS_MEANT {
-        completes(&mut screen, typed, line);
+    for (typed, line) in UNIQUE_COMPLETIONS {
+        assert_completes(&mut screen, typed, line);
     }
-    screen.key("acp run --agent ");
-    screen.key(&format!("{TAB}{TAB}"));
-    screen.until_it("the agents are listed", |text| {
+    screen.send_keys("acp run --agent ");
+    screen.send_keys(&format!("{TAB}{TAB}"));
+    screen.wait_for_text_that("the agents are listed", |text| {
         text.lines()
             .any(|row| row.contains("mine") && row.contains("acp") && !row.contains("run"))
     });
 }
 
 #[test]
-fn zsh_completes_what_is_meant() {
-    if !is_there("zsh") {
+fn zsh_completes_correctly() {
+    if !is_shell_available("zsh") {
         return;
     }
-    let project = project();
-    let mut screen = start(
+    let project = completion_project();
+    let mut screen = start_shell(
         &project,
         "zsh -f -i",
         "autoload -Uz compinit; compinit -D; source <(acp completions zsh)",
     );
-    for (typed, line) in ONE_IS_MEANT {
-        completes(&mut screen, typed, line);
+    for (typed, line) in UNIQUE_COMPLETIONS {
+        assert_completes(&mut screen, typed, line);
     }
-    screen.key("acp run --agent ");
-    screen.key(&format!("{TAB}{TAB}"));
+    screen.send_keys("acp run --agent ");
+    screen.send_keys(&format!("{TAB}{TAB}"));
     // With what each of them is.
-    screen.until("acp   -- the bundled agent");
+    screen.wait_for("acp   -- the bundled agent");
 }
 
 #[test]
-fn zsh_completes_at_the_first_tab_where_a_package_has_put_the_script() {
-    if !is_there("zsh") {
+fn zsh_completes_at_the_first_tab_with_an_installed_script() {
+    if !is_shell_available("zsh") {
         return;
     }
-    let project = project();
+    let project = completion_project();
     project
-        .shell("mkdir functions; acp completions zsh > functions/_acp")
-        .code(0);
-    let mut screen = start(
+        .run_shell("mkdir functions; acp completions zsh > functions/_acp")
+        .expect_code(0);
+    let mut screen = start_shell(
         &project,
         "zsh -f -i",
         "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -D",
     );
-    completes(&mut screen, "acp run --agent mi", "acp run --agent mine");
+    assert_completes(&mut screen, "acp run --agent mi", "acp run --agent mine");
 }
 
 #[test]
-fn fish_completes_what_is_meant() {
-    if !is_there("fish") {
+fn fish_completes_correctly() {
+    if !is_shell_available("fish") {
         return;
     }
-    let project = project();
+    let project = completion_project();
     let ask = |typed: &str| {
         let asked = format!(
             "acp completions fish | source; complete --do-complete '{}'",
             typed.replace('\\', "\\\\")
         );
-        let shell = format!("{} fish --no-config -c \"$0\"", with_acp());
-        let mut command = project.program("sh");
+        let shell = format!("{} fish --no-config -c \"$0\"", path_with_acp());
+        let mut command = project.program_command("sh");
         command.args(["-c", &shell, &asked]);
-        CommandResult::of(command.output().unwrap()).code(0).stdout
+        CommandResult::from_output(command.output().unwrap())
+            .expect_code(0)
+            .stdout
     };
-    for (typed, line) in ONE_IS_MEANT {
+    for (typed, line) in UNIQUE_COMPLETIONS {
         let answer = ask(typed);
         let candidates: Vec<&str> = answer
             .lines()
@@ -208,19 +213,20 @@ fn fish_completes_what_is_meant() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_offered_and_garbles_nothing() {
-    let project = project();
-    project.configure("config.toml", "no TOML at all");
-    let asked = project.shell("ACP_COMPLETE=bash _CLAP_COMPLETE_INDEX=3 acp -- acp run --agent ''");
-    let asked = asked.code(0);
+fn unreadable_candidates_are_omitted_without_garbage() {
+    let project = completion_project();
+    project.write_config("config.toml", "no TOML at all");
+    let asked =
+        project.run_shell("ACP_COMPLETE=bash _CLAP_COMPLETE_INDEX=3 acp -- acp run --agent ''");
+    let asked = asked.expect_code(0);
     assert_eq!((asked.stdout.as_str(), asked.stderr.as_str()), ("", ""));
 }
 
 #[test]
-fn every_command_has_a_manual_page() {
+fn every_command_has_a_man_page() {
     let project = TestProject::new();
-    project.shell("mkdir man && acp man man").code(0);
-    let page = |name: &str| project.read(&format!("man/{name}.1"));
+    project.run_shell("mkdir man && acp man man").expect_code(0);
+    let page = |name: &str| project.read_file(&format!("man/{name}.1"));
     for name in [
         "acp",
         "acp-run",
@@ -246,22 +252,25 @@ fn every_command_has_a_manual_page() {
         assert!(run.contains(part), "{part}: {run}");
     }
     project
-        .shell("acp man no/such/directory")
-        .code(1)
-        .says("no/such/directory");
+        .run_shell("acp man no/such/directory")
+        .expect_code(1)
+        .expect_stderr("no/such/directory");
     if Command::new("man").arg("--version").output().is_err() {
-        assert!(std::env::var_os(REQUIRED).is_none(), "there is no man");
+        assert!(
+            std::env::var_os(REQUIRE_VARIABLE).is_none(),
+            "there is no man"
+        );
         println!("skipped: there is no man on this machine");
         return;
     }
     let shown = project
-        .shell("for page in man/*; do man --warnings -E UTF-8 -l \"$page\" > /dev/null || exit 1; done")
-        .code(0);
+        .run_shell("for page in man/*; do man --warnings -E UTF-8 -l \"$page\" > /dev/null || exit 1; done")
+        .expect_code(0);
     assert_eq!(shown.stderr, "", "no warnings");
     project
-        .shell("MANWIDTH=100 man -E UTF-8 -l man/acp-run.1")
-        .code(0)
-        .shows(&[
+        .run_shell("MANWIDTH=100 man -E UTF-8 -l man/acp-run.1")
+        .expect_code(0)
+        .expect_stdout(&[
             "acp-run - Run one turn",
             "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
             "EXIT CODES",
@@ -271,21 +280,21 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn without_a_command_a_terminal_gets_the_chat() {
+fn bare_command_starts_the_chat_on_a_terminal() {
     let project = TestProject::new();
     let mut screen = ChatScreen::start(&project, 100, 30, ACP);
-    screen.until("? help");
-    screen.say("/read notes.txt:2-2");
-    screen.until("second");
+    screen.wait_for("? help");
+    screen.send_line("/read notes.txt:2-2");
+    screen.wait_for("second");
 }
 
 #[test]
-fn without_a_command_and_a_terminal_the_short_help_is_printed() {
+fn bare_command_without_a_terminal_prints_short_help() {
     let project = TestProject::new();
     for line in ["acp", "acp --log error < /dev/null", "acp | cat; exit 2"] {
-        let ended = project.shell(line).code(2);
+        let ended = project.run_shell(line).expect_code(2);
         assert_eq!(ended.stdout, "", "{line}");
-        let ended = ended.says("Usage: acp [OPTIONS] [COMMAND]");
+        let ended = ended.expect_stderr("Usage: acp [OPTIONS] [COMMAND]");
         assert!(!ended.stderr.contains("Examples:"), "{ended:?}");
     }
 }

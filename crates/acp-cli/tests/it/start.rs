@@ -9,12 +9,12 @@ use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// Answers what comes before a prompt.
-const OPENS: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
+const RESPOND_TO_INITIALIZE: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 
 /// Whether the process whose id is in a file is there still.
-pub(crate) fn runs(project: &TestProject, file: &str) -> bool {
-    let id: i32 = project.read(file).trim().parse().unwrap();
+pub(crate) fn is_running(project: &TestProject, file: &str) -> bool {
+    let id: i32 = project.read_file(file).trim().parse().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let zombie = stat
         .rsplit(')')
@@ -24,11 +24,11 @@ pub(crate) fn runs(project: &TestProject, file: &str) -> bool {
 }
 
 #[test]
-fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
+fn silent_agent_is_reported_as_slow_and_ended_by_ctrl_c() {
     let project = TestProject::new();
     let agent = "sleep 1000 & echo $! > child; echo $$ > agent; trap '' TERM; echo loading >&2; while :; do sleep 1000; done";
     let mut child = project
-        .command(&["hi", "--", "sh", "-c", agent])
+        .agent_command(&["hi", "--", "sh", "-c", agent])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -38,71 +38,74 @@ fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
     while !said.contains("waiting for the agent to respond (Ctrl-C: exit)") {
         assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
     }
-    assert!(runs(&project, "agent") && runs(&project, "child"));
+    assert!(is_running(&project, "agent") && is_running(&project, "child"));
     let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(id, Signal::INT).unwrap();
     stderr.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(!runs(&project, "agent") && !runs(&project, "child"));
+    assert!(!is_running(&project, "agent") && !is_running(&project, "child"));
 }
 
 #[test]
-fn one_that_crashes_leaves_the_end_of_what_it_said() {
+fn crashed_agent_is_reported_with_its_last_output() {
     let project = TestProject::new();
     let agent = "i=0; while [ $i -lt 500 ]; do echo line $i >&2; i=$((i+1)); done; kill -SEGV $$";
     let ended = project
         .run(&["hi", "--", "sh", "-c", agent])
-        .code(3)
-        .says("the agent exited: signal SIGSEGV")
-        .says("line 499");
+        .expect_code(3)
+        .expect_stderr("the agent exited: signal SIGSEGV")
+        .expect_stderr("line 499");
     assert!(ended.stderr.lines().count() < 30, "{ended:#?}");
 }
 
 #[test]
-fn one_that_ends_well_but_too_early_is_told_so() {
+fn agent_that_exits_too_early_is_reported() {
     let project = TestProject::new();
     project
         .run(&["hi", "--", "true"])
-        .code(3)
-        .says("the agent exited: exit code 0");
+        .expect_code(3)
+        .expect_stderr("the agent exited: exit code 0");
 }
 
 #[test]
-fn one_that_closes_its_stdout_and_goes_on_is_ended() {
+fn agent_that_closes_stdout_is_ended() {
     let project = TestProject::new();
     let agent = "echo $$ > agent; echo closing >&2; exec >&-; while :; do sleep 1000; done";
     project
         .run(&["hi", "--", "sh", "-c", agent])
-        .code(3)
-        .says("the agent closed the connection:")
-        .says("closing");
-    assert!(!runs(&project, "agent"));
+        .expect_code(3)
+        .expect_stderr("the agent closed the connection:")
+        .expect_stderr("closing");
+    assert!(!is_running(&project, "agent"));
     // In the middle of a turn.
-    let agent = format!("echo $$ > agent; {OPENS}; read -r line; exec >&-; exec sleep 1000");
+    let agent = format!(
+        "echo $$ > agent; {RESPOND_TO_INITIALIZE}; read -r line; exec >&-; exec sleep 1000"
+    );
     project
         .run(&["hi", "--", "sh", "-c", &agent])
-        .code(3)
-        .says("the agent closed the connection:");
-    assert!(!runs(&project, "agent"));
+        .expect_code(3)
+        .expect_stderr("the agent closed the connection:");
+    assert!(!is_running(&project, "agent"));
 }
 
 #[test]
-fn one_that_stops_reading_is_given_up() {
+fn agent_that_stops_reading_is_given_up() {
     let project = TestProject::new();
     // More than fits into the pipe and what waits to be written.
-    project.write("long.txt", &"word ".repeat(1_000_000));
-    let agent = format!("echo $$ > agent; {OPENS}; exec sleep 1000");
+    project.write_file("long.txt", &"word ".repeat(1_000_000));
+    let agent = format!("echo $$ > agent; {RESPOND_TO_INITIALIZE}; exec sleep 1000");
     let args = ["--timeout", "1", "--file", "long.txt"];
     project
         .run(&[&args[..], &["--", "sh", "-c", &agent]].concat())
-        .code(6)
-        .says("--timeout");
-    assert!(!runs(&project, "agent"));
+        .expect_code(6)
+        .expect_stderr("--timeout");
+    assert!(!is_running(&project, "agent"));
 
     // And by Ctrl-C twice, where there is no timeout.
-    let agent = format!("echo $$ > agent; {OPENS}; head -c 1 > deaf; exec sleep 1000");
+    let agent =
+        format!("echo $$ > agent; {RESPOND_TO_INITIALIZE}; head -c 1 > deaf; exec sleep 1000");
     let mut child = project
-        .command(&["--file", "long.txt", "--", "sh", "-c", &agent])
+        .agent_command(&["--file", "long.txt", "--", "sh", "-c", &agent])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -123,17 +126,17 @@ fn one_that_stops_reading_is_given_up() {
     kill_process(id, Signal::INT).unwrap();
     stderr.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(!runs(&project, "agent"));
+    assert!(!is_running(&project, "agent"));
 }
 
 #[test]
-fn programs_are_found_as_a_shell_finds_them() {
+fn programs_are_found_in_path_like_a_shell_does() {
     let project = TestProject::new();
     // As npm and uv install them: a link to a script elsewhere, which starts by its first line.
     for directory in ["with space", "bin"] {
         std::fs::create_dir(project.file(directory)).unwrap();
     }
-    project.write(
+    project.write_file(
         "with space/cli.sh",
         &format!("#!/bin/sh\nexec {ACP} agent \"$@\"\n"),
     );
@@ -143,13 +146,24 @@ fn programs_are_found_as_a_shell_finds_them() {
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", project.file("bin").display());
     let run = |program: &str| {
-        let mut command = project.command(&["/read notes.txt", "--", program, "--protocol", "1"]);
-        CommandResult::of(command.env("PATH", &path).output().unwrap())
+        let mut command =
+            project.agent_command(&["/read notes.txt", "--", program, "--protocol", "1"]);
+        CommandResult::from_output(command.env("PATH", &path).output().unwrap())
     };
-    run("some-agent").code(0).shows(&["first"]);
-    run("with space/cli.sh").code(0).shows(&["first"]);
-    run(script.to_str().unwrap()).code(0).shows(&["first"]);
-    run("with space/cli.sh --flag").code(3).says("separately");
-    run("bin").code(3).says("command not found: `bin`");
-    run("./notes.txt").code(3).says("not executable: `");
+    run("some-agent").expect_code(0).expect_stdout(&["first"]);
+    run("with space/cli.sh")
+        .expect_code(0)
+        .expect_stdout(&["first"]);
+    run(script.to_str().unwrap())
+        .expect_code(0)
+        .expect_stdout(&["first"]);
+    run("with space/cli.sh --flag")
+        .expect_code(3)
+        .expect_stderr("separately");
+    run("bin")
+        .expect_code(3)
+        .expect_stderr("command not found: `bin`");
+    run("./notes.txt")
+        .expect_code(3)
+        .expect_stderr("not executable: `");
 }

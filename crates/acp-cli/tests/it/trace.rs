@@ -37,7 +37,7 @@ impl TracedClient {
             .unwrap();
     }
 
-    fn reads(&mut self, bytes: impl AsRef<[u8]>) {
+    fn expect_bytes(&mut self, bytes: impl AsRef<[u8]>) {
         let expected = bytes.as_ref();
         let mut read = vec![0; expected.len()];
         self.stdout.read_exact(&mut read).unwrap();
@@ -45,73 +45,73 @@ impl TracedClient {
         assert_eq!(read.to_string(), expected.to_string());
     }
 
-    fn line(&mut self) -> String {
+    fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         line
     }
 
     /// Closes the agent's input, and waits for the end.
-    fn ends(mut self) -> CommandResult {
+    fn finish(mut self) -> CommandResult {
         self.stdin = None;
-        self.outlives()
+        self.finish_after_agent()
     }
 
     /// Waits for the end without doing anything about it.
-    fn outlives(mut self) -> CommandResult {
+    fn finish_after_agent(mut self) -> CommandResult {
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).unwrap();
-        let mut ended = CommandResult::of(self.child.wait_with_output().unwrap());
+        let mut ended = CommandResult::from_output(self.child.wait_with_output().unwrap());
         ended.stdout = String::from_utf8_lossy(&rest).into_owned();
         ended
     }
 }
 
 /// `acp trace` of an agent, into `trace` in the project.
-fn trace(project: &TestProject, flags: &[&str], agent: &[&str]) -> Command {
-    let mut command = project.acp(&["trace"]);
+fn trace_command(project: &TestProject, flags: &[&str], agent: &[&str]) -> Command {
+    let mut command = project.acp_command(&["trace"]);
     command.args(flags).args(["trace", "--"]).args(agent);
     command
 }
 
 /// All lines of a trace, each of which is JSON.
-fn records(project: &TestProject) -> Vec<Value> {
-    let file = project.read("trace");
+fn read_records(project: &TestProject) -> Vec<Value> {
+    let file = project.read_file("trace");
     assert!(file.ends_with('\n'), "{file}");
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     file.lines().map(parse).collect()
 }
 
 /// What was recorded of a side: messages, and noise.
-fn said<'a>(records: &'a [Value], from: &str) -> Vec<&'a Value> {
+fn messages_from<'a>(records: &'a [Value], from: &str) -> Vec<&'a Value> {
     let of_side = |record: &&Value| record["from"] == from;
     records.iter().filter(of_side).collect()
 }
 
 /// The records of events, in order.
-fn events(records: &[Value]) -> Vec<&str> {
+fn event_names(records: &[Value]) -> Vec<&str> {
     records.iter().filter_map(|r| r["event"].as_str()).collect()
 }
 
-fn sh(script: &str) -> [&str; 3] {
+fn shell_command(script: &str) -> [&str; 3] {
     ["sh", "-c", script]
 }
 
 #[test]
-fn a_turn_is_what_it_is_without_and_all_of_it_is_recorded() {
+fn traced_turn_is_unchanged_and_fully_recorded() {
     let project = TestProject::new();
-    let script =
-        project.script(r#"{"think": "hm"}, {"say": "Hello."}, {"read": {"path": "notes.txt"}}"#);
+    let script = project
+        .script_line(r#"{"think": "hm"}, {"say": "Hello."}, {"read": {"path": "notes.txt"}}"#);
     let agent = [ACP, "agent", "--script", &script];
     let run = |before: &[&str]| {
         let args = [&["--allow", "all", "go", "--"], before, &agent].concat();
-        project.run(&args).code(0).stdout
+        project.run(&args).expect_code(0).stdout
     };
     let plain = run(&[]);
     let traced = run(&[ACP, "trace", "trace", "--"]);
     assert_eq!(traced, plain);
 
-    let records = records(&project);
+    let records = read_records(&project);
     let header = &records[0];
     assert_eq!(header["acp_trace"], 1);
     assert_eq!(header["command"], json!(agent));
@@ -122,14 +122,14 @@ fn a_turn_is_what_it_is_without_and_all_of_it_is_recorded() {
         .map(|r| r["t"].as_u64().unwrap())
         .collect();
     assert!(times.is_sorted(), "{times:?}");
-    let client = said(&records, "client");
+    let client = messages_from(&records, "client");
     let methods: Vec<&str> = client
         .iter()
         .filter_map(|r| r["msg"]["method"].as_str())
         .collect();
     assert_eq!(methods[..2], ["initialize", "session/new"]);
     assert!(methods.contains(&"session/prompt"), "{methods:?}");
-    let chunks: Vec<&Value> = said(&records, "agent")
+    let chunks: Vec<&Value> = messages_from(&records, "agent")
         .into_iter()
         .filter(|r| r["msg"]["params"]["update"]["sessionUpdate"] == "agent_message_chunk")
         .collect();
@@ -137,31 +137,31 @@ fn a_turn_is_what_it_is_without_and_all_of_it_is_recorded() {
         chunks[0]["msg"]["params"]["update"]["content"]["text"],
         "Hello."
     );
-    let last = said(&records, "agent").pop().unwrap();
+    let last = messages_from(&records, "agent").pop().unwrap();
     assert_eq!(last["msg"]["result"]["stopReason"], "end_turn");
     assert_eq!(records[1]["event"], "started");
-    assert_eq!(events(&records).last(), Some(&"end"));
+    assert_eq!(event_names(&records).last(), Some(&"end"));
     let exited = records.iter().find(|r| r["event"] == "exited").unwrap();
     assert_eq!(exited["code"], 0);
 }
 
 #[test]
-fn every_byte_passes_at_once_whether_it_is_a_message_or_not() {
+fn every_byte_is_passed_on_at_once() {
     let project = TestProject::new();
-    let mut client = TracedClient::start(trace(&project, &[], &["cat"]));
+    let mut client = TracedClient::start(trace_command(&project, &[], &["cat"]));
     // The second half of the line is not sent until the first has come back.
     for piece in ["{\"jsonrpc\":\"2.0\", ", "\"id\" :1.0,\"method\":\"x\" }\n"] {
         client.send(piece);
-        client.reads(piece);
+        client.expect_bytes(piece);
     }
     let rest: &[u8] = b"\r\n\nno JSON\n{\"a\":\"\xff\"}\n[1,2] \r\nnot ended";
     client.send(rest);
-    client.reads(rest);
-    client.ends().code(0);
+    client.expect_bytes(rest);
+    client.finish().expect_code(0);
 
-    let records = records(&project);
+    let records = read_records(&project);
     for from in ["client", "agent"] {
-        let said = said(&records, from);
+        let said = messages_from(&records, from);
         assert_eq!(said.len(), 7, "{said:#?}");
         assert_eq!(said[0]["len"], 42);
         assert_eq!(said[0]["msg"]["id"], 1.0);
@@ -180,15 +180,15 @@ fn every_byte_passes_at_once_whether_it_is_a_message_or_not() {
     }
     // As it was written, and not as anyone else would write it.
     let message = "\"msg\":{\"jsonrpc\":\"2.0\", \"id\" :1.0,\"method\":\"x\" }}\n";
-    assert_eq!(project.read("trace").matches(message).count(), 2);
+    assert_eq!(project.read_file("trace").matches(message).count(), 2);
     let closed = ["client_closed", "agent_closed", "exited", "end"];
-    let mut events = events(&records);
+    let mut events = event_names(&records);
     events.retain(|event| closed.contains(event));
     assert_eq!(events.len(), 4, "{events:?}");
 }
 
 #[test]
-fn secrets_reach_the_agent_and_not_the_trace() {
+fn secrets_reach_the_agent_but_not_the_trace() {
     let project = TestProject::new();
     let server = json!({"name": "files", "command": "x", "args": ["--token", "hush-1"],
         "env": [{"name": "WHERE", "value": "hush-2"}]});
@@ -198,29 +198,35 @@ fn secrets_reach_the_agent_and_not_the_trace() {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": params});
     let lines = format!("{message}\nmy password: hush-6\n{{\"id\":2,\"n\":1.50}}\n");
     let agent = "echo 'using SOME_API_KEY=hush-7' >&2; exec cat";
-    let agent = [&sh(agent)[..], &["--api-key", "hush-8"]].concat();
+    let agent = [&shell_command(agent)[..], &["--api-key", "hush-8"]].concat();
     for (flags, kept) in [(&[][..], false), (&["--force", "--secrets"][..], true)] {
-        let mut client = TracedClient::start(trace(&project, flags, &agent));
+        let mut client = TracedClient::start(trace_command(&project, flags, &agent));
         client.send(&lines);
-        client.reads(&lines);
-        client.ends().code(0).says("SOME_API_KEY=hush-7");
-        let file = project.read("trace");
+        client.expect_bytes(&lines);
+        client
+            .finish()
+            .expect_code(0)
+            .expect_stderr("SOME_API_KEY=hush-7");
+        let file = project.read_file("trace");
         for n in 1..=8 {
             assert_eq!(file.contains(&format!("hush-{n}")), kept, "{n}: {file}");
         }
-        let records = records(&project);
+        let records = read_records(&project);
         let expected = if kept { "kept" } else { "redacted" };
         assert_eq!(records[0]["secrets"], expected);
-        assert_eq!(said(&records, "client")[0]["redacted"].is_u64(), !kept);
+        assert_eq!(
+            messages_from(&records, "client")[0]["redacted"].is_u64(),
+            !kept
+        );
         assert!(file.contains("\"msg\":{\"id\":2,\"n\":1.50}}"), "{file}");
         assert!(file.contains("WHERE") && file.contains("X-Who"), "{file}");
     }
 }
 
 #[test]
-fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
+fn similar_consecutive_lines_are_recorded_correctly() {
     let project = TestProject::new();
-    let mut client = TracedClient::start(trace(&project, &[], &["cat"]));
+    let mut client = TracedClient::start(trace_command(&project, &[], &["cat"]));
     let begin = r#"{"jsonrpc":"2.0","method":"session/update","params":{"text":"#;
     let mut sent = String::new();
     for n in 0..600 {
@@ -235,13 +241,13 @@ fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
     // Both where the lines end and within them.
     for piece in sent.as_bytes().chunks(7001) {
         client.send(piece);
-        client.reads(piece);
+        client.expect_bytes(piece);
     }
-    client.ends().code(0);
-    assert!(!project.read("trace").contains("hush-"));
-    let records = records(&project);
+    client.finish().expect_code(0);
+    assert!(!project.read_file("trace").contains("hush-"));
+    let records = read_records(&project);
     for from in ["client", "agent"] {
-        let said = said(&records, from);
+        let said = messages_from(&records, from);
         assert_eq!(said.len(), 600);
         for (n, (record, line)) in said.iter().zip(sent.lines()).enumerate() {
             assert_eq!(record["len"], line.len());
@@ -258,9 +264,9 @@ fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
 }
 
 #[test]
-fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
+fn long_message_is_passed_in_full_and_recorded_up_to_a_limit() {
     let project = TestProject::new();
-    let mut client = TracedClient::start(trace(&project, &[], &["wc", "-c"]));
+    let mut client = TracedClient::start(trace_command(&project, &[], &["wc", "-c"]));
     let piece = vec![b'x'; 1024 * 1024];
     client.send(b"\"");
     for _ in 0..65 {
@@ -268,10 +274,10 @@ fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
     }
     client.send(b"\"\n{}\n");
     let length = 65 * piece.len() + 2;
-    let ended = client.ends().code(0);
+    let ended = client.finish().expect_code(0);
     assert_eq!(ended.stdout.trim(), (length + 4).to_string());
-    let records = records(&project);
-    let said = said(&records, "client");
+    let records = read_records(&project);
+    let said = messages_from(&records, "client");
     assert_eq!(said[0]["len"], length);
     let cut = said[0]["cut"].as_str().unwrap();
     assert!(
@@ -283,40 +289,55 @@ fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
+fn existing_file_is_overwritten_only_on_request() {
     let project = TestProject::new();
-    project.write("trace", "mine");
-    let ended = CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap());
+    project.write_file("trace", "mine");
+    let ended =
+        CommandResult::from_output(trace_command(&project, &[], &["cat"]).output().unwrap());
     ended
-        .code(2)
-        .says("trace: file already exists; use --force to overwrite it");
-    assert_eq!(project.read("trace"), "mine");
-    CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
-    assert_eq!(records(&project)[0]["acp_trace"], 1);
-    let nowhere = project.acp(&["trace", "no/where", "--", "cat"]).output();
-    CommandResult::of(nowhere.unwrap())
-        .code(1)
-        .says("cannot write no/where");
-    CommandResult::of(project.acp(&["trace", "other"]).output().unwrap()).code(2);
+        .expect_code(2)
+        .expect_stderr("trace: file already exists; use --force to overwrite it");
+    assert_eq!(project.read_file("trace"), "mine");
+    CommandResult::from_output(
+        trace_command(&project, &["--force"], &["cat"])
+            .output()
+            .unwrap(),
+    )
+    .expect_code(0);
+    assert_eq!(read_records(&project)[0]["acp_trace"], 1);
+    let nowhere = project
+        .acp_command(&["trace", "no/where", "--", "cat"])
+        .output();
+    CommandResult::from_output(nowhere.unwrap())
+        .expect_code(1)
+        .expect_stderr("cannot write no/where");
+    CommandResult::from_output(project.acp_command(&["trace", "other"]).output().unwrap())
+        .expect_code(2);
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_is_told_of_and_recorded() {
+fn agent_start_failure_is_reported_and_recorded() {
     let project = TestProject::new();
-    let ended = CommandResult::of(trace(&project, &[], &["no-such-agent"]).output().unwrap());
-    ended.code(3).says("command not found: `no-such-agent`");
-    let records = records(&project);
+    let ended = CommandResult::from_output(
+        trace_command(&project, &[], &["no-such-agent"])
+            .output()
+            .unwrap(),
+    );
+    ended
+        .expect_code(3)
+        .expect_stderr("command not found: `no-such-agent`");
+    let records = read_records(&project);
     assert!(
         records[1]["message"]
             .as_str()
             .unwrap()
             .contains("not found")
     );
-    assert_eq!(events(&records), ["failed", "end"]);
+    assert_eq!(event_names(&records), ["failed", "end"]);
 }
 
 #[cfg(unix)]
-mod on_unix {
+mod unix {
     use std::fs::File;
     use std::os::fd::OwnedFd;
     use std::os::unix::fs::PermissionsExt;
@@ -326,121 +347,131 @@ mod on_unix {
 
     use super::*;
 
-    fn kill(client: &TracedClient, signal: Signal) {
+    fn send_signal(client: &TracedClient, signal: Signal) {
         let id = i32::try_from(client.child.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    fn mkfifo(project: &TestProject, name: &str) {
+    fn make_fifo(project: &TestProject, name: &str) {
         let made = Command::new("mkfifo").arg(project.file(name)).status();
         assert!(made.unwrap().success());
     }
 
     #[test]
-    fn the_file_is_its_users_alone() {
+    fn trace_file_is_private_to_its_user() {
         let project = TestProject::new();
         let mode = |name| project.file(name).metadata().unwrap().permissions().mode() & 0o777;
-        CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap()).code(0);
+        CommandResult::from_output(trace_command(&project, &[], &["cat"]).output().unwrap())
+            .expect_code(0);
         assert_eq!(mode("trace"), 0o600);
         std::fs::set_permissions(project.file("trace"), PermissionsExt::from_mode(0o644)).unwrap();
-        CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
+        CommandResult::from_output(
+            trace_command(&project, &["--force"], &["cat"])
+                .output()
+                .unwrap(),
+        )
+        .expect_code(0);
         assert_eq!(mode("trace"), 0o600);
     }
 
     #[test]
-    fn what_was_said_is_in_the_file_while_nothing_happens_and_after_a_kill() {
+    fn messages_are_written_promptly_and_survive_a_kill() {
         let project = TestProject::new();
-        let mut client = TracedClient::start(trace(&project, &[], &sh("echo $$ > pid; exec cat")));
+        let mut client = TracedClient::start(trace_command(
+            &project,
+            &[],
+            &shell_command("echo $$ > pid; exec cat"),
+        ));
         client.send("{\"id\":1}\n");
-        client.reads("{\"id\":1}\n");
+        client.expect_bytes("{\"id\":1}\n");
         // Nothing more is said: it does not wait for more to come.
         let answer = "\"from\":\"agent\",\"len\":8,\"msg\":{\"id\":1}}\n";
-        while !project.read("trace").ends_with(answer) {
+        while !project.read_file("trace").ends_with(answer) {
             std::thread::yield_now();
         }
-        kill(&client, Signal::KILL);
+        send_signal(&client, Signal::KILL);
         client.child.wait().unwrap();
-        assert!(project.read("trace").ends_with(answer));
+        assert!(project.read_file("trace").ends_with(answer));
         // Its input was closed with it.
-        let id: i32 = project.read("pid").trim().parse().unwrap();
+        let id: i32 = project.read_file("pid").trim().parse().unwrap();
         while test_kill_process(Pid::from_raw(id).unwrap()).is_ok() {
             std::thread::yield_now();
         }
     }
 
     #[test]
-    fn how_an_agent_broke_is_recorded_with_its_last_words() {
+    fn agent_crash_is_recorded_with_its_last_output() {
         let project = TestProject::new();
         let agent = "echo '{\"id\":1}'; printf '{\"id\":'; echo dying >&2; kill -9 $$";
-        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
-        client.reads("{\"id\":1}\n{\"id\":");
+        let mut client = TracedClient::start(trace_command(&project, &[], &shell_command(agent)));
+        client.expect_bytes("{\"id\":1}\n{\"id\":");
         client
-            .outlives()
-            .code(3)
-            .says("dying")
-            .says("the agent exited: signal SIGKILL");
-        let records = records(&project);
-        assert_eq!(said(&records, "agent")[1]["noise"], "{\"id\":");
+            .finish_after_agent()
+            .expect_code(3)
+            .expect_stderr("dying")
+            .expect_stderr("the agent exited: signal SIGKILL");
+        let records = read_records(&project);
+        assert_eq!(messages_from(&records, "agent")[1]["noise"], "{\"id\":");
         assert!(
             records.iter().any(|r| r["stderr"] == "dying"),
             "{records:?}"
         );
         let exited = records.iter().find(|r| r["event"] == "exited").unwrap();
         assert_eq!(exited["signal"], "SIGKILL");
-        assert!(!events(&records).contains(&"killed"));
+        assert!(!event_names(&records).contains(&"killed"));
     }
 
     #[test]
-    fn an_agent_that_does_not_end_by_itself_is_ended_and_that_is_recorded() {
+    fn agent_that_does_not_exit_is_killed_and_that_is_recorded() {
         let project = TestProject::new();
         let agent = "trap '' TERM; echo ready; while :; do sleep 1000; done";
-        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
-        client.reads("ready\n");
-        client.ends().code(0);
-        let records = records(&project);
-        let events = events(&records);
+        let mut client = TracedClient::start(trace_command(&project, &[], &shell_command(agent)));
+        client.expect_bytes("ready\n");
+        client.finish().expect_code(0);
+        let records = read_records(&project);
+        let events = event_names(&records);
         let killed = events.iter().position(|&event| event == "killed");
         let exited = events.iter().position(|&event| event == "exited");
         assert!(killed.is_some() && killed < exited, "{events:?}");
     }
 
     #[test]
-    fn a_signal_ends_the_agent_too() {
+    fn signal_also_ends_the_agent() {
         let project = TestProject::new();
         let agent = "echo ready; cat > /dev/null; echo told > told";
-        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
-        client.reads("ready\n");
-        kill(&client, Signal::TERM);
+        let mut client = TracedClient::start(trace_command(&project, &[], &shell_command(agent)));
+        client.expect_bytes("ready\n");
+        send_signal(&client, Signal::TERM);
         assert_eq!(client.child.wait().unwrap().code(), Some(130));
         // Its input was closed before anything else was done about it.
-        assert_eq!(project.read("told"), "told\n");
-        let records = records(&project);
+        assert_eq!(project.read_file("told"), "told\n");
+        let records = read_records(&project);
         let interrupted = records.iter().find(|r| r["event"] == "interrupted");
         assert_eq!(interrupted.unwrap()["by"], "SIGTERM");
-        assert_eq!(events(&records).last(), Some(&"end"));
+        assert_eq!(event_names(&records).last(), Some(&"end"));
     }
 
     #[test]
-    fn an_agent_that_stops_reading_is_seen_by_the_client() {
+    fn client_notices_an_agent_that_stops_reading() {
         let project = TestProject::new();
         let agent = "exec 0<&-; echo ready; while [ ! -e go ]; do sleep 0.01; done; echo bye";
-        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
-        client.reads("ready\n");
+        let mut client = TracedClient::start(trace_command(&project, &[], &shell_command(agent)));
+        client.expect_bytes("ready\n");
         // As with the agent itself, writing fails; as soon as what was written could not be passed on.
         let mut stdin = client.stdin.take().unwrap();
         while stdin.write_all(b"{}\n").is_ok() {}
-        project.write("go", "");
-        assert_eq!(client.line(), "bye\n");
-        client.outlives().code(3);
-        let records = records(&project);
-        assert!(events(&records).contains(&"agent_stopped_reading"));
+        project.write_file("go", "");
+        assert_eq!(client.read_line(), "bye\n");
+        client.finish_after_agent().expect_code(3);
+        let records = read_records(&project);
+        assert!(event_names(&records).contains(&"agent_stopped_reading"));
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_any_more_does_not_end_the_conversation() {
+    fn trace_write_error_does_not_end_the_conversation() {
         let project = TestProject::new();
-        mkfifo(&project, "trace");
-        let mut client = TracedClient::start(trace(&project, &["--force"], &["cat"]));
+        make_fifo(&project, "trace");
+        let mut client = TracedClient::start(trace_command(&project, &["--force"], &["cat"]));
         let mut reader = BufReader::new(File::open(project.file("trace")).unwrap());
         let mut header = String::new();
         reader.read_line(&mut header).unwrap();
@@ -449,18 +480,25 @@ mod on_unix {
         for n in 0..100 {
             let line = format!("{{\"id\":{n}}}\n");
             client.send(&line);
-            client.reads(&line);
+            client.expect_bytes(&line);
         }
-        let ended = client.ends().code(0);
+        let ended = client.finish().expect_code(0);
         let said = "acp: recording stopped: cannot write trace: Broken pipe";
         assert_eq!(ended.stderr.matches("acp: ").count(), 1, "{ended:?}");
-        ended.says(said).says("continuing without recording");
+        ended
+            .expect_stderr(said)
+            .expect_stderr("continuing without recording");
     }
 
     /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.
-    fn passes(input: OwnedFd, output: OwnedFd, mut write: impl Write + Send, mut read: impl Read) {
+    fn assert_relays(
+        input: OwnedFd,
+        output: OwnedFd,
+        mut write: impl Write + Send,
+        mut read: impl Read,
+    ) {
         let project = TestProject::new();
-        let mut command = trace(&project, &[], &["cat"]);
+        let mut command = trace_command(&project, &[], &["cat"]);
         command.stdin(input).stdout(output);
         let mut child = command.spawn().unwrap();
         // Its ends of them are its own from here on.
@@ -488,9 +526,9 @@ mod on_unix {
         assert!(come == bytes);
         assert_eq!(read.read(&mut come).unwrap(), 0);
         assert_eq!(child.wait().unwrap().code(), Some(0));
-        let records = records(&project);
+        let records = read_records(&project);
         for from in ["client", "agent"] {
-            let said = said(&records, from);
+            let said = messages_from(&records, from);
             assert_eq!(said.len(), sent.lines().count());
             let length = |record: &&Value| record["len"].as_u64().unwrap() + 1;
             let length: u64 = said.iter().map(length).sum();
@@ -518,10 +556,10 @@ mod on_unix {
     }
 
     #[test]
-    fn a_socket_does_as_well_as_pipes() {
+    fn socket_works_like_pipes() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let half = SocketWriter(ours.try_clone().unwrap());
-        passes(
+        assert_relays(
             theirs.try_clone().unwrap().into(),
             theirs.into(),
             half,
@@ -530,26 +568,26 @@ mod on_unix {
     }
 
     #[test]
-    fn pipes_that_do_not_block_are_waited_for() {
+    fn nonblocking_pipes_are_waited_for() {
         let (input, write) = std::io::pipe().unwrap();
         let (read, output) = std::io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&input, true).unwrap();
         rustix::io::ioctl_fionbio(&output, true).unwrap();
-        passes(input.into(), output.into(), write, read);
+        assert_relays(input.into(), output.into(), write, read);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_disk_that_is_slow_is_waited_for_and_fills_no_memory() {
-        const LINES: usize = 48 * 1024;
+    fn slow_disk_is_waited_for_without_filling_memory() {
+        const LINE_COUNT: usize = 48 * 1024;
         let project = TestProject::new();
-        mkfifo(&project, "trace");
-        let mut client = TracedClient::start(trace(&project, &["--force"], &["wc", "-l"]));
+        make_fifo(&project, "trace");
+        let mut client = TracedClient::start(trace_command(&project, &["--force"], &["wc", "-l"]));
         let mut reader = BufReader::new(File::open(project.file("trace")).unwrap());
         let mut stdin = client.stdin.take().unwrap();
         let line = format!("{{\"text\":\"{}\"}}\n", "x".repeat(1000));
         let writer = std::thread::spawn(move || {
-            for _ in 0..LINES {
+            for _ in 0..LINE_COUNT {
                 stdin.write_all(line.as_bytes()).unwrap();
             }
         });
@@ -581,9 +619,9 @@ mod on_unix {
             all
         });
         writer.join().unwrap();
-        assert_eq!(client.line().trim(), LINES.to_string());
-        client.ends().code(0);
+        assert_eq!(client.read_line().trim(), LINE_COUNT.to_string());
+        client.finish().expect_code(0);
         let file = reading.join().unwrap();
-        assert_eq!(file.matches("\"from\":\"client\"").count(), LINES);
+        assert_eq!(file.matches("\"from\":\"client\"").count(), LINE_COUNT);
     }
 }

@@ -4,7 +4,7 @@ use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// What a peer may send to do harm.
-const HOSTILE: &str =
+const HOSTILE_TEXT: &str =
     "</script><img src=x onerror=\"window.harm=1\"><!--\u{2028}\u{1b}[31mred\u{202e}";
 
 /// A trace that is put together by hand.
@@ -12,7 +12,7 @@ struct HtmlTrace(Vec<String>, u64);
 
 impl HtmlTrace {
     fn new() -> Self {
-        let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE],
+        let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE_TEXT],
             "by": "acp 0", "secrets": "redacted"});
         Self(vec![header.to_string()], 0)
     }
@@ -23,26 +23,26 @@ impl HtmlTrace {
         self.0.push(record.to_string());
     }
 
-    fn said(&mut self, from: &str, mut message: Value) {
+    fn message(&mut self, from: &str, mut message: Value) {
         message["jsonrpc"] = json!("2.0");
         self.record(json!({"from": from, "len": 100, "msg": message}));
     }
 
     fn chunk(&mut self, session: &str, text: &str) {
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
-        self.said(
+        self.message(
             "agent",
             json!({"method": "session/update", "params": {"sessionId": session, "update": update}}),
         );
     }
 
-    fn prompt(&mut self, id: u64, session: &str, text: &str) {
+    fn prompt_request(&mut self, id: u64, session: &str, text: &str) {
         let prompt = json!([{"type": "text", "text": text}]);
-        self.said("client", json!({"id": id, "method": "session/prompt", "params": {"sessionId": session, "prompt": prompt}}));
+        self.message("client", json!({"id": id, "method": "session/prompt", "params": {"sessionId": session, "prompt": prompt}}));
     }
 
-    fn end(&mut self, id: u64) {
-        self.said(
+    fn prompt_response(&mut self, id: u64) {
+        self.message(
             "agent",
             json!({"id": id, "result": {"stopReason": "end_turn"}}),
         );
@@ -53,43 +53,43 @@ impl HtmlTrace {
     }
 }
 
-fn conversation() -> HtmlTrace {
+fn sample_trace() -> HtmlTrace {
     let mut trace = HtmlTrace::new();
-    trace.prompt(1, "one", "Say hello");
-    trace.prompt(2, HOSTILE, HOSTILE);
+    trace.prompt_request(1, "one", "Say hello");
+    trace.prompt_request(2, HOSTILE_TEXT, HOSTILE_TEXT);
     trace.chunk("one", "Hello, ");
     trace.chunk("one", "you");
-    trace.chunk(HOSTILE, HOSTILE);
-    trace.said(
+    trace.chunk(HOSTILE_TEXT, HOSTILE_TEXT);
+    trace.message(
         "agent",
-        json!({"method": HOSTILE, "params": {HOSTILE: HOSTILE, "big": 12345678901234567890_u64}}),
+        json!({"method": HOSTILE_TEXT, "params": {HOSTILE_TEXT: HOSTILE_TEXT, "big": 12345678901234567890_u64}}),
     );
-    trace.end(1);
-    trace.said(
+    trace.prompt_response(1);
+    trace.message(
         "agent",
-        json!({"id": 2, "error": {"code": -32603, "message": HOSTILE}}),
+        json!({"id": 2, "error": {"code": -32603, "message": HOSTILE_TEXT}}),
     );
-    trace.record(json!({"stderr": HOSTILE}));
+    trace.record(json!({"stderr": HOSTILE_TEXT}));
     trace.record(json!({"event": "end"}));
     trace
 }
 
 #[test]
-fn the_page_stands_beside_the_trace_and_only_its_owner_can_read_it() {
+fn page_is_written_next_to_the_trace_and_private() {
     let project = TestProject::new();
-    project.write("my.first.trace", &conversation().text());
+    project.write_file("my.first.trace", &sample_trace().text());
     let html = |args: &[&str]| {
-        CommandResult::of(
+        CommandResult::from_output(
             project
-                .acp(&[&["trace", "html"], args].concat())
+                .acp_command(&[&["trace", "html"], args].concat())
                 .output()
                 .unwrap(),
         )
     };
     html(&["my.first.trace"])
-        .code(0)
-        .shows(&["my.first.html: 10 records"]);
-    let page = project.read("my.first.html");
+        .expect_code(0)
+        .expect_stdout(&["my.first.html: 10 records"]);
+    let page = project.read_file("my.first.html");
     assert!(page.ends_with("</body></html>\n"));
     #[cfg(unix)]
     {
@@ -97,54 +97,63 @@ fn the_page_stands_beside_the_trace_and_only_its_owner_can_read_it() {
         let file = std::fs::metadata(project.file("my.first.html")).unwrap();
         assert_eq!(file.permissions().mode() & 0o777, 0o600);
     }
-    html(&["my.first.trace", "-o", "other.html"]).code(0);
-    assert_eq!(project.read("other.html"), page);
-    assert_eq!(html(&["my.first.trace", "-o", "-"]).code(0).stdout, page);
+    html(&["my.first.trace", "-o", "other.html"]).expect_code(0);
+    assert_eq!(project.read_file("other.html"), page);
+    assert_eq!(
+        html(&["my.first.trace", "-o", "-"]).expect_code(0).stdout,
+        page
+    );
     html(&["notes.txt"])
-        .code(2)
-        .says("notes.txt: not a trace file");
-    html(&["my.first.trace", "-o", "no/such/place.html"]).code(1);
+        .expect_code(2)
+        .expect_stderr("notes.txt: not a trace file");
+    html(&["my.first.trace", "-o", "no/such/place.html"]).expect_code(1);
 }
 
 #[cfg(unix)]
-mod in_a_browser {
+mod in_browser {
     use super::*;
     use crate::common::browser::Browser;
     use std::time::Instant;
 
     /// The page of a trace, opened.
-    fn opened(project: &TestProject, browser: &mut Browser, trace: &HtmlTrace) {
-        project.write("a.trace", &trace.text());
-        CommandResult::of(project.acp(&["trace", "html", "a.trace"]).output().unwrap()).code(0);
-        browser.open(&project.file("a.html"));
+    fn open_trace(project: &TestProject, browser: &mut Browser, trace: &HtmlTrace) {
+        project.write_file("a.trace", &trace.text());
+        CommandResult::from_output(
+            project
+                .acp_command(&["trace", "html", "a.trace"])
+                .output()
+                .unwrap(),
+        )
+        .expect_code(0);
+        browser.open_page(&project.file("a.html"));
     }
 
     /// Puts a value into a filter and waits for the view.
-    fn filter(browser: &mut Browser, id: &str, property: &str, value: &Value) {
+    fn set_filter(browser: &mut Browser, id: &str, property: &str, value: &Value) {
         let event = if id == "search" { "input" } else { "change" };
-        let before = browser.text("document.documentElement.dataset.filtered");
-        browser.value(&format!(
+        let before = browser.evaluate_text("document.documentElement.dataset.filtered");
+        browser.evaluate(&format!(
             "(() => {{ const e = document.getElementById('{id}'); e.{property} = {value}; e.dispatchEvent(new Event('{event}')); }})()"
         ));
-        browser.wait(&format!(
+        browser.wait_for(&format!(
             "document.documentElement.dataset.filtered !== '{before}'"
         ));
     }
 
-    fn found(browser: &mut Browser) -> String {
-        browser.text("document.getElementById('found').textContent")
+    fn result_count(browser: &mut Browser) -> String {
+        browser.evaluate_text("document.getElementById('found').textContent")
     }
 
     #[test]
-    fn messages_are_filtered_searched_and_inspected_and_nothing_in_them_runs() {
+    fn messages_are_filtered_searched_and_inspected_without_running_scripts() {
         let Some(mut browser) = Browser::start() else {
             return;
         };
         let project = TestProject::new();
-        opened(&project, &mut browser, &conversation());
-        assert_eq!(found(&mut browser), "10 records");
+        open_trace(&project, &mut browser, &sample_trace());
+        assert_eq!(result_count(&mut browser), "10 records");
         assert_eq!(
-            browser.value("document.querySelectorAll('.row').length"),
+            browser.evaluate("document.querySelectorAll('.row').length"),
             10
         );
 
@@ -167,14 +176,14 @@ mod in_a_browser {
             ("search", "value", json!("nowhere"), "0 of 10"),
             ("search", "value", json!(""), "10 records"),
         ] {
-            filter(&mut browser, id, property, &value);
-            assert_eq!(found(&mut browser), expected, "{id} {value}");
+            set_filter(&mut browser, id, property, &value);
+            assert_eq!(result_count(&mut browser), expected, "{id} {value}");
         }
 
         // A request stands beside its answer.
-        browser.value("document.querySelector('.row[data-row=\"0\"]').click()");
+        browser.evaluate("document.querySelector('.row[data-row=\"0\"]').click()");
         let inspector = "document.getElementById('inspector').textContent";
-        let shown = browser.text(inspector);
+        let shown = browser.evaluate_text(inspector);
         for part in [
             "session/prompt",
             "Say hello",
@@ -185,8 +194,8 @@ mod in_a_browser {
             assert!(shown.contains(part), "no {part:?}: {shown}");
         }
         // Numbers as they came, and what cannot be seen made visible.
-        browser.value("document.querySelector('.row[data-row=\"5\"]').click()");
-        let shown = browser.text(inspector);
+        browser.evaluate("document.querySelector('.row[data-row=\"5\"]').click()");
+        let shown = browser.evaluate_text(inspector);
         assert!(shown.contains("12345678901234567890"), "{shown}");
         assert!(
             shown.contains("\\u001b[31mred\\u202e") && shown.contains("<img"),
@@ -194,30 +203,33 @@ mod in_a_browser {
         );
 
         // As a person saw it.
-        browser.value("document.getElementById('tab-sessions').click()");
+        browser.evaluate("document.getElementById('tab-sessions').click()");
         let told = "document.getElementById('told').textContent";
-        let shown = browser.text(told);
+        let shown = browser.evaluate_text(told);
         assert!(
             shown.contains("Hello, you") && shown.contains("turn: end_turn"),
             "{shown}"
         );
-        browser.value("document.querySelectorAll('#session-tabs button')[1].click()");
-        let shown = browser.text(told);
+        browser.evaluate("document.querySelectorAll('#session-tabs button')[1].click()");
+        let shown = browser.evaluate_text(told);
         assert!(
             shown.contains("<img src=x") && shown.contains("turn: failed"),
             "{shown}"
         );
         // From there to the message.
-        browser.value("document.querySelector('#told .end button.at').click()");
-        assert!(browser.text(inspector).contains("-32603"));
+        browser.evaluate("document.querySelector('#told .end button.at').click()");
+        assert!(browser.evaluate_text(inspector).contains("-32603"));
 
-        assert_eq!(browser.value("document.querySelectorAll('img').length"), 0);
-        assert_eq!(browser.value("window.harm === undefined"), true);
-        assert_eq!(browser.complaints(), Vec::<Value>::new());
+        assert_eq!(
+            browser.evaluate("document.querySelectorAll('img').length"),
+            0
+        );
+        assert_eq!(browser.evaluate("window.harm === undefined"), true);
+        assert_eq!(browser.console_errors(), Vec::<Value>::new());
     }
 
     #[test]
-    fn a_hundred_thousand_messages_stay_smooth() {
+    fn page_with_a_hundred_thousand_messages_is_responsive() {
         let Some(mut browser) = Browser::start() else {
             return;
         };
@@ -226,29 +238,29 @@ mod in_a_browser {
         while trace.0.len() <= 100_000 - 200 {
             turn += 1;
             let session = format!("session-{}", turn % 5);
-            trace.prompt(turn, &session, &format!("question {turn}"));
+            trace.prompt_request(turn, &session, &format!("question {turn}"));
             for n in 0..197 {
                 trace.chunk(
                     &session,
                     &format!("word {n} of the answer to {turn}, as long as such pieces are "),
                 );
             }
-            trace.end(turn);
+            trace.prompt_response(turn);
             trace.1 += 150_000;
         }
         while trace.0.len() <= 100_000 {
             trace.chunk("session-0", "the rest");
         }
         let project = TestProject::new();
-        opened(&project, &mut browser, &trace);
-        assert_eq!(found(&mut browser), "100,000 records");
-        let ready = browser.text("document.documentElement.dataset.ready");
+        open_trace(&project, &mut browser, &trace);
+        assert_eq!(result_count(&mut browser), "100,000 records");
+        let ready = browser.evaluate_text("document.documentElement.dataset.ready");
         let heap = browser.call("Runtime.getHeapUsage", json!({}))["usedSize"]
             .as_f64()
             .unwrap();
 
         // Only what is seen is in the document, everywhere; each step is drawn within its frame.
-        let scrolled = browser.value(
+        let scrolled = browser.evaluate(
             "(async () => { const list = document.getElementById('list'); const times = []; let most = 0;
                const frame = () => new Promise((resume) => requestAnimationFrame(resume));
                for (let step = 0; step <= 60; step += 1) {
@@ -264,15 +276,15 @@ mod in_a_browser {
         assert_eq!(scrolled[3], true, "the end is reached: {scrolled}");
 
         // While it is searched, the page goes on: how long a timer had to wait at most.
-        browser.value(
+        browser.evaluate(
             "window.late = 0; (() => { let last = performance.now(); setInterval(() => {
                const now = performance.now(); window.late = Math.max(window.late, now - last); last = now; }, 4); })()",
         );
         let begun = Instant::now();
-        filter(&mut browser, "search", "value", &json!("Answer to 250,"));
+        set_filter(&mut browser, "search", "value", &json!("Answer to 250,"));
         let searched = begun.elapsed();
-        assert_eq!(found(&mut browser), "197 of 100,000");
-        let late = browser.value("window.late").as_f64().unwrap();
+        assert_eq!(result_count(&mut browser), "197 of 100,000");
+        let late = browser.evaluate("window.late").as_f64().unwrap();
         let heap_after = browser.call("Runtime.getHeapUsage", json!({}))["usedSize"]
             .as_f64()
             .unwrap();
@@ -293,6 +305,6 @@ mod in_a_browser {
             "{searched:?}, {late}"
         );
         assert!(heap < 300e6, "{heap}");
-        assert_eq!(browser.complaints(), Vec::<Value>::new());
+        assert_eq!(browser.console_errors(), Vec::<Value>::new());
     }
 }

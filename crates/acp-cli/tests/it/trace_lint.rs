@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
-const HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
+const TRACE_HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
 
 /// A trace of these messages, each a millisecond after the one before, and what is said of it.
-fn lint(
+fn lint_messages(
     project: &TestProject,
     said: &[(&str, Value)],
     end: &[&str],
     flags: &[&str],
 ) -> CommandResult {
-    let mut trace = format!("{HEADER}\n");
+    let mut trace = format!("{TRACE_HEADER}\n");
     for (n, (from, message)) in said.iter().enumerate() {
         let record = json!({"t": n * 1000, "from": from, "len": 1, "msg": message});
         writeln!(trace, "{record}").unwrap();
@@ -23,23 +23,23 @@ fn lint(
         let record = json!({"t": said.len() * 1000, "event": event});
         writeln!(trace, "{record}").unwrap();
     }
-    project.write("trace", &trace);
-    linted(project, flags)
+    project.write_file("trace", &trace);
+    lint_trace(project, flags)
 }
 
-fn linted(project: &TestProject, flags: &[&str]) -> CommandResult {
-    let mut command = project.acp(&["trace", "lint", "trace"]);
-    CommandResult::of(command.args(flags).output().unwrap())
+fn lint_trace(project: &TestProject, flags: &[&str]) -> CommandResult {
+    let mut command = project.acp_command(&["trace", "lint", "trace"]);
+    CommandResult::from_output(command.args(flags).output().unwrap())
 }
 
-fn ask(id: i64, method: &str, params: Value) -> (&'static str, Value) {
+fn request(id: i64, method: &str, params: Value) -> (&'static str, Value) {
     (
         "client",
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
     )
 }
 
-fn answer(id: i64, result: Value) -> (&'static str, Value) {
+fn response(id: i64, result: Value) -> (&'static str, Value) {
     (
         "agent",
         json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -47,35 +47,35 @@ fn answer(id: i64, result: Value) -> (&'static str, Value) {
 }
 
 /// Up to the first prompt, on line 6.
-fn prompted() -> Vec<(&'static str, Value)> {
+fn prompt_exchange() -> Vec<(&'static str, Value)> {
     let prompt = json!({"sessionId": "one", "prompt": [{"type": "text", "text": "Say hello"}]});
     vec![
-        ask(0, "initialize", json!({"protocolVersion": 1})),
-        answer(0, json!({"protocolVersion": 1})),
-        ask(1, "session/new", json!({"cwd": "/", "mcpServers": []})),
-        answer(1, json!({"sessionId": "one"})),
-        ask(2, "session/prompt", prompt),
+        request(0, "initialize", json!({"protocolVersion": 1})),
+        response(0, json!({"protocolVersion": 1})),
+        request(1, "session/new", json!({"cwd": "/", "mcpServers": []})),
+        response(1, json!({"sessionId": "one"})),
+        request(2, "session/prompt", prompt),
     ]
 }
 
 #[test]
-fn nothing_is_wrong_with_what_is_right() {
+fn correct_trace_has_no_findings() {
     let project = TestProject::new();
-    let mut said = prompted();
-    said.push(answer(2, json!({"stopReason": "end_turn"})));
-    let ended = lint(
+    let mut said = prompt_exchange();
+    said.push(response(2, json!({"stopReason": "end_turn"})));
+    let ended = lint_messages(
         &project,
         &said,
         &["client_closed", "agent_closed", "end"],
         &["--strict"],
     );
     ended
-        .code(0)
-        .shows(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
+        .expect_code(0)
+        .expect_stdout(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
 }
 
 /// A conversation with one of each: a shape, a MUST, a SHOULD, a request without an answer.
-fn wrong() -> Vec<(&'static str, Value)> {
+fn faulty_messages() -> Vec<(&'static str, Value)> {
     let update = |session: &str, update: Value| {
         let params = json!({"sessionId": session, "update": update});
         (
@@ -83,7 +83,7 @@ fn wrong() -> Vec<(&'static str, Value)> {
             json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
         )
     };
-    let mut said = prompted();
+    let mut said = prompt_exchange();
     said.push(update(
         "one",
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text"}}),
@@ -105,9 +105,9 @@ fn wrong() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn each_line_says_where_what_and_who() {
+fn each_finding_names_line_rule_and_side() {
     let project = TestProject::new();
-    let ended = lint(&project, &wrong(), &["agent_closed"], &[]).code(1);
+    let ended = lint_messages(&project, &faulty_messages(), &["agent_closed"], &[]).expect_code(1);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let expected = [
         "7: MUST schema: `params.update.content.text` is missing [schema] in agent_message_chunk",
@@ -118,22 +118,22 @@ fn each_line_says_where_what_and_who() {
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(expected), "{line}\n{expected}");
     }
-    ended.shows(&[
+    ended.expect_stdout(&[
         "1 × MUST fs-not-offered, agent",
         "9 messages, 3 MUST violations, 1 SHOULD violation",
     ]);
 }
 
 #[test]
-fn a_should_fails_only_where_that_is_wanted_and_filters_choose() {
+fn should_findings_fail_only_in_strict_mode_and_filters_select() {
     let project = TestProject::new();
     let two = ["--session", "two"];
-    lint(&project, &wrong(), &[], &two)
-        .code(0)
-        .shows(&["session-unknown"]);
-    linted(&project, &["--session", "two", "--strict"]).code(1);
-    linted(&project, &["--from", "client", "--strict"]).code(0);
-    let ended = linted(&project, &["--method", "fs/*", "--format", "json"]).code(1);
+    lint_messages(&project, &faulty_messages(), &[], &two)
+        .expect_code(0)
+        .expect_stdout(&["session-unknown"]);
+    lint_trace(&project, &["--session", "two", "--strict"]).expect_code(1);
+    lint_trace(&project, &["--from", "client", "--strict"]).expect_code(0);
+    let ended = lint_trace(&project, &["--method", "fs/*", "--format", "json"]).expect_code(1);
     let lines: Vec<Value> = ended
         .stdout
         .lines()
@@ -147,28 +147,30 @@ fn a_should_fails_only_where_that_is_wanted_and_filters_choose() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_trace_is_reported() {
     let project = TestProject::new();
-    project.write("trace", "{}\n");
-    linted(&project, &[])
-        .code(2)
-        .says("trace: not a trace file");
-    project.write(
+    project.write_file("trace", "{}\n");
+    lint_trace(&project, &[])
+        .expect_code(2)
+        .expect_stderr("trace: not a trace file");
+    project.write_file(
         "trace",
-        &format!("{HEADER}\nx\n{{\"t\":1,\"from\":\"agent\",\"len\":5,\"noise\":\"debug\"}}\n"),
+        &format!(
+            "{TRACE_HEADER}\nx\n{{\"t\":1,\"from\":\"agent\",\"len\":5,\"noise\":\"debug\"}}\n"
+        ),
     );
-    linted(&project, &[])
-        .code(1)
-        .says("line 2: invalid record")
-        .shows(&["3: MUST no-message: the agent"]);
+    lint_trace(&project, &[])
+        .expect_code(1)
+        .expect_stderr("line 2: invalid record")
+        .expect_stdout(&["3: MUST no-message: the agent"]);
 }
 
 /// What our own agent and client say to each other, in a turn with a tool, is right; recorded with and without secrets.
 #[test]
-fn our_own_peers_are_right() {
+fn our_own_peers_have_no_findings() {
     for version in ["1", "2"] {
         let project = TestProject::new();
-        let script = project.script(
+        let script = project.script_line(
             r#"{"say": "Let me "}, {"plan": [{"content": "Look", "status": "in_progress"}]}, {"read": {"path": "notes.txt"}}, {"run": {"command": "echo hi"}}, {"say": "done"}"#,
         );
         let args = [
@@ -189,8 +191,8 @@ fn our_own_peers_are_right() {
             "--script",
             &script,
         ];
-        project.run(&args).code(0);
-        let ended = linted(&project, &["--strict", "--format", "json"]);
+        project.run(&args).expect_code(0);
+        let ended = lint_trace(&project, &["--strict", "--format", "json"]);
         let told = ended
             .stdout
             .lines()
@@ -213,9 +215,9 @@ fn our_own_peers_are_right() {
 
 /// Secrets that were taken out leave no fault behind.
 #[test]
-fn what_was_redacted_is_right() {
+fn redacted_trace_has_no_findings() {
     let project = TestProject::new();
-    let mut said = prompted();
+    let mut said = prompt_exchange();
     let server = json!({"type": "http", "name": "a", "url": "[redacted]",
         "headers": [{"name": "Authorization", "value": "[redacted]"}]});
     said[1].1["result"]["agentCapabilities"] = json!({"mcpCapabilities": {"http": true}});
@@ -227,13 +229,13 @@ fn what_was_redacted_is_right() {
     said.insert(5, ("agent", first));
     said[5].1["result"]["sessionId"] = json!("[redacted]");
     said.truncate(6);
-    let mut trace = format!("{HEADER}\n");
+    let mut trace = format!("{TRACE_HEADER}\n");
     for (from, message) in said {
         let record = json!({"t": 1, "from": from, "len": 1, "redacted": 1, "msg": message});
         writeln!(trace, "{record}").unwrap();
     }
-    project.write("trace", &trace);
-    linted(&project, &["--strict"])
-        .code(0)
-        .shows(&["6 messages"]);
+    project.write_file("trace", &trace);
+    lint_trace(&project, &["--strict"])
+        .expect_code(0)
+        .expect_stdout(&["6 messages"]);
 }

@@ -18,38 +18,40 @@ impl ShowTrace {
         Self(format!("{header}\n"))
     }
 
-    fn said(mut self, at: u64, from: &str, message: &Value) -> Self {
+    fn with_message(mut self, at: u64, from: &str, message: &Value) -> Self {
         let record = json!({"t": at, "from": from, "len": 1, "msg": message});
         writeln!(self.0, "{record}").unwrap();
         self
     }
 
-    fn chunk(self, at: u64, session: &str, text: &str) -> Self {
+    fn with_chunk(self, at: u64, session: &str, text: &str) -> Self {
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
         let params = json!({"sessionId": session, "update": update});
         let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
-        self.said(at, "agent", &message)
+        self.with_message(at, "agent", &message)
     }
 
-    fn record(mut self, record: &Value) -> Self {
+    fn with_record(mut self, record: &Value) -> Self {
         writeln!(self.0, "{record}").unwrap();
         self
     }
 
     /// What is shown of it, with these flags.
-    fn shown(&self, project: &TestProject, flags: &[&str], columns: Option<&str>) -> String {
-        project.write("shown", &self.0);
-        let mut command = project.acp(&["trace", "show", "shown"]);
+    fn show(&self, project: &TestProject, flags: &[&str], columns: Option<&str>) -> String {
+        project.write_file("shown", &self.0);
+        let mut command = project.acp_command(&["trace", "show", "shown"]);
         command.args(flags).env_remove("COLUMNS");
         if let Some(columns) = columns {
             command.env("COLUMNS", columns);
         }
-        CommandResult::of(command.output().unwrap()).code(0).stdout
+        CommandResult::from_output(command.output().unwrap())
+            .expect_code(0)
+            .stdout
     }
 }
 
 /// A conversation in two sessions, in which things go wrong.
-fn conversation() -> ShowTrace {
+fn sample_trace() -> ShowTrace {
     let prompt = |id: i64, session: &str, text: &str| {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
         json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params})
@@ -58,45 +60,45 @@ fn conversation() -> ShowTrace {
     let read = json!({"jsonrpc": "2.0", "id": "r", "method": "fs/read_text_file",
         "params": {"sessionId": "one", "path": "/a.txt"}});
     ShowTrace::new()
-        .said(1000, "client", &prompt(1, "one", "Say hello"))
-        .said(1200, "client", &prompt(2, "two", "Fail"))
-        .chunk(2000, "one", "Hel")
-        .chunk(3000, "one", "lo\u{1b}[31m, ")
-        .chunk(4000, "one", "you")
-        .chunk(5000, "two", "Other")
-        .said(6000, "agent", &read)
-        .said(
+        .with_message(1000, "client", &prompt(1, "one", "Say hello"))
+        .with_message(1200, "client", &prompt(2, "two", "Fail"))
+        .with_chunk(2000, "one", "Hel")
+        .with_chunk(3000, "one", "lo\u{1b}[31m, ")
+        .with_chunk(4000, "one", "you")
+        .with_chunk(5000, "two", "Other")
+        .with_message(6000, "agent", &read)
+        .with_message(
             6500,
             "client",
             &json!({"jsonrpc": "2.0", "id": "r", "result": {"content": "abc"}}),
         )
-        .said(
+        .with_message(
             251_000,
             "agent",
             &json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}}),
         )
-        .said(
+        .with_message(
             252_000,
             "agent",
             &json!({"jsonrpc": "2.0", "id": 2, "error": error}),
         )
-        .record(&json!({"t": 252_500, "from": "agent", "len": 5, "noise": "debug"}))
-        .record(&json!({"t": 253_000, "stderr": "went \u{1b}]0;wrong\u{7}"}))
-        .record(&json!({"t": 254_000, "event": "exited", "code": 0}))
-        .record(&json!({"t": 255_000, "event": "end"}))
+        .with_record(&json!({"t": 252_500, "from": "agent", "len": 5, "noise": "debug"}))
+        .with_record(&json!({"t": 253_000, "stderr": "went \u{1b}]0;wrong\u{7}"}))
+        .with_record(&json!({"t": 254_000, "event": "exited", "code": 0}))
+        .with_record(&json!({"t": 255_000, "event": "end"}))
 }
 
 /// The line with this in it.
 #[track_caller]
-fn line<'a>(shown: &'a str, part: &str) -> &'a str {
+fn find_line<'a>(shown: &'a str, part: &str) -> &'a str {
     let found = shown.lines().find(|line| line.contains(part));
     found.unwrap_or_else(|| panic!("no {part:?}: {shown}"))
 }
 
 #[test]
-fn each_line_says_when_who_what_and_how_long_it_took() {
+fn each_line_shows_time_sender_summary_and_duration() {
     let project = TestProject::new();
-    let shown = conversation().shown(&project, &[], None);
+    let shown = sample_trace().show(&project, &[], None);
     let lines: Vec<&str> = shown.lines().collect();
     assert!(
         lines[0].contains("my-agent") && lines[0].contains("secrets redacted"),
@@ -121,22 +123,22 @@ fn each_line_says_when_who_what_and_how_long_it_took() {
     let shown: Vec<String> = lines[1..].iter().map(|line| words(line)).collect();
     assert_eq!(shown, expected);
     // The columns stand below each other.
-    let column = |part: &str| line_chars(&lines, part);
+    let column = |part: &str| summary_column(&lines, part);
     assert_eq!(column("one: Say hello"), column("one: end_turn"));
 }
 
-fn line_chars(lines: &[&str], part: &str) -> usize {
+fn summary_column(lines: &[&str], part: &str) -> usize {
     let line = lines.iter().find(|line| line.contains(part)).unwrap();
     let before = line.split_once(part).unwrap().0;
     before.chars().count()
 }
 
 #[test]
-fn only_what_is_asked_for_is_shown() {
+fn filters_select_messages() {
     let project = TestProject::new();
-    let trace = conversation();
+    let trace = sample_trace();
     let names = |flags: &[&str]| -> Vec<String> {
-        let shown = trace.shown(&project, flags, None);
+        let shown = trace.show(&project, flags, None);
         let summary = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             words[words.len() - 1].to_owned()
@@ -149,7 +151,7 @@ fn only_what_is_asked_for_is_shown() {
     assert_eq!(names(&["--from", "client"]), ["hello", "Fail", "bytes"]);
     assert_eq!(names(&["--errors"]), ["tokens", "debug"]);
     assert_eq!(names(&["--errors", "--session", "two"]), ["tokens"]);
-    let shown = trace.shown(
+    let shown = trace.show(
         &project,
         &["--raw", "--method", "fs/read*", "--from", "agent"],
         None,
@@ -161,14 +163,15 @@ fn only_what_is_asked_for_is_shown() {
 }
 
 #[test]
-fn nothing_is_wider_than_the_terminal() {
+fn no_line_is_wider_than_the_terminal() {
     let project = TestProject::new();
     let long = "word ".repeat(300);
-    let trace = ShowTrace::new()
-        .chunk(1, "one", &long)
-        .chunk(2, "two", &"漢字".repeat(100));
+    let trace =
+        ShowTrace::new()
+            .with_chunk(1, "one", &long)
+            .with_chunk(2, "two", &"漢字".repeat(100));
     for columns in [50, 80, 120] {
-        let shown = trace.shown(&project, &[], Some(&columns.to_string()));
+        let shown = trace.show(&project, &[], Some(&columns.to_string()));
         let lines: Vec<&str> = shown.lines().skip(1).collect();
         let width = |line: &&str| {
             line.chars()
@@ -184,44 +187,55 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
+fn truncated_trace_is_shown_up_to_the_end() {
     let project = TestProject::new();
-    let mut trace = ShowTrace::new().chunk(1, "one", "Hello");
+    let mut trace = ShowTrace::new().with_chunk(1, "one", "Hello");
     trace.0.push_str(
         "{\"t\":\"later\"}\n{\"t\":3,\"picture\":1}\n{\"t\":4,\"stderr\":\"x\"}\n{\"t\":5,\"fr",
     );
-    let shown = trace.shown(&project, &[], None);
-    line(&shown, "Hello");
+    let shown = trace.show(&project, &[], None);
+    find_line(&shown, "Hello");
     assert!(
-        line(&shown, "line 3: invalid record").contains("invalid type"),
+        find_line(&shown, "line 3: invalid record").contains("invalid type"),
         "{shown}"
     );
-    line(&shown, "! stderr");
-    line(
+    find_line(&shown, "! stderr");
+    find_line(
         &shown,
         "The trace ends here in the middle of a record: recording is still in progress, or the file is truncated.",
     );
 
-    project.write("notes", "{}\n");
-    let show =
-        |file: &str| CommandResult::of(project.acp(&["trace", "show", file]).output().unwrap());
-    show("notes").code(2).says("notes: not a trace file");
-    show("nowhere").code(2).says("nowhere: read error: ");
-    CommandResult::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
+    project.write_file("notes", "{}\n");
+    let show = |file: &str| {
+        CommandResult::from_output(
+            project
+                .acp_command(&["trace", "show", file])
+                .output()
+                .unwrap(),
+        )
+    };
+    show("notes")
+        .expect_code(2)
+        .expect_stderr("notes: not a trace file");
+    show("nowhere")
+        .expect_code(2)
+        .expect_stderr("nowhere: read error: ");
+    CommandResult::from_output(project.acp_command(&["trace", "show"]).output().unwrap())
+        .expect_code(2);
 }
 
 #[test]
-fn what_was_recorded_of_a_turn_is_shown() {
+fn recorded_turn_is_shown() {
     let project = TestProject::new();
-    let script =
-        project.script(r#"{"say": "Let me "}, {"say": "see."}, {"read": {"path": "notes.txt"}}"#);
+    let script = project
+        .script_line(r#"{"say": "Let me "}, {"say": "see."}, {"read": {"path": "notes.txt"}}"#);
     let args = [
         "--allow", "all", "go on", "--", ACP, "trace", "trace", "--", ACP, "agent", "--script",
         &script,
     ];
-    project.run(&args).code(0);
-    let shown = project.acp(&["trace", "show", "trace"]).output();
-    let shown = CommandResult::of(shown.unwrap()).code(0);
+    project.run(&args).expect_code(0);
+    let shown = project.acp_command(&["trace", "show", "trace"]).output();
+    let shown = CommandResult::from_output(shown.unwrap()).expect_code(0);
     let parts = [
         "the agent was started",
         "→ initialize #",
@@ -238,14 +252,14 @@ fn what_was_recorded_of_a_turn_is_shown() {
         "end_turn",
         "the agent exited with code 0",
     ];
-    shown.shows(&parts);
+    shown.expect_stdout(&parts);
 }
 
 #[test]
-fn a_trace_is_followed_while_it_is_recorded() {
+fn trace_is_followed_while_it_is_recorded() {
     let project = TestProject::new();
     let start = |args: &[&str]| {
-        let mut command = project.acp(args);
+        let mut command = project.acp_command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.spawn().unwrap()
     };

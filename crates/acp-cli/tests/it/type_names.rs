@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where the workspace's sources are.
-const SOURCES: [&str; 4] = ["crates", "bench", "interop", "fuzz"];
+const SOURCE_DIRECTORIES: [&str; 4] = ["crates", "bench", "interop", "fuzz"];
 
 /// Participles and the like, which as a type's name mean something else in every file.
-const VAGUE: [&str; 22] = [
+const VAGUE_NAMES: [&str; 22] = [
     "Found", "Asked", "Told", "Known", "Place", "Shown", "Written", "Deed", "Doing", "Standing",
     "Laid", "Leaflet", "Over", "Own", "Said", "Kept", "Heard", "Seen", "Given", "Gone", "Left",
     "Made",
 ];
 
 /// Names that two types share on purpose, and why. What version 1 and 2 of the protocol both have shares a name, too.
-const SHARED: [(&str, &str); 11] = [
+const SHARED_NAMES: [(&str, &str); 11] = [
     ("Error", "each library's own error, as everywhere in Rust"),
     ("Result", "with Error"),
     ("Frame", "the fuzzers' view of the connection's"),
@@ -33,10 +33,10 @@ const SHARED: [(&str, &str); 11] = [
 ];
 
 #[test]
-fn a_type_s_name_is_found_once_and_says_what_it_is() {
+fn type_names_are_unique_and_specific() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
-    for folder in SOURCES {
+    for folder in SOURCE_DIRECTORIES {
         collect_rust_files(&root.join(folder), &mut files);
     }
     assert!(files.len() > 500, "only {} files found", files.len());
@@ -52,7 +52,7 @@ fn a_type_s_name_is_found_once_and_says_what_it_is() {
             .next()
             .unwrap_or_default();
         for item in code.lines().filter_map(type_definition) {
-            if VAGUE.contains(&item.name) {
+            if VAGUE_NAMES.contains(&item.name) {
                 vague.push(format!("{} in {}", item.name, path.display()));
             }
             if item.is_visible && !is_test {
@@ -117,7 +117,7 @@ fn is_of_both_versions(paths: &[PathBuf]) -> bool {
 }
 
 fn is_shared(name: &str) -> bool {
-    SHARED.iter().any(|(shared, _)| *shared == name)
+    SHARED_NAMES.iter().any(|(shared, _)| *shared == name)
 }
 
 fn collect_rust_files(folder: &Path, files: &mut Vec<PathBuf>) {

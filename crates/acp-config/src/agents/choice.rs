@@ -9,7 +9,7 @@ use super::project::ProjectAgents;
 use super::settings::{self, AgentSettings, check_name};
 use super::state_paths::{self, AgentStatePaths};
 use super::well_known::{
-    BUNDLED, KNOWN, find_by_command, find_well_known, package_runner_paths_of,
+    BUNDLED_AGENT, KNOWN_AGENTS, find_by_command, find_well_known, package_runner_paths_of,
 };
 use crate::config::UserConfig;
 use crate::environment::{AgentEnvironment, EnvRequest};
@@ -93,7 +93,7 @@ impl AgentSelector {
         let mut chosen = match &name {
             Some(name) => self.choose_by_name(config, name, cwd, ask)?,
             None => {
-                let bundled = self.choose_by_name(config, BUNDLED, cwd, ask)?;
+                let bundled = self.choose_by_name(config, BUNDLED_AGENT, cwd, ask)?;
                 // No name, because no option is needed to choose this agent again.
                 AgentChoice {
                     name: None,
@@ -166,8 +166,8 @@ impl AgentSelector {
         };
         check_name(name).map_err(config_error)?;
         let command = match (settings.command.take(), known) {
-            (Some(_), Some(known)) if known.name == BUNDLED => {
-                let what = format!("`{BUNDLED}` is bundled and does not accept `command`");
+            (Some(_), Some(known)) if known.name == BUNDLED_AGENT => {
+                let what = format!("`{BUNDLED_AGENT}` is bundled and does not accept `command`");
                 return Err(config_error(what));
             }
             (Some(mut command), _) => {
@@ -232,7 +232,7 @@ impl AgentChoice {
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
         let known = match self.command.is_empty() {
-            true => find_well_known(BUNDLED),
+            true => find_well_known(BUNDLED_AGENT),
             false => find_by_command(&self.command).or(named),
         };
         let places = known.map(|known| known.state_paths).unwrap_or_default();
@@ -247,7 +247,7 @@ impl AgentChoice {
     pub fn storage_key(&self) -> String {
         match (&self.name, self.command.split_first()) {
             (Some(name), _) => name.clone(),
-            (None, None) => BUNDLED.to_owned(),
+            (None, None) => BUNDLED_AGENT.to_owned(),
             (None, Some((program, _))) => {
                 let mut digest = Sha256::new();
                 for word in &self.command {
@@ -346,8 +346,10 @@ fn unknown_agent_error(
     config: &UserConfig,
     project: Option<&ProjectAgents>,
 ) -> ConfigError {
-    let aliases = KNOWN.iter().flat_map(|known| known.aliases.iter().copied());
-    let names = KNOWN.iter().map(|known| known.name).chain(aliases);
+    let aliases = KNOWN_AGENTS
+        .iter()
+        .flat_map(|known| known.aliases.iter().copied());
+    let names = KNOWN_AGENTS.iter().map(|known| known.name).chain(aliases);
     let names = names.chain(config.agents.keys().map(String::as_str));
     let projects = project
         .into_iter()
@@ -376,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_one_that_is_like_it() {
+    fn nearest_name_is_similar() {
         let names = || ["claude", "codex", "gemini", "goose"].into_iter();
         assert_eq!(nearest_name("cluade", names()), Some("claude"));
         assert_eq!(nearest_name("Goose", names()), Some("goose"));
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_remembered_without_what_may_be_secret_in_it() {
+    fn storage_key_omits_possible_secrets() {
         let key = |words: &[&str]| {
             let which = AgentSelector::default();
             let chosen = which.build_choice(
@@ -403,6 +405,6 @@ mod tests {
         assert_eq!(one, key(&["agent", "--key=hush"]));
         assert_ne!(one, key(&["agent", "--key", "hush"]));
         assert_ne!(key(&["a", "bc"]), key(&["ab", "c"]));
-        assert_eq!(key(&[]), BUNDLED);
+        assert_eq!(key(&[]), BUNDLED_AGENT);
     }
 }

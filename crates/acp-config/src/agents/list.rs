@@ -6,7 +6,7 @@ use acp_host::AgentCommand;
 
 use super::choice::AgentSelector;
 use super::project::ProjectAgents;
-use super::well_known::{BUNDLED, KNOWN, find_well_known};
+use super::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, find_well_known};
 use crate::config::UserConfig;
 use crate::error::ConfigError;
 use crate::quote::quote;
@@ -136,7 +136,7 @@ impl AgentList {
             .and_then(|project| project.default_agent.clone());
         let default = projects_default
             .or_else(|| config.default_agent.clone())
-            .unwrap_or_else(|| BUNDLED.to_owned());
+            .unwrap_or_else(|| BUNDLED_AGENT.to_owned());
         let default = match config.agents.contains_key(&default) {
             true => default,
             false => find_well_known(&default).map_or(default, |known| known.name.to_owned()),
@@ -151,7 +151,7 @@ impl AgentList {
             listed.error = hidden.map(|by| format!("shadowed by {by}"));
             agents.push(listed);
         }
-        for known in KNOWN {
+        for known in KNOWN_AGENTS {
             if !config.agents.contains_key(known.name) {
                 agents.push(resolve_agent(
                     config,
@@ -220,7 +220,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
             if let Some((program, args)) = chosen.command.split_first() {
                 let command = AgentCommand::new(program).args(args);
                 let command = command.environment(chosen.environment.environment());
-                listed.program_path = command.find().ok();
+                listed.program_path = command.find_executable().ok();
             }
             listed.install = chosen.install;
             listed.command = chosen.command;
@@ -240,7 +240,7 @@ fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgen
         name: name.to_owned(),
         origin: AgentOrigin::Project,
         title: None,
-        program_path: found.and_then(|command| command.find().ok()),
+        program_path: found.and_then(|command| command.find_executable().ok()),
         command,
         install: None,
         is_default: false,

@@ -16,7 +16,7 @@ use super::well_known::find_well_known;
 use crate::error::ConfigError;
 use crate::paths;
 use crate::quote::quote;
-use crate::source::{ConfigSource, FILE};
+use crate::source::{CONFIG_FILE, ConfigSource};
 
 /// The maximum size of the file that lists the allowed projects, in bytes.
 const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
@@ -57,7 +57,7 @@ impl ProjectAgents {
         let project = Project::find(cwd)
             .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
         let found = project
-            .open_nearest(FILE)
+            .open_nearest(CONFIG_FILE)
             .map_err(|e| ConfigError::usage(e.to_string()))?;
         let Some(found) = found else {
             return Ok(None);

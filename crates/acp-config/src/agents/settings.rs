@@ -17,7 +17,7 @@ const MAX_NAME_CHARS: usize = 64;
 #[non_exhaustive]
 pub struct AgentSettings {
     /// The agent's program and arguments. Optional for well-known agents.
-    #[serde(default, deserialize_with = "command")]
+    #[serde(default, deserialize_with = "deserialize_command")]
     pub command: Option<Vec<String>>,
     /// The agent's environment variables, with their values.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct AgentSettings {
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
     /// The latest protocol version to use.
-    #[serde(default, deserialize_with = "version")]
+    #[serde(default, deserialize_with = "deserialize_version")]
     pub protocol: Option<u16>,
     /// The MCP servers for the agent's sessions.
     #[serde(default)]
@@ -88,7 +88,9 @@ enum CommandSetting {
     Words(Vec<String>),
 }
 
-fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+fn deserialize_command<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
     use serde::de::Error;
     let words = match CommandSetting::deserialize(deserializer)? {
         CommandSetting::Line(line) => {
@@ -102,7 +104,9 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     }
 }
 
-fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+fn deserialize_version<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u16>, D::Error> {
     use serde::de::Error;
     match u16::deserialize(deserializer)? {
         version @ (1 | 2) => Ok(Some(version)),
@@ -158,13 +162,13 @@ pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<Stri
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<AgentSettings, String> {
+    fn parse_settings(text: &str) -> Result<AgentSettings, String> {
         toml::from_str(text).map_err(|e: toml::de::Error| e.message().to_owned())
     }
 
     #[test]
-    fn a_command_is_a_line_or_a_list() {
-        let words = |text: &str| read(text).unwrap().command.unwrap();
+    fn command_is_a_line_or_a_list() {
+        let words = |text: &str| parse_settings(text).unwrap().command.unwrap();
         assert_eq!(
             words("command = \"npx -y 'my agent' --acp\""),
             ["npx", "-y", "my agent", "--acp"]
@@ -173,12 +177,13 @@ mod tests {
             words("command = ['my agent', '--key', '']"),
             ["my agent", "--key", ""]
         );
-        assert!(read("mode = 'plan'").unwrap().command.is_none());
+        assert!(parse_settings("mode = 'plan'").unwrap().command.is_none());
     }
 
     #[test]
-    fn options_are_what_one_would_type() {
-        let settings = read("[options]\nmodel = 'small'\nfast = true\nturns = 3").unwrap();
+    fn options_are_converted_to_strings() {
+        let settings =
+            parse_settings("[options]\nmodel = 'small'\nfast = true\nturns = 3").unwrap();
         let options: Vec<(String, String)> = settings.options().collect();
         let expected = [("fast", "true"), ("model", "small"), ("turns", "3")];
         assert_eq!(
@@ -188,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_settings_are_explained() {
         for (text, said) in [
             ("commnad = 'x'", "unknown field"),
             ("command = ''", "empty"),
@@ -199,13 +204,13 @@ mod tests {
             ("protocol = 3", "unsupported protocol version 3"),
             ("options = { a = [] }", "strings, integers or booleans"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = parse_settings(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
     }
 
     #[test]
-    fn a_name_can_be_typed_as_it_is() {
+    fn agent_name_needs_no_quoting() {
         for name in ["claude", "my-agent_2.1", "2"] {
             check_name(name).unwrap();
         }
@@ -216,7 +221,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_program_is_the_same_from_everywhere() {
+    fn relative_program_is_resolved_against_the_config() {
         let here = Some(Path::new("/project"));
         for base in [None, here] {
             assert_eq!(resolve_program("goose", base).unwrap(), "goose");

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     /// Creates a home directory, and an environment with it.
-    fn home() -> (tempfile::TempDir, PathBuf, Environment) {
+    fn home_fixture() -> (tempfile::TempDir, PathBuf, Environment) {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();
         let mut environment = Environment::new().set("HOME", &home);
@@ -174,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_for_the_user_alone_and_variables_move_them() {
-        let (_directory, home, environment) = home();
+    fn state_directories_are_private_and_follow_variables() {
+        let (_directory, home, environment) = home_fixture();
         let cwd = home.join("project");
         std::fs::create_dir(&cwd).unwrap();
         let places = [Home(".codex"), Data("goose"), HomeFile(".claude.json")];
@@ -205,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_would_open_the_project_or_the_home_is_let_through() {
-        let (_directory, home, environment) = home();
+    fn overly_broad_directories_are_rejected() {
+        let (_directory, home, environment) = home_fixture();
         let cwd = home.join("project");
         std::fs::create_dir_all(cwd.join("sub/.git")).unwrap();
         std::fs::create_dir_all(cwd.join("inside")).unwrap();

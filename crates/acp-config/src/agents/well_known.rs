@@ -25,12 +25,12 @@ pub struct KnownAgent {
 }
 
 /// The name of the bundled agent.
-pub const BUNDLED: &str = "acp";
+pub const BUNDLED_AGENT: &str = "acp";
 
 /// All well-known agents: the bundled one first, then by name.
-pub const KNOWN: &[KnownAgent] = &[
+pub const KNOWN_AGENTS: &[KnownAgent] = &[
     KnownAgent {
-        name: BUNDLED,
+        name: BUNDLED_AGENT,
         aliases: &[],
         title: "the bundled agent",
         command: &[],
@@ -188,7 +188,7 @@ pub const KNOWN: &[KnownAgent] = &[
 pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = split_command(command)?;
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {
-        return find_well_known(BUNDLED);
+        return find_well_known(BUNDLED_AGENT);
     }
     if state_paths::package_runner_paths(program).is_none() {
         return find_by_program(program);
@@ -244,7 +244,7 @@ fn installed_package(known: &KnownAgent) -> Option<&'static str> {
 
 /// Returns the agent whose program or package has this name.
 fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
-    KNOWN.iter().skip(1).find(|known| {
+    KNOWN_AGENTS.iter().skip(1).find(|known| {
         known.command.first() == Some(&name)
             || known.aliases.contains(&name)
             || installed_package(known) == Some(name)
@@ -255,7 +255,7 @@ fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
 #[must_use]
 pub fn find_well_known(name: &str) -> Option<&'static KnownAgent> {
     let is_called = |known: &&KnownAgent| known.name == name || known.aliases.contains(&name);
-    KNOWN.iter().find(is_called)
+    KNOWN_AGENTS.iter().find(is_called)
 }
 
 #[cfg(test)]
@@ -266,27 +266,31 @@ mod tests {
     use crate::agents::settings::check_name;
 
     #[test]
-    fn each_name_means_one_agent_and_each_agent_can_be_installed() {
+    fn known_agents_have_unique_names_and_can_be_installed() {
         let mut names = BTreeSet::new();
-        for known in KNOWN {
+        for known in KNOWN_AGENTS {
             for name in std::iter::once(&known.name).chain(known.aliases) {
                 check_name(name).unwrap();
                 assert!(names.insert(name), "{name} is there twice");
                 assert_eq!(super::find_well_known(name).unwrap().name, known.name);
             }
-            let is_bundled = known.name == BUNDLED;
+            let is_bundled = known.name == BUNDLED_AGENT;
             assert_eq!(known.command.is_empty(), is_bundled, "{}", known.name);
             assert_eq!(known.install.is_empty(), is_bundled, "{}", known.name);
         }
-        for known in KNOWN {
+        for known in KNOWN_AGENTS {
             assert!(!known.state_paths.is_empty(), "{}", known.name);
         }
-        let listed: Vec<&str> = KNOWN.iter().skip(1).map(|known| known.name).collect();
+        let listed: Vec<&str> = KNOWN_AGENTS
+            .iter()
+            .skip(1)
+            .map(|known| known.name)
+            .collect();
         assert!(listed.is_sorted(), "{listed:?}");
     }
 
     #[test]
-    fn an_agent_is_known_by_its_command() {
+    fn known_agent_is_recognized_by_its_command() {
         for (line, name) in [
             ("codex-acp", Some("codex")),
             ("/usr/local/bin/goose acp", Some("goose")),
@@ -300,7 +304,7 @@ mod tests {
             ("bunx opencode@1.2.3 acp", Some("opencode")),
             ("npx -y opencode-ai acp", Some("opencode")),
             ("npm exec -- @qwen-code/qwen-code --acp", Some("qwen")),
-            ("target/debug/acp agent --script s", Some(BUNDLED)),
+            ("target/debug/acp agent --script s", Some(BUNDLED_AGENT)),
             ("npx some-agent", None),
             ("sh -c codex-acp", None),
             ("my-agent codex-acp", None),

@@ -36,7 +36,7 @@ impl Permissions {
             return AlwaysEffect::AskEachTime(by.clone());
         }
         let remembered = self.remembered.as_ref();
-        match remembered.and_then(|_| remembered::subjects(action)) {
+        match remembered.and_then(|_| remembered::remembered_subjects(action)) {
             Some(subjects) => AlwaysEffect::Remembered {
                 kind: action.kind.clone(),
                 subjects,

@@ -10,10 +10,10 @@ use crate::program;
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The maximum nesting depth of shell commands.
-const MAX_DEPTH: usize = 4;
+const MAX_NESTING_DEPTH: usize = 4;
 
 /// Shells that can run a line with `-c LINE`, in which case the line itself is examined.
-const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
+const SHELL_NAMES: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
 /// The directories of the system's own shells. A shell in any other directory may be a different program.
 #[cfg(unix)]
@@ -54,8 +54,8 @@ impl CommandLine {
     pub(crate) fn from_line(line: &str) -> Self {
         let mut line = trim_line(line);
         let mut inner;
-        for _ in 0..MAX_DEPTH {
-            let reading = (line.len() <= MAX_LINE_BYTES).then(|| shell::read(line));
+        for _ in 0..MAX_NESTING_DEPTH {
+            let reading = (line.len() <= MAX_LINE_BYTES).then(|| shell::parse_line(line));
             let words = reading.flatten().and_then(|reading| reading.words);
             let Some(script) = words.as_deref().and_then(shell_script) else {
                 break;
@@ -119,11 +119,11 @@ impl CommandLine {
     /// Returns the line with a mark before each character that a shell interprets. No wildcard in a pattern matches a
     /// marked character. Returns `None` if the line cannot be parsed.
     pub(super) fn marked_line(&self) -> Option<String> {
-        if self.line.len() > MAX_LINE_BYTES || self.line.contains(shell::MARK) {
+        if self.line.len() > MAX_LINE_BYTES || self.line.contains(shell::LITERAL_MARK) {
             return None;
         }
         match self.origin {
-            WordOrigin::Shell => shell::read(&self.line).map(|reading| reading.marked),
+            WordOrigin::Shell => shell::parse_line(&self.line).map(|reading| reading.marked),
             WordOrigin::Words => Some(self.line.clone()),
             WordOrigin::Ambiguous => Some(shell::escape_wildcards(&self.line)),
         }
@@ -165,7 +165,7 @@ fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     };
     let flags = flags.as_ref().strip_prefix('-')?.strip_suffix('c')?;
     let plain = flags.chars().all(|flag| "eilux".contains(flag));
-    (SHELLS.contains(&name) && plain).then_some(line.as_ref())
+    (SHELL_NAMES.contains(&name) && plain).then_some(line.as_ref())
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_that_runs_a_line_is_that_line() {
+    fn shell_invocation_equals_its_script() {
         for words in [
             &["cargo", "test"][..],
             &["sh", "-c", "cargo test"],

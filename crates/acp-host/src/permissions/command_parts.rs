@@ -99,7 +99,7 @@ impl CommandParts {
             || commands
                 .iter()
                 .flatten()
-                .any(|word| wrappers::SHELLS.contains(&bare_name(word)));
+                .any(|word| wrappers::SHELL_PROGRAMS.contains(&bare_name(word)));
         for words in &commands {
             self.split_command_words(words, is_code)?;
         }

@@ -3,14 +3,14 @@ use super::super::patterns::CommandPattern;
 use super::*;
 
 /// Returns `true` if a rule with this pattern denies the line.
-fn is_caught(pattern: &str, line: &str) -> bool {
+fn is_denied(pattern: &str, line: &str) -> bool {
     let pattern = CommandPattern::new(pattern).unwrap();
     let parts = CommandLine::from_line(line).parts().unwrap();
     parts.iter().any(|part| pattern.matches_to_deny(part))
 }
 
 /// Command lines that run `git push`.
-const PUSHES: &[&str] = &[
+const GIT_PUSH_LINES: &[&str] = &[
     "git push",
     "git push origin",
     "cd x && git push",
@@ -133,10 +133,10 @@ const PUSHES: &[&str] = &[
 ];
 
 #[test]
-fn a_denied_command_is_found_however_it_is_spelled() {
+fn denied_command_is_found_in_every_spelling() {
     let missed = |pattern: &str| -> Vec<&str> {
-        let mut lines = PUSHES.to_vec();
-        lines.retain(|line| !is_caught(pattern, line));
+        let mut lines = GIT_PUSH_LINES.to_vec();
+        lines.retain(|line| !is_denied(pattern, line));
         lines
     };
     assert_eq!(missed("git push*"), [""; 0]);
@@ -170,12 +170,12 @@ fn options_before_a_subcommand_hide_nothing() {
         ("rm -rf *", "rm -v -rf x"),
         ("git push", "git -C . push"),
     ] {
-        assert!(is_caught(pattern, line), "{pattern}: {line}");
+        assert!(is_denied(pattern, line), "{pattern}: {line}");
     }
 }
 
 #[test]
-fn other_commands_are_not_taken_for_a_denied_one() {
+fn other_commands_are_not_matched() {
     for line in [
         "git commit -m 'git push'",
         "git log --grep push",
@@ -185,14 +185,14 @@ fn other_commands_are_not_taken_for_a_denied_one() {
         "grep -rn 'git push' .",
         "git log && echo 'git push'",
     ] {
-        assert!(!is_caught("git push *", line), "{line}");
+        assert!(!is_denied("git push *", line), "{line}");
     }
-    assert!(!is_caught("rm *", "git rm x"));
-    assert!(!is_caught("rm *", "docker rm x"));
+    assert!(!is_denied("rm *", "git rm x"));
+    assert!(!is_denied("rm *", "docker rm x"));
 }
 
 #[test]
-fn what_is_too_much_to_look_at_is_not_passed_over() {
+fn overlong_command_is_denied() {
     let parts = |line: &str| {
         CommandLine::from_line(line)
             .parts()

@@ -353,7 +353,7 @@ fn is_same_text(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn diffs(texts: &[(Option<&str>, &str)]) -> VecDeque<FileTexts> {
+    fn queue_diffs(texts: &[(Option<&str>, &str)]) -> VecDeque<FileTexts> {
         let texts = texts.iter();
         texts
             .map(|(old, new)| FileTexts {
@@ -363,31 +363,44 @@ mod tests {
             .collect()
     }
 
-    fn count(texts: &[(Option<&str>, &str)], old: Option<&str>, new: &str) -> Option<usize> {
-        count_matching_diffs(&diffs(texts), FileEdit { old, new })
+    fn matching_diff_count(
+        texts: &[(Option<&str>, &str)],
+        old: Option<&str>,
+        new: &str,
+    ) -> Option<usize> {
+        count_matching_diffs(&queue_diffs(texts), FileEdit { old, new })
     }
 
     #[test]
-    fn only_what_the_diffs_show_is_covered() {
+    fn grant_covers_only_the_shown_diffs() {
         let whole = [(Some("a\nb\n"), "a\nc\n")];
-        assert_eq!(count(&whole, Some("a\nb\n"), "a\nc\n"), Some(1));
-        assert_eq!(count(&whole, Some("a\r\nb\r\n"), "a\r\nc\r\n"), Some(1));
-        assert_eq!(count(&whole, Some("a\nb\n"), "a\nd\n"), None);
+        assert_eq!(
+            matching_diff_count(&whole, Some("a\nb\n"), "a\nc\n"),
+            Some(1)
+        );
+        assert_eq!(
+            matching_diff_count(&whole, Some("a\r\nb\r\n"), "a\r\nc\r\n"),
+            Some(1)
+        );
+        assert_eq!(matching_diff_count(&whole, Some("a\nb\n"), "a\nd\n"), None);
         // The file is not the one that the user saw.
-        assert_eq!(count(&whole, Some("x"), "a\nc\n"), None);
+        assert_eq!(matching_diff_count(&whole, Some("x"), "a\nc\n"), None);
         let part = [(Some("b"), "c")];
-        assert_eq!(count(&part, Some("a b b"), "a c b"), Some(1));
-        assert_eq!(count(&part, Some("a b b"), "a c c"), Some(1));
-        assert_eq!(count(&part, Some("a b b"), "a b c"), None);
-        assert_eq!(count(&part, Some("a b b"), "a c b evil"), None);
+        assert_eq!(matching_diff_count(&part, Some("a b b"), "a c b"), Some(1));
+        assert_eq!(matching_diff_count(&part, Some("a b b"), "a c c"), Some(1));
+        assert_eq!(matching_diff_count(&part, Some("a b b"), "a b c"), None);
+        assert_eq!(
+            matching_diff_count(&part, Some("a b b"), "a c b evil"),
+            None
+        );
         let both = [(Some("a"), "x"), (Some("b"), "y")];
-        assert_eq!(count(&both, Some("a b"), "x y"), Some(2));
-        assert_eq!(count(&both, Some("a b"), "x b"), Some(1));
-        assert_eq!(count(&both, Some("a b"), "a y"), None);
+        assert_eq!(matching_diff_count(&both, Some("a b"), "x y"), Some(2));
+        assert_eq!(matching_diff_count(&both, Some("a b"), "x b"), Some(1));
+        assert_eq!(matching_diff_count(&both, Some("a b"), "a y"), None);
         let new = [(None, "text")];
-        assert_eq!(count(&new, None, "text"), Some(1));
+        assert_eq!(matching_diff_count(&new, None, "text"), Some(1));
         // The diff shows a new file, but existing text would be lost.
-        assert_eq!(count(&new, Some("old"), "text"), None);
-        assert_eq!(count(&[], None, "text"), None);
+        assert_eq!(matching_diff_count(&new, Some("old"), "text"), None);
+        assert_eq!(matching_diff_count(&[], None, "text"), None);
     }
 }

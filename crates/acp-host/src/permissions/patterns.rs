@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::command::CommandLine;
 use super::command_parts::CommandPart;
-use super::shell::MARK;
+use super::shell::LITERAL_MARK;
 
 /// The directory of permission files in a project. An allow rule matches it only if its pattern names it.
 pub(super) const PERMISSION_DIRECTORY: &str = ".acp";
@@ -158,7 +158,7 @@ impl CommandPattern {
         if trimmed.is_empty() {
             return Err("empty pattern".to_owned());
         }
-        if trimmed.contains(MARK) {
+        if trimmed.contains(LITERAL_MARK) {
             return Err("patterns cannot contain NUL".to_owned());
         }
         // Program names ignore case where file names do.
@@ -168,14 +168,14 @@ impl CommandPattern {
         };
         let any = r"[\s\S]";
         let literal = |c: char| regex::escape(c.encode_utf8(&mut [0; 4]));
-        let narrow = |c| format!("{MARK}?{}", literal(c));
+        let narrow = |c| format!("{LITERAL_MARK}?{}", literal(c));
         let with_options = |c| match c {
             ' ' => OPTIONS_PATTERN.to_owned(),
             c => literal(c),
         };
         Ok(Self {
             text: text.to_owned(),
-            allow_regex: build_regex(trimmed, "", &format!("[^{MARK}]"), narrow)?,
+            allow_regex: build_regex(trimmed, "", &format!("[^{LITERAL_MARK}]"), narrow)?,
             deny_regex: build_regex(trimmed, ignore_case, any, literal)?,
             deny_regex_with_options: build_regex(trimmed, ignore_case, any, with_options)?,
         })
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn no_wildcard_reaches_across_what_a_shell_does_more() {
+    fn wildcard_matches_no_shell_syntax() {
         for line in [
             "cargo test",
             "cargo test --all",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_shell_sees_are_literal() {
+    fn literal_words_need_no_shell_quoting() {
         let allows = |pattern: &str, words: &[&str]| {
             let pattern = CommandPattern::new(pattern).unwrap();
             pattern.matches_to_allow(&CommandLine::from_words(words))
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_a_terminal_is_a_line_or_a_program_but_not_both() {
+    fn terminal_command_is_a_line_or_a_program() {
         let allows = |pattern: &str, command: &str| {
             let pattern = CommandPattern::new(pattern).unwrap();
             pattern.matches_to_allow(&CommandLine::from_terminal_request(command, &[]))
@@ -320,7 +320,7 @@ mod tests {
 
     /// Runs a line in a shell and returns its output. Fails if the line runs another program or creates a file.
     #[cfg(unix)]
-    fn printed_and_nothing_else(shell: &str, line: &str) -> String {
+    fn run_in_shell(shell: &str, line: &str) -> String {
         use std::os::unix::fs::PermissionsExt;
         let top = tempfile::tempdir().unwrap();
         let [directory, programs] = ["directory", "programs"].map(|name| top.path().join(name));
@@ -334,7 +334,7 @@ mod tests {
             let executable = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(programs.join(name), executable).unwrap();
         }
-        let shell = crate::program::find(shell.as_ref(), None, top.path()).unwrap();
+        let shell = crate::program::find_program(shell.as_ref(), None, top.path()).unwrap();
         let output = std::process::Command::new(&shell)
             .args(["-c", line])
             .current_dir(&directory)
@@ -361,7 +361,7 @@ mod tests {
     /// Checks that real shells run each allowed line as one command with these words, whatever characters it contains.
     #[cfg(unix)]
     #[test]
-    fn what_a_rule_allows_is_one_command_of_literal_words_to_real_shells() {
+    fn allowed_line_is_a_single_literal_command_in_real_shells() {
         // `[%s]` is printed for each word after it.
         let start = "printf '[%s]' - ";
         let rules = ["echo *", "printf '[%s]' - *"].map(|text| CommandPattern::new(text).unwrap());
@@ -387,19 +387,19 @@ mod tests {
             let line = CommandLine::from_line(&format!("echo {rest}"));
             if rules[0].matches_to_allow(&line) {
                 for shell in ["sh", "bash"] {
-                    printed_and_nothing_else(shell, line.line());
+                    run_in_shell(shell, line.line());
                 }
             }
             let line = CommandLine::from_line(&format!("{start}{rest}"));
             if rules[1].matches_to_allow(&line) {
                 allowed += 1;
-                let words = super::super::shell::read(line.line())
+                let words = super::super::shell::parse_line(line.line())
                     .unwrap()
                     .words
                     .unwrap();
                 let expected: String = words[2..].iter().map(|word| format!("[{word}]")).collect();
                 for shell in ["sh", "bash"] {
-                    let printed = printed_and_nothing_else(shell, line.line());
+                    let printed = run_in_shell(shell, line.line());
                     assert_eq!(printed, expected, "{shell}: {:?}", line.line());
                 }
             }
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_optional_and_words_end() {
+    fn trailing_arguments_are_optional_and_words_are_bounded() {
         assert!(allows("git log *", "git log"));
         assert!(allows("git log *", "git log -1"));
         assert!(!allows("git log *", "git logs"));
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_patterns_are_of_the_project_and_never_leave_it() {
+    fn relative_pattern_stays_within_the_project() {
         let base = Path::new("/no/such/project");
         let pattern = |text| PathPattern::new(text, base).unwrap();
         assert!(pattern("src/**").matches_to_allow(Path::new("/no/such/project/src/a/b.rs")));

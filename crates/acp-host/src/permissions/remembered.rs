@@ -142,7 +142,7 @@ impl RememberedAnswers {
         action: &Action,
         allowed: bool,
     ) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
-        let Some(subjects) = subjects(action) else {
+        let Some(subjects) = remembered_subjects(action) else {
             return Ok(Vec::new());
         };
         let elsewhere = |cwd: &PathBuf| allowed && action.runs_commands() && *cwd != self.project;
@@ -231,10 +231,10 @@ impl RememberedAnswers {
         answers: &'a [RememberedAnswer],
         action: &Action,
     ) -> Option<(RuleEffect, &'a RememberedAnswer)> {
-        if let Some(no) = answers.iter().find(|answer| rejects(answer, action)) {
+        if let Some(no) = answers.iter().find(|answer| is_rejected_by(answer, action)) {
             return Some((RuleEffect::Deny, no));
         }
-        let subjects = subjects(action)?;
+        let subjects = remembered_subjects(action)?;
         let directory = action.directory.as_deref();
         let of = |subject: &RememberedSubject| {
             answers.iter().find(|answer| {
@@ -251,7 +251,7 @@ impl RememberedAnswers {
 }
 
 /// Returns `true` if the answer rejects any part of the action.
-fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
+fn is_rejected_by(answer: &RememberedAnswer, action: &Action) -> bool {
     if answer.allowed {
         return false;
     }
@@ -274,7 +274,7 @@ fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
 }
 
 /// Returns the action's commands or files, if they are known exactly.
-pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
+pub(super) fn remembered_subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
         RememberedSubject::Command(line) => line.len() <= MAX_SUBJECT_BYTES,
         RememberedSubject::Path(path) => {
@@ -308,7 +308,7 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
 
 /// Returns `true` if an answer about the action could be remembered.
 pub(super) fn can_be_remembered(action: &Action) -> bool {
-    subjects(action).is_some()
+    remembered_subjects(action).is_some()
 }
 
 impl RememberedAnswer {

@@ -9,12 +9,12 @@ use std::str::Chars;
 
 /// The mark before each character that a shell may interpret. A line that already contains this character is not
 /// parsed.
-pub(super) const MARK: char = '\0';
+pub(super) const LITERAL_MARK: char = '\0';
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
-    /// The line, with a [`MARK`] before each character that is not a quote, a blank or literal text of a word.
+    /// The line, with a [`LITERAL_MARK`] before each character that is not a quote, a blank or literal text of a word.
     pub(super) marked: String,
     /// The words, if the line is one simple command with only literal words.
     pub(super) words: Option<Vec<String>>,
@@ -22,21 +22,21 @@ pub(super) struct ShellLine {
 
 /// Parses a line for the shells of this system. Returns `None` if the line is incomplete, for example because a quote
 /// is not closed.
-pub(super) fn read(line: &str) -> Option<ShellLine> {
+pub(super) fn parse_line(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
-        true => read_for_windows(line),
-        false => read_for_unix(line),
+        true => parse_windows_line(line),
+        false => parse_unix_line(line),
     }
 }
 
 /// Marks every character, so that no wildcard matches any of them.
 pub(super) fn escape_wildcards(line: &str) -> String {
-    line.chars().flat_map(|c| [MARK, c]).collect()
+    line.chars().flat_map(|c| [LITERAL_MARK, c]).collect()
 }
 
 /// Parses a line for POSIX shells, and for fish where it differs.
-fn read_for_unix(line: &str) -> Option<ShellLine> {
-    if line.contains(MARK) {
+fn parse_unix_line(line: &str) -> Option<ShellLine> {
+    if line.contains(LITERAL_MARK) {
         return None;
     }
     let mut reader = ShellReader::new(line);
@@ -93,7 +93,7 @@ impl<'a> ShellReader<'a> {
     /// Adds a character that is neither literal text nor a blank.
     fn push_special(&mut self, c: char) {
         self.is_literal = false;
-        self.marked.extend([MARK, c]);
+        self.marked.extend([LITERAL_MARK, c]);
     }
 
     /// Adds a character after which all characters are marked.
@@ -266,12 +266,12 @@ fn is_control(c: char) -> bool {
 
 /// Characters that `cmd` or PowerShell interpret. They are also special inside quotes, because the two shells treat
 /// quotes differently.
-const SPECIAL_ON_WINDOWS: &str =
+const WINDOWS_SPECIAL_CHARS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
 /// Parses a line for `cmd` and PowerShell, where a backslash is part of a path.
-fn read_for_windows(line: &str) -> Option<ShellLine> {
-    if line.contains(MARK) {
+fn parse_windows_line(line: &str) -> Option<ShellLine> {
+    if line.contains(LITERAL_MARK) {
         return None;
     }
     let mut marked = String::with_capacity(line.len());
@@ -283,11 +283,11 @@ fn read_for_windows(line: &str) -> Option<ShellLine> {
         // To programs, `\"` is a quote in a word. To `cmd`, it ends a quoted word.
         is_unclear |= is_control(c) || (c == '"' && before == Some('\\'));
         let special = is_unclear
-            || SPECIAL_ON_WINDOWS.contains(c)
+            || WINDOWS_SPECIAL_CHARS.contains(c)
             || (c.is_whitespace() && ![' ', '\t'].contains(&c));
         if special {
             is_literal = false;
-            marked.push(MARK);
+            marked.push(LITERAL_MARK);
         }
         marked.push(c);
         match c {
@@ -309,12 +309,12 @@ fn read_for_windows(line: &str) -> Option<ShellLine> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Option<Vec<String>> {
-        read_for_unix(line)?.words
+    fn split_words(line: &str) -> Option<Vec<String>> {
+        parse_unix_line(line)?.words
     }
 
     #[test]
-    fn literal_words_are_what_a_shell_makes_of_them() {
+    fn literal_words_match_the_words_of_a_shell() {
         for (line, expected) in [
             ("git log -1", &["git", "log", "-1"][..]),
             ("  git\t log ", &["git", "log"]),
@@ -336,13 +336,13 @@ mod tests {
             ),
             ("grep 'x$' 'è*' é", &["grep", "x$", "è*", "é"]),
         ] {
-            let read = words(line).unwrap_or_default();
+            let read = split_words(line).unwrap_or_default();
             assert_eq!(read, expected, "{line}");
         }
     }
 
     #[test]
-    fn what_could_be_more_is_not_literal() {
+    fn ambiguous_input_is_not_literal() {
         for line in [
             "",
             " ",
@@ -398,13 +398,18 @@ mod tests {
             "!",
             "a <(b)",
         ] {
-            assert_eq!(words(line), None, "{line:?}");
+            assert_eq!(split_words(line), None, "{line:?}");
         }
     }
 
     #[test]
-    fn what_is_marked_is_what_a_wildcard_must_not_match() {
-        let marked = |line| read_for_unix(line).unwrap().marked.replace(MARK, "¡");
+    fn marked_characters_match_no_wildcard() {
+        let marked = |line| {
+            parse_unix_line(line)
+                .unwrap()
+                .marked
+                .replace(LITERAL_MARK, "¡")
+        };
         for (line, expected) in [
             ("cd web && npm 'a && b'", "cd web ¡&¡& npm 'a && b'"),
             ("a=1 b=2 c d=3", "a¡=1 b¡=2 c d=3"),
@@ -422,8 +427,8 @@ mod tests {
     }
 
     #[test]
-    fn on_windows_backslashes_are_of_paths_and_single_quotes_quote_nothing() {
-        let words = |line| read_for_windows(line).and_then(|reading| reading.words);
+    fn windows_backslashes_are_literal_and_single_quotes_do_not_quote() {
+        let words = |line| parse_windows_line(line).and_then(|reading| reading.words);
         assert_eq!(words(r#"dir C:\x "a b""#).unwrap(), ["dir", r"C:\x", "a b"]);
         for line in [
             "echo 'a & b'",

@@ -1,7 +1,7 @@
 //! Programs that run other programs.
 
 /// Shells, which run code that they read or are given as an argument.
-pub(super) const SHELLS: [&str; 16] = [
+pub(super) const SHELL_PROGRAMS: [&str; 16] = [
     "ash",
     "bash",
     "busybox",
@@ -21,7 +21,7 @@ pub(super) const SHELLS: [&str; 16] = [
 ];
 
 /// Programs and shell keywords that run the command given in their arguments, either as words or as a string.
-const WRAPPERS: &[&str] = &[
+const WRAPPER_PROGRAMS: &[&str] = &[
     // Shell keywords.
     "!",
     "{",
@@ -251,7 +251,7 @@ const WRAPPERS: &[&str] = &[
 ];
 
 /// Programs with subcommands that run the command given in their arguments.
-const SUBCOMMANDS: &[(&str, &[&str])] = &[
+const WRAPPER_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("apptainer", &["exec", "run"]),
     ("asdf", &["exec"]),
     ("aws-vault", &["exec"]),
@@ -303,10 +303,12 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
 
 /// Returns the index of the first word that may start a command, if the program runs one.
 pub(super) fn wrapped_command_start(program: &str, words: &[String]) -> Option<usize> {
-    if WRAPPERS.contains(&program) || SHELLS.contains(&program) {
+    if WRAPPER_PROGRAMS.contains(&program) || SHELL_PROGRAMS.contains(&program) {
         return Some(0);
     }
-    let (_, subcommands) = SUBCOMMANDS.iter().find(|(name, _)| *name == program)?;
+    let (_, subcommands) = WRAPPER_SUBCOMMANDS
+        .iter()
+        .find(|(name, _)| *name == program)?;
     words
         .iter()
         .position(|word| subcommands.contains(&word.as_str()))

@@ -40,7 +40,7 @@ impl OutputPipe {
     }
 
     /// Reads output that is already in the pipe, without waiting.
-    pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
+    pub(crate) async fn read_available(&mut self, buffer: &mut [u8]) -> Option<usize> {
         // Asks the system directly, because the runtime may not have noticed what has just arrived.
         loop {
             match rustix::io::read(&self.0, &mut *buffer) {

@@ -91,9 +91,9 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
 
     const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
     /// The kernel's limit on the size of the attribute names together, and of each attribute's value, in bytes.
-    const MAX_ATTRIBUTE_SIZE: usize = 64 * 1024;
+    const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 
-    let mut names = vec![0; MAX_ATTRIBUTE_SIZE];
+    let mut names = vec![0; MAX_ATTRIBUTE_BYTES];
     let Ok(length) = flistxattr(old, &mut *names) else {
         // The file system does not support extended attributes.
         return Ok(());
@@ -111,7 +111,7 @@ fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
             Err(e) => return Err(e.into()),
         }
     }
-    let mut value = vec![0; MAX_ATTRIBUTE_SIZE];
+    let mut value = vec![0; MAX_ATTRIBUTE_BYTES];
     for name in names().filter(|name| *name != b"security.capability") {
         let Ok(length) = fgetxattr(old, name, &mut *value) else {
             continue;
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_group_gets_no_rights_that_were_not_meant_for_it() {
+    fn replacement_mode_gives_another_group_no_extra_rights() {
         for (old, stays, changes) in [
             (0o100664, 0o664, 0o644),
             (0o660, 0o660, 0o600),

@@ -143,7 +143,7 @@ impl OutputPipe {
     }
 
     /// Reads output that is already in the pipe. Such pipes cannot be queried, so this waits for a short time.
-    pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
+    pub(crate) async fn read_available(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
         read.ok()?.ok()
     }

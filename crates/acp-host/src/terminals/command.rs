@@ -65,7 +65,7 @@ pub(super) fn build_command(
     let is_path = Path::new(name).components().count() > 1 && !Path::new(name).is_absolute();
     let found = match is_line && is_path {
         true => Err(ProgramError::NotFound),
-        false => program::find(name, path.as_deref(), cwd),
+        false => program::find_program(name, path.as_deref(), cwd),
     };
     let mut command = match found {
         Ok(file) => {

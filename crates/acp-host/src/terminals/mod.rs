@@ -21,10 +21,10 @@ use session::OpenTerminals;
 pub use session::SessionTerminals;
 
 /// The default limit on the stored output of a terminal, in bytes.
-const DEFAULT_OUTPUT_LIMIT: usize = 1024 * 1024;
+const DEFAULT_OUTPUT_LIMIT_BYTES: usize = 1024 * 1024;
 
 /// The largest limit that a request can set on the stored output of a terminal, in bytes.
-const MAX_OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+const MAX_OUTPUT_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum number of terminals in a session.
 const MAX_TERMINALS_PER_SESSION: usize = 64;
@@ -33,7 +33,7 @@ const MAX_TERMINALS_PER_SESSION: usize = 64;
 const MAX_TERMINALS: usize = 256;
 
 /// The largest total of the output limits of all terminals of a connection, in bytes.
-const MAX_TOTAL_OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
+const MAX_TOTAL_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
 /// An event in a client terminal, to be shown to the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,11 +94,11 @@ struct TerminalOptions {
 impl Default for TerminalOptions {
     fn default() -> Self {
         Self {
-            default_output: DEFAULT_OUTPUT_LIMIT,
-            max_output: MAX_OUTPUT_LIMIT,
+            default_output: DEFAULT_OUTPUT_LIMIT_BYTES,
+            max_output: MAX_OUTPUT_LIMIT_BYTES,
             max_per_session: MAX_TERMINALS_PER_SESSION,
             max_terminals: MAX_TERMINALS,
-            max_total_output: MAX_TOTAL_OUTPUT_LIMIT,
+            max_total_output: MAX_TOTAL_OUTPUT_BYTES,
             environment: Environment::new(),
             sandbox: None,
         }

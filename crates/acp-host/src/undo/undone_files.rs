@@ -25,8 +25,8 @@ impl<'a> UndoneFiles<'a> {
     /// directory is created now rather than when it is first needed, because the cause of a failure would be harder to
     /// find then.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let place = kept_in.map(|kept_in| {
             let seconds = std::time::SystemTime::UNIX_EPOCH
                 .elapsed()
@@ -61,7 +61,7 @@ impl<'a> UndoneFiles<'a> {
             let moved = from.rename(path, to, &place);
             let moved = moved.or_else(|_| {
                 let mut left = MAX_COPY_BYTES;
-                copy(from, path, to, &place, &mut left)?;
+                copy_entry(from, path, to, &place, &mut left)?;
                 remove(from, path)
             });
             if moved.is_ok() {
@@ -108,18 +108,18 @@ fn flat_name(path: &Path) -> PathBuf {
 }
 
 /// Copies a file or directory. Fails if it has more than `left` bytes, from which the copied bytes are subtracted.
-fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
+fn copy_entry(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {
         to.create_dir(place)?;
         for entry in from.read_dir(path)? {
             let name = entry?.file_name();
-            copy(from, &path.join(&name), to, &place.join(&name), left)?;
+            copy_entry(from, &path.join(&name), to, &place.join(&name), left)?;
         }
         return Ok(());
     }
     if meta.is_symlink() {
-        return link(to, &from.read_link_contents(path)?, place);
+        return create_symlink(to, &from.read_link_contents(path)?, place);
     }
     if !meta.is_file() {
         return Ok(());
@@ -141,12 +141,12 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
 
 /// Creates a symlink at `path`. Its target may be anything, because nothing follows it here.
 #[cfg(unix)]
-pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
+pub(super) fn create_symlink(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)
 }
 
 #[cfg(not(unix))]
-pub(super) fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
+pub(super) fn create_symlink(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
     Err(io::Error::other(
         "symlinks are not supported on this system",
     ))

@@ -11,27 +11,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::scene::names;
-use crate::common::{ordinary_user, soon};
+use crate::common::scene::entry_names;
+use crate::common::{ordinary_user, with_timeout};
 use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 
 #[test]
-fn as_an_ordinary_user_too() {
-    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+fn tests_pass_as_an_ordinary_user() {
+    ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
 /// The environment variable with the directory of a test that runs in its own process.
-const DIRECTORY: &str = "ACP_TEST_DIRECTORY";
+const DIRECTORY_VARIABLE: &str = "ACP_TEST_DIRECTORY";
 
 /// Returns the directory to work in, if this process was started for a test that runs in its own process.
-fn directory() -> Option<PathBuf> {
-    std::env::var_os(DIRECTORY).map(PathBuf::from)
+fn test_directory() -> Option<PathBuf> {
+    std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from)
 }
 
 /// Returns a command that runs one test of this program. `before` is a command that gets this program as its last
 /// arguments.
-fn start(before: &[&str], test: &str, directory: &Path) -> Command {
+fn rerun_command(before: &[&str], test: &str, directory: &Path) -> Command {
     let this = std::env::current_exe().unwrap();
     let mut words = before
         .iter()
@@ -46,13 +46,13 @@ fn start(before: &[&str], test: &str, directory: &Path) -> Command {
             "--nocapture",
             "--include-ignored",
         ])
-        .env(DIRECTORY, directory)
+        .env(DIRECTORY_VARIABLE, directory)
         .stdin(Stdio::null());
     command
 }
 
 /// Writes a file as a client does for its agent.
-fn write(path: &Path, text: impl Into<String>) -> Result<(), Error> {
+fn write_file(path: &Path, text: impl Into<String>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -60,27 +60,33 @@ fn write(path: &Path, text: impl Into<String>) -> Result<(), Error> {
     // The root is the existing part of the path.
     let root = path.ancestors().skip(1).find(|above| above.is_dir());
     let files = Files::new([root.unwrap().to_owned()]).unwrap();
-    runtime.block_on(soon(files.write_text(path, text)))
+    runtime.block_on(with_timeout(files.write_text(path, text)))
 }
 
 #[track_caller]
-fn failed(written: Result<(), Error>, errno: &str) {
+fn assert_write_failed(written: Result<(), Error>, errno: &str) {
     let error = written.expect_err("it was written");
     assert_eq!(error.data.as_ref().unwrap()["errno"], errno, "{error}");
 }
 
 /// The size in bytes of the files that are being written when the writer is killed.
-const SIZE: usize = 2 * 1024 * 1024;
+const CONTENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// How often the writer is killed.
-const KILLS: u32 = 50;
+const KILL_COUNT: u32 = 50;
 
 #[test]
 #[ignore = "a process of a test below"]
-fn writes_until_it_is_killed() {
-    let Some(directory) = directory() else { return };
+fn write_until_killed() {
+    let Some(directory) = test_directory() else {
+        return;
+    };
     for letter in ('a'..='z').cycle() {
-        write(&directory.join("file"), String::from(letter).repeat(SIZE)).unwrap();
+        write_file(
+            &directory.join("file"),
+            String::from(letter).repeat(CONTENT_BYTES),
+        )
+        .unwrap();
         println!("written {letter}");
     }
 }
@@ -96,13 +102,13 @@ impl Drop for WriterProcess {
 }
 
 #[test]
-fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
+fn kill_during_a_write_leaves_old_or_new_content() {
     let temporary = tempfile::tempdir().unwrap();
     let file = temporary.path().join("file");
-    fs::write(&file, "A".repeat(SIZE)).unwrap();
+    fs::write(&file, "A".repeat(CONTENT_BYTES)).unwrap();
     let (mut left, mut changed) = (0, 0);
-    for _ in 0..KILLS {
-        let mut command = start(&[], "writes_until_it_is_killed", temporary.path());
+    for _ in 0..KILL_COUNT {
+        let mut command = rerun_command(&[], "write_until_killed", temporary.path());
         let mut writer = WriterProcess(command.stdout(Stdio::piped()).spawn().unwrap());
         let mut lines = BufReader::new(writer.0.stdout.take().unwrap()).lines();
         let mut written = || {
@@ -123,11 +129,11 @@ fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
         drop(writer);
 
         let content = fs::read(&file).unwrap();
-        assert_eq!(content.len(), SIZE, "a part of a file");
+        assert_eq!(content.len(), CONTENT_BYTES, "a part of a file");
         let letter = content[0];
         assert!(content.iter().all(|byte| *byte == letter), "a mixture");
         changed += u32::from(char::from(letter) != last);
-        for name in names(temporary.path()) {
+        for name in entry_names(temporary.path()) {
             if name == "file" {
                 continue;
             }
@@ -140,33 +146,35 @@ fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
         }
     }
     println!(
-        "killed {KILLS} times, always whole; {changed} times later than what was last reported; {left} hidden files left"
+        "killed {KILL_COUNT} times, always whole; {changed} times later than what was last reported; {left} hidden files left"
     );
 }
 
-const OLD: &str = "old content\n";
+const OLD_CONTENT: &str = "old content\n";
 
 /// Checks that a process with a limit on file sizes gets the error for a full disk.
 #[test]
 #[ignore = "a process of a test below"]
-fn has_no_room_for_a_large_file() {
-    let Some(directory) = directory() else { return };
-    failed(
-        write(&directory.join("file"), "x".repeat(1024 * 1024)),
+fn write_beyond_the_size_limit() {
+    let Some(directory) = test_directory() else {
+        return;
+    };
+    assert_write_failed(
+        write_file(&directory.join("file"), "x".repeat(1024 * 1024)),
         "EFBIG",
     );
-    failed(
-        write(&directory.join("new"), "x".repeat(1024 * 1024)),
+    assert_write_failed(
+        write_file(&directory.join("new"), "x".repeat(1024 * 1024)),
         "EFBIG",
     );
-    write(&directory.join("small"), "fits").unwrap();
+    write_file(&directory.join("small"), "fits").unwrap();
     println!("tried");
 }
 
 #[test]
-fn a_file_that_is_too_large_leaves_the_old_one() {
+fn failed_large_write_keeps_the_old_file() {
     let temporary = tempfile::tempdir().unwrap();
-    fs::write(temporary.path().join("file"), OLD).unwrap();
+    fs::write(temporary.path().join("file"), OLD_CONTENT).unwrap();
     // The signal that is sent at the limit would end the process. The limit is 64 blocks, whatever size the shell
     // assumes for a block.
     let limited = [
@@ -175,25 +183,25 @@ fn a_file_that_is_too_large_leaves_the_old_one() {
         "trap '' XFSZ && ulimit -f 64 && exec \"$@\"",
         "sh",
     ];
-    let ended = output(start(
+    let ended = run_to_end(rerun_command(
         &limited,
-        "has_no_room_for_a_large_file",
+        "write_beyond_the_size_limit",
         temporary.path(),
     ));
-    tried(&ended);
+    assert_tried(&ended);
     assert_eq!(
         fs::read_to_string(temporary.path().join("file")).unwrap(),
-        OLD
+        OLD_CONTENT
     );
-    assert_eq!(names(temporary.path()), ["file", "small"]);
+    assert_eq!(entry_names(temporary.path()), ["file", "small"]);
 }
 
-fn output(mut command: Command) -> Output {
+fn run_to_end(mut command: Command) -> Output {
     command.output().unwrap()
 }
 
 #[track_caller]
-fn tried(ended: &Output) {
+fn assert_tried(ended: &Output) {
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(
         ended.status.success() && said.contains("tried"),
@@ -202,43 +210,50 @@ fn tried(ended: &Output) {
 }
 
 /// The size of the disk that becomes full, in bytes.
-const DISK: usize = 256 * 1024;
+const DISK_BYTES: usize = 256 * 1024;
 
 #[test]
 #[ignore = "a process of a test below"]
-fn fills_the_disk() {
-    let Some(directory) = directory() else { return };
+fn write_to_full_disk() {
+    let Some(directory) = test_directory() else {
+        return;
+    };
     println!("mounted");
     let file = directory.join("file");
-    let old = "o".repeat(DISK / 2);
+    let old = "o".repeat(DISK_BYTES / 2);
     fs::write(&file, &old).unwrap();
     // The new file would fit if the old one were removed, but it must not be removed.
-    failed(write(&file, "n".repeat(DISK * 3 / 4)), "ENOSPC");
-    failed(write(&directory.join("new"), "n".repeat(DISK)), "ENOSPC");
-    failed(
-        write(&directory.join("made/new"), "n".repeat(DISK)),
+    assert_write_failed(write_file(&file, "n".repeat(DISK_BYTES * 3 / 4)), "ENOSPC");
+    assert_write_failed(
+        write_file(&directory.join("new"), "n".repeat(DISK_BYTES)),
+        "ENOSPC",
+    );
+    assert_write_failed(
+        write_file(&directory.join("made/new"), "n".repeat(DISK_BYTES)),
         "ENOSPC",
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), old);
     // The directory remains.
-    assert_eq!(names(&directory), ["file", "made"]);
-    assert_eq!(names(&directory.join("made")), [""; 0]);
-    write(&file, "n".repeat(DISK / 4)).unwrap();
+    assert_eq!(entry_names(&directory), ["file", "made"]);
+    assert_eq!(entry_names(&directory.join("made")), [""; 0]);
+    write_file(&file, "n".repeat(DISK_BYTES / 4)).unwrap();
     println!("tried");
 }
 
 /// Mounts a disk that only this process sees, and fills it.
 #[test]
-fn a_full_disk_leaves_the_old_content() {
+fn full_disk_keeps_the_old_content() {
     let temporary = tempfile::tempdir().unwrap();
-    let mount = format!("mount -t tmpfs -o size={DISK} tmpfs \"${DIRECTORY}\" && exec \"$@\"");
+    let mount = format!(
+        "mount -t tmpfs -o size={DISK_BYTES} tmpfs \"${DIRECTORY_VARIABLE}\" && exec \"$@\""
+    );
     let unshare = if ordinary_user::is_root() {
         "-m"
     } else {
         "-rm"
     };
     let before = ["unshare", unshare, "sh", "-c", &mount, "sh"];
-    let mut command = start(&before, "fills_the_disk", temporary.path());
+    let mut command = rerun_command(&before, "write_to_full_disk", temporary.path());
     let ended = match command.output() {
         Ok(ended) if String::from_utf8_lossy(&ended.stdout).contains("mounted") => ended,
         other => {
@@ -246,17 +261,17 @@ fn a_full_disk_leaves_the_old_content() {
             return;
         }
     };
-    tried(&ended);
-    assert_eq!(names(temporary.path()), [""; 0]);
+    assert_tried(&ended);
+    assert_eq!(entry_names(temporary.path()), [""; 0]);
 }
 
 #[test]
-fn what_may_not_be_written_stays() {
+fn read_only_file_is_kept() {
     let temporary = tempfile::tempdir().unwrap();
     let directory = temporary.path().join("d");
     fs::create_dir(&directory).unwrap();
     let file = directory.join("file");
-    fs::write(&file, OLD).unwrap();
+    fs::write(&file, OLD_CONTENT).unwrap();
     if ordinary_user::is_root() {
         println!("skipped: root can write everywhere; this test also runs as an ordinary user");
         return;
@@ -265,23 +280,23 @@ fn what_may_not_be_written_stays() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(&directory, 0o555);
-    failed(write(&file, "new"), "EACCES");
-    failed(write(&directory.join("new"), "new"), "EACCES");
+    assert_write_failed(write_file(&file, "new"), "EACCES");
+    assert_write_failed(write_file(&directory.join("new"), "new"), "EACCES");
     mode(&directory, 0o755);
     // The permissions of the directory would be enough to replace the file.
     mode(&file, 0o444);
-    failed(write(&file, "new"), "EACCES");
-    assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
-    assert_eq!(names(&directory), ["file"]);
+    assert_write_failed(write_file(&file, "new"), "EACCES");
+    assert_eq!(fs::read_to_string(&file).unwrap(), OLD_CONTENT);
+    assert_eq!(entry_names(&directory), ["file"]);
     // A file that can be written but not read is still written.
     mode(&file, 0o200);
-    write(&file, "new\n").unwrap();
+    write_file(&file, "new\n").unwrap();
     mode(&file, 0o600);
     assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
 }
 
 #[test]
-fn line_ends_and_a_byte_order_mark_stay() {
+fn line_endings_and_byte_order_mark_are_preserved() {
     let temporary = tempfile::tempdir().unwrap();
     let file = temporary.path().join("file");
     for (old, new, expected) in [
@@ -293,21 +308,21 @@ fn line_ends_and_a_byte_order_mark_stay() {
         ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\r\nnew\r\nb\r\n"),
     ] {
         fs::write(&file, old).unwrap();
-        write(&file, new).unwrap();
+        write_file(&file, new).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), expected, "{old:?}");
     }
     // Line ends are recognized across chunks, but not if the last line differs.
     let long = "x".repeat(100_000);
     fs::write(&file, format!("{long}\r\n{long}\r\n")).unwrap();
-    write(&file, "1\n").unwrap();
+    write_file(&file, "1\n").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "1\r\n");
     fs::write(&file, format!("{long}\r\n{long}\n")).unwrap();
-    write(&file, "1\n").unwrap();
+    write_file(&file, "1\n").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "1\n");
 }
 
 #[test]
-fn the_mode_stays_but_for_set_id_bits() {
+fn mode_is_preserved_except_set_id_bits() {
     let temporary = tempfile::tempdir().unwrap();
     let file = temporary.path().join("file");
     for (mode, expected) in [
@@ -316,10 +331,10 @@ fn the_mode_stays_but_for_set_id_bits() {
         (0o666, 0o666),
         (0o4755, 0o755),
     ] {
-        fs::write(&file, OLD).unwrap();
+        fs::write(&file, OLD_CONTENT).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let before = fs::metadata(&file).unwrap();
-        write(&file, "new").unwrap();
+        write_file(&file, "new").unwrap();
         let after = fs::metadata(&file).unwrap();
         assert_eq!(after.mode() & 0o7777, expected, "{mode:o}");
         assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
@@ -333,10 +348,10 @@ mod attributes {
 
     use super::*;
 
-    const ACCESS: &str = "system.posix_acl_access";
+    const ACCESS_ACL: &str = "system.posix_acl_access";
 
     /// Returns an access control list that lets user 12345 read, and gives the group no more than that.
-    fn list() -> Vec<u8> {
+    fn sample_acl() -> Vec<u8> {
         let nobody = u32::MAX;
         let entries: [(u16, u16, u32); 5] = [
             (0x01, 6, nobody),
@@ -362,7 +377,7 @@ mod attributes {
     }
 
     /// Sets an extended attribute. Returns `false` if the file system does not support it.
-    fn set(path: &Path, name: &str, value: &[u8]) -> bool {
+    fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
         match setxattr(path, name, value, XattrFlags::empty()) {
             Ok(()) => true,
             Err(Errno::NOTSUP) => {
@@ -374,48 +389,48 @@ mod attributes {
     }
 
     #[test]
-    fn an_access_control_list_stays() {
+    fn access_control_list_is_preserved() {
         let temporary = tempfile::tempdir().unwrap();
         let file = temporary.path().join("file");
-        fs::write(&file, OLD).unwrap();
-        if !set(&file, ACCESS, &list()) {
+        fs::write(&file, OLD_CONTENT).unwrap();
+        if !set_attribute(&file, ACCESS_ACL, &sample_acl()) {
             return;
         }
         let mode = fs::metadata(&file).unwrap().mode();
-        write(&file, "new").unwrap();
-        assert_eq!(get(&file, ACCESS), Some(list()));
+        write_file(&file, "new").unwrap();
+        assert_eq!(get(&file, ACCESS_ACL), Some(sample_acl()));
         assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
     /// A directory can give new files a default list. A file without a list was not meant for the users in that list.
     #[test]
-    fn a_file_without_a_list_gets_none() {
+    fn file_without_an_acl_gets_none() {
         let temporary = tempfile::tempdir().unwrap();
         let file = temporary.path().join("file");
-        fs::write(&file, OLD).unwrap();
+        fs::write(&file, OLD_CONTENT).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        if !set(temporary.path(), "system.posix_acl_default", &list()) {
+        if !set_attribute(temporary.path(), "system.posix_acl_default", &sample_acl()) {
             return;
         }
-        write(&file, "new").unwrap();
-        assert_eq!(get(&file, ACCESS), None);
+        write_file(&file, "new").unwrap();
+        assert_eq!(get(&file, ACCESS_ACL), None);
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o640);
         // A new file gets the default list of the directory.
         let new = temporary.path().join("new");
-        write(&new, "new").unwrap();
-        assert!(get(&new, ACCESS).is_some());
+        write_file(&new, "new").unwrap();
+        assert!(get(&new, ACCESS_ACL).is_some());
         removexattr(temporary.path(), "system.posix_acl_default").unwrap();
     }
 
     #[test]
-    fn other_attributes_stay() {
+    fn other_attributes_are_preserved() {
         let temporary = tempfile::tempdir().unwrap();
         let file = temporary.path().join("file");
-        fs::write(&file, OLD).unwrap();
-        if !set(&file, "user.note", b"kept") {
+        fs::write(&file, OLD_CONTENT).unwrap();
+        if !set_attribute(&file, "user.note", b"kept") {
             return;
         }
-        write(&file, "new").unwrap();
+        write_file(&file, "new").unwrap();
         assert_eq!(get(&file, "user.note").as_deref(), Some(&b"kept"[..]));
     }
 }

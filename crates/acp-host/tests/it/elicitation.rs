@@ -3,13 +3,13 @@
 use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
 use acp_host::elicitation::{FieldAnswer, FormField, FormFieldKind};
 
-fn form(json: &str) -> ElicitationSchema {
+fn parse_form(json: &str) -> ElicitationSchema {
     serde_json::from_str(json).unwrap()
 }
 
 #[test]
-fn answers_are_what_the_field_says_or_why_not() {
-    let form = form(
+fn answers_are_parsed_or_explained() {
+    let form = parse_form(
         r#"{"type": "object", "required": ["name", "colors"], "properties": {
             "age": {"type": "integer", "minimum": 18, "maximum": 99, "default": 42},
             "color": {"type": "string", "oneOf": [
@@ -79,19 +79,19 @@ fn answers_are_what_the_field_says_or_why_not() {
 }
 
 #[test]
-fn what_is_required_and_cannot_be_asked_is_named() {
+fn required_field_of_unknown_type_is_named() {
     for properties in ["{}", r#"{"x": {"type": "object"}}"#] {
         let json =
             format!(r#"{{"type": "object", "required": ["x"], "properties": {properties}}}"#);
-        let form = form(&json);
+        let form = parse_form(&json);
         let why = FormField::from_schema(&form).unwrap_err().to_string();
         assert!(why.contains("field x"), "{why}");
     }
 }
 
 #[test]
-fn a_value_is_checked_as_it_is_typed_and_chosen() {
-    let form = form(
+fn values_are_checked_like_typed_answers() {
+    let form = parse_form(
         r#"{"type": "object", "properties": {
             "colors": {"type": "array", "items": {"anyOf": [
                 {"const": "r", "title": "Red"}, {"const": "g", "title": "Gr\u001b[1meen"}]}, "minItems": 1},

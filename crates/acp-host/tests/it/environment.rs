@@ -8,11 +8,11 @@ use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminal
 use tokio::io::AsyncReadExt;
 
 /// The environment variable that marks this process as one started by a test with an environment of its own.
-const ROLE: &str = "ACP_TEST_ROLE";
+const ROLE_VARIABLE: &str = "ACP_TEST_ROLE";
 
 /// Starts this test program again with only these environment variables, and gives `test` a role. A process cannot
 /// change its own environment while other threads read it.
-fn again(test: &str, variables: &[(&str, &str)]) {
+fn rerun_test(test: &str, variables: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("environment::{test}");
     command.args([&test, "--exact", "--nocapture"]).env_clear();
@@ -29,18 +29,18 @@ fn again(test: &str, variables: &[(&str, &str)]) {
         }
     }
     let status = command
-        .env(ROLE, "1")
+        .env(ROLE_VARIABLE, "1")
         .envs(variables.iter().copied())
         .status()
         .unwrap();
     assert!(status.success());
 }
 
-fn is_again() -> bool {
-    std::env::var_os(ROLE).is_some()
+fn is_rerun() -> bool {
+    std::env::var_os(ROLE_VARIABLE).is_some()
 }
 
-fn parsed(env: &str) -> BTreeMap<String, String> {
+fn parse_environment(env: &str) -> BTreeMap<String, String> {
     let pairs = env.lines().filter_map(|line| line.split_once('='));
     pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -48,16 +48,16 @@ fn parsed(env: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the environment of an agent that this command starts.
-async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
+async fn agent_environment(command: AgentCommand) -> BTreeMap<String, String> {
     let agent = AgentProcess::spawn(&command).unwrap();
     let (_, mut stdout) = agent.take_stdio().unwrap();
     let mut text = String::new();
     stdout.read_to_string(&mut text).await.unwrap();
-    parsed(&text)
+    parse_environment(&text)
 }
 
 /// Returns the environment of a command that an agent runs.
-async fn of_command(terminals: HostTerminals) -> BTreeMap<String, String> {
+async fn command_environment(terminals: HostTerminals) -> BTreeMap<String, String> {
     let terminals = terminals.session("/", |_| ());
     let created = terminals
         .create(&CreateTerminalRequest::new("s", "env"))
@@ -70,12 +70,12 @@ async fn of_command(terminals: HostTerminals) -> BTreeMap<String, String> {
         .output(&TerminalOutputRequest::new("s", &id))
         .await
         .unwrap();
-    parsed(&output.output)
+    parse_environment(&output.output)
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_secret_is_not_passed_on() {
+async fn secrets_are_not_passed_on() {
     let secrets = [
         ("ANTHROPIC_API_KEY", "secret-1"),
         ("AWS_SECRET_ACCESS_KEY", "secret-2"),
@@ -99,13 +99,16 @@ async fn what_is_secret_is_not_passed_on() {
         ("RUSTUP_HOME", "/rustup"),
         ("JAVA_HOME", "/java"),
     ];
-    if !is_again() {
+    if !is_rerun() {
         let variables = [&secrets[..], &needed[..]].concat();
-        return again("what_is_secret_is_not_passed_on", &variables);
+        return rerun_test("secrets_are_not_passed_on", &variables);
     }
     let agent = || AgentCommand::new("env");
     let terminals = HostTerminals::new;
-    for got in [of_agent(agent()).await, of_command(terminals()).await] {
+    for got in [
+        agent_environment(agent()).await,
+        command_environment(terminals()).await,
+    ] {
         for (name, _) in secrets {
             assert!(!got.contains_key(name), "{name}: {got:?}");
         }
@@ -141,8 +144,8 @@ async fn what_is_secret_is_not_passed_on() {
         ("ANTHROPIC_API_KEY", None),
     ];
     let gots = [
-        of_agent(agent().environment(asked())).await,
-        of_command(terminals().environment(asked())).await,
+        agent_environment(agent().environment(asked())).await,
+        command_environment(terminals().environment(asked())).await,
     ];
     for got in gots {
         for (name, value) in expected {
@@ -151,7 +154,7 @@ async fn what_is_secret_is_not_passed_on() {
         }
     }
 
-    let all = of_agent(
+    let all = agent_environment(
         agent()
             .environment(Environment::inherit())
             .env("GITHUB_TOKEN", "mine"),
@@ -163,18 +166,18 @@ async fn what_is_secret_is_not_passed_on() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn programs_are_looked_for_where_the_environment_says() {
+async fn programs_are_searched_in_the_given_path() {
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("my-tool");
     std::fs::copy("/bin/sh", &tool).unwrap();
     let environment = Environment::new().set("PATH", dir.path());
     let command = AgentCommand::new("my-tool").args(["-c", "echo FOUND=1"]);
-    let got = of_agent(command.environment(environment)).await;
+    let got = agent_environment(command.environment(environment)).await;
     assert_eq!(got["FOUND"], "1");
 }
 
 #[test]
-fn values_are_not_shown() {
+fn values_are_not_printed() {
     let environment = Environment::new()
         .set("KEY", "hush")
         .pass_variable("TOKEN")
@@ -193,7 +196,7 @@ fn values_are_not_shown() {
 }
 
 #[test]
-fn what_names_no_variable_is_refused() {
+fn invalid_variable_name_is_rejected() {
     for name in ["", "A=B", "*A", "A*B", "A\0"] {
         assert!(Environment::new().pass_variable(name).is_err(), "{name:?}");
     }

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::common::one_session::OneSession;
-use crate::common::scene::{EscapeScene, NameSwapper, RefusalReason, SECRET, WRITTEN, names};
-use crate::common::{PATIENCE, block_on, ordinary_user, soon};
+use crate::common::scene::{
+    ATTEMPT_TEXT, EscapeScene, NameSwapper, RefusalReason, SECRET_TEXT, entry_names,
+};
+use crate::common::{TIMEOUT, block_on, ordinary_user, with_timeout};
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp_host::{Files, Host, Policy, Prompter};
@@ -16,12 +18,12 @@ use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
 
 #[test]
-fn as_an_ordinary_user_too() {
-    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+fn tests_pass_as_an_ordinary_user() {
+    ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
 #[track_caller]
-fn is_refused(error: &Error, why: RefusalReason, path: &Path) {
+fn assert_rejected(error: &Error, why: RefusalReason, path: &Path) {
     let said = match why {
         RefusalReason::Outside => "outside the session's directories",
         RefusalReason::Relative => "file path must be absolute",
@@ -38,33 +40,33 @@ fn is_refused(error: &Error, why: RefusalReason, path: &Path) {
 }
 
 #[tokio::test]
-async fn every_attempt_is_refused_and_nothing_changes() {
+async fn every_escape_attempt_is_rejected_without_side_effects() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
-    let inside = names(&scene.root);
-    let attempts = scene.attempts();
+    let inside = entry_names(&scene.root);
+    let attempts = scene.escape_attempts();
     let mut count = 0;
     for attempt in &attempts {
         let (path, why) = (&attempt.path, attempt.why);
         for (line, limit) in [(None, None), (Some(1), Some(1))] {
-            let read = soon(files.read_text(path, line, limit)).await;
+            let read = with_timeout(files.read_text(path, line, limit)).await;
             let error = read.expect_err(&format!("{path:?} was read"));
-            is_refused(&error, why, path);
+            assert_rejected(&error, why, path);
         }
-        let written = soon(files.write_text(path, WRITTEN)).await;
+        let written = with_timeout(files.write_text(path, ATTEMPT_TEXT)).await;
         let error = written.expect_err(&format!("{path:?} was written"));
-        is_refused(&error, why, path);
+        assert_rejected(&error, why, path);
         count += 3;
         // Also send the paths over the wire, if JSON can represent them.
         if let Some(path) = path.to_str() {
             let request = ReadTextFileRequest::new("s", path);
-            soon(files.read(&request)).await.unwrap_err();
-            let request = WriteTextFileRequest::new("s", path, WRITTEN);
-            soon(files.write(&request)).await.unwrap_err();
+            with_timeout(files.read(&request)).await.unwrap_err();
+            let request = WriteTextFileRequest::new("s", path, ATTEMPT_TEXT);
+            with_timeout(files.write(&request)).await.unwrap_err();
             count += 2;
         }
-        scene.is_untouched(path);
-        assert_eq!(names(&scene.root), inside, "after {path:?}");
+        scene.assert_untouched(path);
+        assert_eq!(entry_names(&scene.root), inside, "after {path:?}");
     }
     assert_eq!(
         fs::read_to_string(scene.root.join("file")).unwrap(),
@@ -82,18 +84,20 @@ async fn devices_are_not_opened() {
             continue;
         }
         for error in [
-            soon(devices.read_text(&path, None, None))
+            with_timeout(devices.read_text(&path, None, None))
                 .await
                 .unwrap_err(),
-            soon(devices.write_text(&path, WRITTEN)).await.unwrap_err(),
+            with_timeout(devices.write_text(&path, ATTEMPT_TEXT))
+                .await
+                .unwrap_err(),
         ] {
-            is_refused(&error, RefusalReason::NotAFile, &path);
+            assert_rejected(&error, RefusalReason::NotAFile, &path);
         }
     }
     // These are symlinks into `/proc`.
     for name in ["stdin", "fd/0", "stdout"] {
         let path = Path::new("/dev").join(name);
-        soon(devices.read_text(&path, None, None))
+        with_timeout(devices.read_text(&path, None, None))
             .await
             .unwrap_err();
     }
@@ -102,11 +106,11 @@ async fn devices_are_not_opened() {
 /// Uses `/` as the root, so that every path is inside. Links in `/proc` to files of processes must not lead to a file
 /// that has no name there. Such a link is resolved by the text it shows, not by the kernel's special handling.
 #[tokio::test]
-async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
+async fn kernel_magic_links_lead_nowhere() {
     let scene = EscapeScene::new();
     let files = Files::new([PathBuf::from("/")]).unwrap();
     let gone = scene.root.join("gone");
-    fs::write(&gone, SECRET).unwrap();
+    fs::write(&gone, SECRET_TEXT).unwrap();
     let open = fs::File::open(&gone).unwrap();
     fs::remove_file(&gone).unwrap();
     let descriptor = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
@@ -114,39 +118,45 @@ async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
         println!("skipped: no /proc");
         return;
     }
-    assert_eq!(fs::read_to_string(&descriptor).unwrap(), SECRET);
+    assert_eq!(fs::read_to_string(&descriptor).unwrap(), SECRET_TEXT);
     let (reader, _writer) = std::io::pipe().unwrap();
     let pipe = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
     for path in [descriptor, pipe] {
-        soon(files.read_text(&path, None, None)).await.unwrap_err();
+        with_timeout(files.read_text(&path, None, None))
+            .await
+            .unwrap_err();
         // This can create a file with the name that the link shows.
-        let _ = soon(files.write_text(&path, WRITTEN)).await;
+        let _ = with_timeout(files.write_text(&path, ATTEMPT_TEXT)).await;
     }
-    assert_eq!(std::io::read_to_string(&open).unwrap(), SECRET);
-    scene.is_untouched(&"links of the kernel's");
+    assert_eq!(std::io::read_to_string(&open).unwrap(), SECRET_TEXT);
+    scene.assert_untouched(&"links of the kernel's");
 }
 
 /// Writes through a hard link to a file outside. A hard link inside the root counts as inside. Writing replaces the
 /// name with a new file, and the file outside keeps its contents.
 #[tokio::test]
-async fn writing_a_hard_link_leaves_the_file_outside_as_it_is() {
+async fn writing_a_hard_link_keeps_the_outside_file() {
     let scene = EscapeScene::new();
     let (inside, outside) = (scene.root.join("hard"), scene.outside.join("secret"));
     fs::hard_link(&outside, &inside).unwrap();
     let files = Files::new([scene.root.clone()]).unwrap();
     assert_eq!(
-        soon(files.read_text(&inside, None, None)).await.unwrap(),
-        SECRET
+        with_timeout(files.read_text(&inside, None, None))
+            .await
+            .unwrap(),
+        SECRET_TEXT
     );
-    soon(files.write_text(&inside, WRITTEN)).await.unwrap();
-    assert_eq!(fs::read_to_string(&inside).unwrap(), WRITTEN);
-    scene.is_untouched(&"a hard link was written");
+    with_timeout(files.write_text(&inside, ATTEMPT_TEXT))
+        .await
+        .unwrap();
+    assert_eq!(fs::read_to_string(&inside).unwrap(), ATTEMPT_TEXT);
+    scene.assert_untouched(&"a hard link was written");
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
     assert_ne!(inode(&inside), inode(&outside));
 }
 
 #[tokio::test]
-async fn names_that_are_hard_but_inside_are_names() {
+async fn unusual_names_inside_the_roots_work() {
     use std::os::unix::ffi::OsStrExt;
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
@@ -168,19 +178,23 @@ async fn names_that_are_hard_but_inside_are_names() {
             scene.root.join(name),
             scene.root.join("deep").join(name).join(name),
         ] {
-            soon(files.write_text(&path, WRITTEN)).await.unwrap();
+            with_timeout(files.write_text(&path, ATTEMPT_TEXT))
+                .await
+                .unwrap();
             assert_eq!(
-                soon(files.read_text(&path, None, None)).await.unwrap(),
-                WRITTEN
+                with_timeout(files.read_text(&path, None, None))
+                    .await
+                    .unwrap(),
+                ATTEMPT_TEXT
             );
-            assert_eq!(fs::read_to_string(&path).unwrap(), WRITTEN);
+            assert_eq!(fs::read_to_string(&path).unwrap(), ATTEMPT_TEXT);
         }
     }
-    scene.is_untouched(&"hard names");
+    scene.assert_untouched(&"hard names");
 }
 
 /// Repeats an attempt until it has met both states of what is swapped in the meantime.
-async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
+async fn repeat_until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
     let begun = Instant::now();
     let (mut done, mut refused, mut turn) = (0, 0, 0);
     while turn < 100 || done == 0 || refused == 0 {
@@ -191,7 +205,7 @@ async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize
         }
         turn += 1;
         assert!(
-            begun.elapsed() < PATIENCE,
+            begun.elapsed() < TIMEOUT,
             "{what}: {done} done, {refused} refused"
         );
     }
@@ -200,44 +214,48 @@ async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize
 
 /// Swaps first a parent directory and then the file itself with a symlink to the outside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_during_the_call_gains_nothing() {
+async fn swapping_a_path_during_a_call_gains_nothing() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let race = scene.root.join("race");
     fs::create_dir_all(race.join("dir")).unwrap();
     fs::write(race.join("dir/secret"), "inside").unwrap();
     symlink(&scene.outside, race.join("away")).unwrap();
-    let read = async |path: PathBuf| match soon(files.read_text(&path, None, None)).await {
+    let read = async |path: PathBuf| match with_timeout(files.read_text(&path, None, None)).await {
         Ok(text) => {
-            assert!(["inside", WRITTEN].contains(&text.as_str()), "{text}");
+            assert!(["inside", ATTEMPT_TEXT].contains(&text.as_str()), "{text}");
             true
         }
         Err(_) => false,
     };
-    let write = async |path: PathBuf| soon(files.write_text(&path, WRITTEN)).await.is_ok();
+    let write = async |path: PathBuf| {
+        with_timeout(files.write_text(&path, ATTEMPT_TEXT))
+            .await
+            .is_ok()
+    };
 
     let swapper = NameSwapper::new(race.join("dir"), race.join("away"));
     let secret = race.join("dir/secret");
-    until_both("reading under a swapped directory", |_| {
+    repeat_until_both("reading under a swapped directory", |_| {
         read(secret.clone())
     })
     .await;
-    until_both("writing under it", |_| write(secret.clone())).await;
-    until_both("creating under it", |turn| {
+    repeat_until_both("writing under it", |_| write(secret.clone())).await;
+    repeat_until_both("creating under it", |turn| {
         write(race.join(format!("dir/new-{turn}")))
     })
     .await;
-    until_both("creating directories under it", |turn| {
+    repeat_until_both("creating directories under it", |turn| {
         write(race.join(format!("dir/a-{turn}/b/c/new")))
     })
     .await;
     drop(swapper);
-    scene.is_untouched(&"a directory was swapped");
+    scene.assert_untouched(&"a directory was swapped");
 
     fs::write(race.join("file"), "inside").unwrap();
     symlink(scene.outside.join("secret"), race.join("link")).unwrap();
     let swapper = NameSwapper::new(race.join("file"), race.join("link"));
-    until_both("reading a swapped file", |_| read(race.join("file"))).await;
+    repeat_until_both("reading a swapped file", |_| read(race.join("file"))).await;
     drop(swapper);
     let swapper = NameSwapper::new(race.join("file"), race.join("link"));
     // Whatever is there is replaced. A link is replaced by its name, and its target is never touched.
@@ -245,31 +263,33 @@ async fn swapping_during_the_call_gains_nothing() {
         write(race.join("file")).await;
     }
     drop(swapper);
-    scene.is_untouched(&"a file was swapped");
+    scene.assert_untouched(&"a file was swapped");
 }
 
 /// Swaps a regular file with a FIFO. Nothing waits for the other end of the FIFO.
 #[test]
-fn a_file_that_becomes_a_fifo_is_not_waited_for() {
-    block_on(a_file_becomes_a_fifo());
+fn file_replaced_by_a_fifo_does_not_block() {
+    block_on(check_fifo_swap());
 }
 
-async fn a_file_becomes_a_fifo() {
+async fn check_fifo_swap() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let (file, fifo) = (scene.root.join("file"), scene.root.join("fifo"));
     let swapper = NameSwapper::new(file.clone(), fifo);
-    until_both("reading what becomes a fifo", |_| async {
-        soon(files.read_text(&file, None, None)).await.is_ok()
+    repeat_until_both("reading what becomes a fifo", |_| async {
+        with_timeout(files.read_text(&file, None, None))
+            .await
+            .is_ok()
     })
     .await;
     // At some point it becomes a FIFO between the check and the opening.
     for _ in 0..3000 {
-        let _ = soon(files.read_text(&file, None, None)).await;
+        let _ = with_timeout(files.read_text(&file, None, None)).await;
     }
     // A write replaces whatever is there at the last moment, so after a while there is no FIFO any more.
     for _ in 0..100 {
-        let _ = soon(files.write_text(&file, "inside")).await;
+        let _ = with_timeout(files.write_text(&file, "inside")).await;
     }
     drop(swapper);
 }
@@ -304,16 +324,19 @@ async fn roots_are_pinned_when_the_session_starts() {
     for root in [&scene.root, &more] {
         let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
         let read = ReadTextFileRequest::new("s", path("file"));
-        assert_eq!(soon(host.read(read)).await.unwrap().content, "inside");
+        assert_eq!(
+            with_timeout(host.read(read)).await.unwrap().content,
+            "inside"
+        );
         let read = ReadTextFileRequest::new("s", path("secret"));
-        soon(host.read(read)).await.unwrap_err();
-        let write = WriteTextFileRequest::new("s", path("made/here"), WRITTEN);
-        soon(host.write(write)).await.unwrap();
+        with_timeout(host.read(read)).await.unwrap_err();
+        let write = WriteTextFileRequest::new("s", path("made/here"), ATTEMPT_TEXT);
+        with_timeout(host.write(write)).await.unwrap();
     }
     for place in ["made/here", "sub-aside/made/here"] {
-        assert_eq!(fs::read_to_string(moved.join(place)).unwrap(), WRITTEN);
+        assert_eq!(fs::read_to_string(moved.join(place)).unwrap(), ATTEMPT_TEXT);
     }
     fs::remove_file(&scene.root).unwrap();
     fs::rename(&moved, &scene.root).unwrap();
-    scene.is_untouched(&"the roots' names were swapped");
+    scene.assert_untouched(&"the roots' names were swapped");
 }

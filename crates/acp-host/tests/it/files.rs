@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::soon;
+use crate::common::with_timeout;
 use acp_host::Files;
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{ReadTextFileRequest, WriteTextFileRequest};
@@ -19,7 +19,7 @@ struct FilesFixture {
     files: Files,
 }
 
-fn place() -> FilesFixture {
+fn files_fixture() -> FilesFixture {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     let (root, outside) = (base.join("proj"), base.join("proj-secret"));
@@ -39,7 +39,7 @@ impl FilesFixture {
     async fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         let path = self.root.join(path);
         let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
-        soon(self.files.read(&request))
+        with_timeout(self.files.read(&request))
             .await
             .map(|response| response.content)
     }
@@ -47,15 +47,15 @@ impl FilesFixture {
     async fn write(&self, path: impl AsRef<Path>, content: &str) -> Result<(), Error> {
         let path = self.root.join(path);
         let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), content);
-        soon(self.files.write(&request)).await.map(|_| ())
+        with_timeout(self.files.write(&request)).await.map(|_| ())
     }
 
-    fn on_disk(&self, path: &str) -> String {
+    fn read_from_disk(&self, path: &str) -> String {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
     /// Returns the sorted names in a directory of the root.
-    fn names(&self, directory: &str) -> Vec<String> {
+    fn entry_names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(directory)).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -66,7 +66,7 @@ impl FilesFixture {
 
     /// Checks that a path is rejected for reading and writing with an error that says why, and that nothing outside
     /// changes.
-    async fn is_outside(&self, path: impl AsRef<Path>) {
+    async fn assert_outside(&self, path: impl AsRef<Path>) {
         let path = path.as_ref();
         let before = fs::read_dir(&self.outside).unwrap().count();
         for result in [
@@ -93,11 +93,11 @@ impl FilesFixture {
 }
 
 #[tokio::test]
-async fn lines_are_counted_from_one_and_kept_exactly() {
-    let place = place();
+async fn lines_start_at_one_and_are_verbatim() {
+    let place = files_fixture();
     let text = "one\r\ntwo\n\nfour\u{FEFF}é\nlast without end";
     place.write("a.txt", text).await.unwrap();
-    assert_eq!(place.on_disk("a.txt"), text);
+    assert_eq!(place.read_from_disk("a.txt"), text);
     let path = place.root.join("a.txt");
     let cases = [
         (None, None, text),
@@ -113,7 +113,7 @@ async fn lines_are_counted_from_one_and_kept_exactly() {
         (Some(2), Some(0), ""),
     ];
     for (line, limit, expected) in cases {
-        let read = soon(place.files.read_text(&path, line, limit))
+        let read = with_timeout(place.files.read_text(&path, line, limit))
             .await
             .unwrap();
         assert_eq!(read, expected, "line {line:?} limit {limit:?}");
@@ -131,8 +131,8 @@ async fn lines_are_counted_from_one_and_kept_exactly() {
 }
 
 #[tokio::test]
-async fn lines_are_found_across_pieces_of_a_large_file() {
-    let place = place();
+async fn lines_are_found_across_chunks_of_a_large_file() {
+    let place = files_fixture();
     let line = |number: usize| format!("{number} {}\n", "x".repeat(number % 1000));
     let text: String = (1..=5000).map(line).collect();
     assert!(text.len() > 2_000_000);
@@ -153,8 +153,8 @@ async fn lines_are_found_across_pieces_of_a_large_file() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_can_be_read_in_parts() {
-    let place = place();
+async fn oversized_file_can_be_read_in_parts() {
+    let place = files_fixture();
     // A line end takes two bytes in a message.
     let files = place.files.clone().max_read(12);
     let path = place.root.join("a");
@@ -171,8 +171,8 @@ async fn what_is_too_large_can_be_read_in_parts() {
 }
 
 #[tokio::test]
-async fn a_missing_file_is_said_to_be_not_found() {
-    let place = place();
+async fn missing_file_is_not_found() {
+    let place = files_fixture();
     for path in ["new.txt", "no/such/dir/new.txt"] {
         let error = place.read(path).await.unwrap_err();
         assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
@@ -188,8 +188,8 @@ async fn a_missing_file_is_said_to_be_not_found() {
 }
 
 #[tokio::test]
-async fn relative_paths_are_refused() {
-    let place = place();
+async fn relative_path_is_rejected() {
+    let place = files_fixture();
     for path in ["a.txt", "./a.txt", "../proj/a.txt", "", "~/a.txt"] {
         let read = place
             .files
@@ -212,8 +212,8 @@ async fn relative_paths_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_or_no_file_is_refused_and_never_waited_for() {
-    let place = place();
+async fn non_text_and_non_files_are_rejected_without_blocking() {
+    let place = files_fixture();
     fs::write(place.root.join("binary"), b"ok\n\xFF\xFE").unwrap();
     let error = place.read("binary").await.unwrap_err();
     assert!(
@@ -251,38 +251,38 @@ async fn what_is_no_text_or_no_file_is_refused_and_never_waited_for() {
             assert!(error.message.contains(what), "{path}: {error}");
         }
     }
-    assert_eq!(place.names(""), ["binary", "dir", "fifo", "socket"]);
+    assert_eq!(place.entry_names(""), ["binary", "dir", "fifo", "socket"]);
 
     let devices = Files::new([PathBuf::from("/dev")]).unwrap();
-    let error = soon(devices.read_text(Path::new("/dev/zero"), None, None))
+    let error = with_timeout(devices.read_text(Path::new("/dev/zero"), None, None))
         .await
         .unwrap_err();
     assert!(error.message.contains("not a regular file"), "{error}");
 }
 
 #[tokio::test]
-async fn writing_replaces_the_file_and_keeps_its_mode() {
-    let place = place();
+async fn write_replaces_the_file_and_keeps_its_mode() {
+    let place = files_fixture();
     let path = place.root.join("script");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
     let old = fs::File::open(&path).unwrap();
     place.write("script", "new").await.unwrap();
-    assert_eq!(place.on_disk("script"), "new");
+    assert_eq!(place.read_from_disk("script"), "new");
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!(metadata.mode() & 0o7777, 0o751);
     // A reader that had the file open still has the complete old contents.
     assert_eq!(std::io::read_to_string(&old).unwrap(), "old");
     assert_ne!(metadata.ino(), old.metadata().unwrap().ino());
-    assert_eq!(place.names(""), ["script"]);
+    assert_eq!(place.entry_names(""), ["script"]);
 
     place.write("empty", "").await.unwrap();
-    assert_eq!(place.on_disk("empty"), "");
+    assert_eq!(place.read_from_disk("empty"), "");
 }
 
 #[tokio::test]
-async fn readers_see_the_old_content_or_the_new() {
-    let place = place();
+async fn readers_see_old_or_new_content() {
+    let place = files_fixture();
     let contents = ["a".repeat(300_000), "b".repeat(200_000)];
     place.write("f", &contents[0]).await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
@@ -303,24 +303,24 @@ async fn readers_see_the_old_content_or_the_new() {
     }
     done.store(true, Ordering::Relaxed);
     assert!(reader.join().unwrap() > 0);
-    assert_eq!(place.names(""), ["f"]);
+    assert_eq!(place.entry_names(""), ["f"]);
 }
 
 #[tokio::test]
-async fn writing_creates_the_directories_above() {
-    let place = place();
+async fn write_creates_parent_directories() {
+    let place = files_fixture();
     place.write("a/b/c/new.txt", "x").await.unwrap();
-    assert_eq!(place.on_disk("a/b/c/new.txt"), "x");
+    assert_eq!(place.read_from_disk("a/b/c/new.txt"), "x");
     fs::write(place.root.join("file"), "x").unwrap();
     let error = place.write("file/below", "y").await.unwrap_err();
-    assert_eq!(place.on_disk("file"), "x");
+    assert_eq!(place.read_from_disk("file"), "x");
     assert!(error.message.contains("file/below"), "{error}");
-    assert_eq!(place.names(""), ["a", "file"]);
+    assert_eq!(place.entry_names(""), ["a", "file"]);
 }
 
 #[tokio::test]
-async fn a_failed_write_leaves_the_old_content_and_nothing_else() {
-    let place = place();
+async fn failed_write_keeps_the_old_content_and_leaves_no_files() {
+    let place = files_fixture();
     fs::create_dir(place.root.join("d")).unwrap();
     fs::write(place.root.join("d/f"), "old").unwrap();
     // Root can write everywhere, but a name that is too long fails for every user.
@@ -336,24 +336,24 @@ async fn a_failed_write_leaves_the_old_content_and_nothing_else() {
         fs::set_permissions(place.root.join("d/f"), fs::Permissions::from_mode(0o444)).unwrap();
         place.write("d/f", "new").await.unwrap_err();
     }
-    assert_eq!(place.on_disk("d/f"), "old");
-    assert_eq!(place.names("d"), ["f"]);
+    assert_eq!(place.read_from_disk("d/f"), "old");
+    assert_eq!(place.entry_names("d"), ["f"]);
 }
 
 #[tokio::test]
-async fn nothing_outside_the_roots_is_reached() {
-    let place = place();
+async fn nothing_outside_the_roots_is_reachable() {
+    let place = files_fixture();
     let outside = place.outside.clone();
     let secret = outside.join("secret");
-    place.is_outside(&secret).await;
-    place.is_outside("../proj-secret/secret").await;
-    place.is_outside("../new").await;
+    place.assert_outside(&secret).await;
+    place.assert_outside("../proj-secret/secret").await;
+    place.assert_outside("../new").await;
     fs::create_dir(place.root.join("sub")).unwrap();
-    place.is_outside("sub/../../proj-secret/secret").await;
-    place.is_outside("/etc/passwd").await;
-    place.is_outside("/proc/self/root/etc/passwd").await;
+    place.assert_outside("sub/../../proj-secret/secret").await;
+    place.assert_outside("/etc/passwd").await;
+    place.assert_outside("/proc/self/root/etc/passwd").await;
     place
-        .is_outside(format!("/proc/self/cwd/../{}", secret.display()))
+        .assert_outside(format!("/proc/self/cwd/../{}", secret.display()))
         .await;
 
     // Each of these leads out at its end, and then in the middle.
@@ -373,7 +373,7 @@ async fn nothing_outside_the_roots_is_reached() {
         "dangling-relative",
         "twice",
     ] {
-        place.is_outside(link).await;
+        place.assert_outside(link).await;
     }
     symlink(&outside, place.root.join("dir")).unwrap();
     symlink("../proj-secret", place.root.join("dir-relative")).unwrap();
@@ -385,17 +385,17 @@ async fn nothing_outside_the_roots_is_reached() {
         "dir/../proj-secret/secret",
         "magic/etc/passwd",
     ] {
-        place.is_outside(path).await;
+        place.assert_outside(path).await;
     }
     // A link, and a `..` after it: the system resolves it, not the text.
     fs::create_dir(outside.join("inner")).unwrap();
     symlink(outside.join("inner"), place.root.join("inner")).unwrap();
-    place.is_outside("inner/../secret").await;
+    place.assert_outside("inner/../secret").await;
 }
 
 #[tokio::test]
-async fn symlinks_that_stay_inside_are_followed() {
-    let place = place();
+async fn symlinks_inside_the_roots_are_followed() {
+    let place = files_fixture();
     fs::create_dir(place.root.join("real")).unwrap();
     fs::write(place.root.join("real/file"), "old").unwrap();
     symlink("real/file", place.root.join("relative")).unwrap();
@@ -413,7 +413,7 @@ async fn symlinks_that_stay_inside_are_followed() {
     ] {
         assert_eq!(place.read(link).await.unwrap(), "old", "{link}");
         place.write(link, link).await.unwrap();
-        assert_eq!(place.on_disk("real/file"), link);
+        assert_eq!(place.read_from_disk("real/file"), link);
         fs::write(place.root.join("real/file"), "old").unwrap();
     }
     for link in ["relative", "absolute", "dir"] {
@@ -422,9 +422,9 @@ async fn symlinks_that_stay_inside_are_followed() {
     let error = place.read("dangling").await.unwrap_err();
     assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
     place.write("dangling", "created").await.unwrap();
-    assert_eq!(place.on_disk("real/new"), "created");
+    assert_eq!(place.read_from_disk("real/new"), "created");
     assert!(place.root.join("dangling").is_symlink());
-    assert_eq!(place.names("real"), ["file", "new"]);
+    assert_eq!(place.entry_names("real"), ["file", "new"]);
 
     symlink("loop", place.root.join("loop")).unwrap();
     place.read("loop").await.unwrap_err();
@@ -433,8 +433,8 @@ async fn symlinks_that_stay_inside_are_followed() {
 }
 
 #[tokio::test]
-async fn a_root_is_known_by_both_of_its_names_and_stays_the_same_directory() {
-    let place = place();
+async fn root_is_found_by_both_names_and_stays_pinned() {
+    let place = files_fixture();
     let link = place.outside.join("link");
     symlink(&place.root, &link).unwrap();
     let files = Files::new([link.clone()]).unwrap();
@@ -460,8 +460,8 @@ async fn a_root_is_known_by_both_of_its_names_and_stays_the_same_directory() {
 }
 
 #[tokio::test]
-async fn several_roots() {
-    let place = place();
+async fn several_roots_work() {
+    let place = files_fixture();
     let inner = place.root.join("inner");
     fs::create_dir(&inner).unwrap();
     symlink("../file", inner.join("up")).unwrap();
@@ -493,8 +493,8 @@ async fn several_roots() {
 
 /// A symlink is swapped in and out while files are read and written. Nothing outside is reached.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn swapping_symlinks_during_the_call_gains_nothing() {
-    let place = place();
+async fn swapping_symlinks_during_a_call_gains_nothing() {
+    let place = files_fixture();
     let (dir, aside) = (place.root.join("dir"), place.root.join("aside"));
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("secret"), "inside").unwrap();
@@ -538,8 +538,8 @@ async fn swapping_symlinks_during_the_call_gains_nothing() {
 }
 
 #[tokio::test]
-async fn hard_names() {
-    let place = place();
+async fn unusual_names_work() {
+    let place = files_fixture();
     for name in [
         "new\nline",
         " spaces ",

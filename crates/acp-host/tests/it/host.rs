@@ -24,14 +24,14 @@ struct PreparedPrompter {
 }
 
 impl PreparedPrompter {
-    fn who_says(answer: &'static str) -> Self {
+    fn with_answer(answer: &'static str) -> Self {
         Self {
             answer: Some(answer),
             ..Self::default()
         }
     }
 
-    fn asked(&self) -> usize {
+    fn question_count(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 }
@@ -43,7 +43,7 @@ impl Prompter for PreparedPrompter {
     }
 }
 
-fn host(
+fn host_with_policy(
     policy: Policy,
     person: &PreparedPrompter,
     root: &Path,
@@ -53,7 +53,7 @@ fn host(
     (OneSession::new(host, &thread), thread)
 }
 
-fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
+fn permission_request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
     let mut call = ToolCallUpdate::new("call");
     call.kind = kind;
     let options = vec![
@@ -63,12 +63,12 @@ fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
     PermissionRequest::new("s", &call, options, thread.clone())
 }
 
-fn write(root: &Path, content: &str) -> WriteTextFileRequest {
+fn write_request(root: &Path, content: &str) -> WriteTextFileRequest {
     WriteTextFileRequest::new("s", root.join("file").to_str().unwrap(), content)
 }
 
 #[tokio::test]
-async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
+async fn user_is_asked_only_if_the_policy_asks() {
     let root = tempfile::tempdir().unwrap();
     let (yes, no) = (
         RequestPermissionOutcome::selected("yes"),
@@ -89,39 +89,42 @@ async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
             answer,
             ..PreparedPrompter::default()
         };
-        let (host, thread) = host(policy, &person, root.path());
+        let (host, thread) = host_with_policy(policy, &person, root.path());
         assert_eq!(
-            host.request_permission(&request(kind, &thread))
+            host.request_permission(&permission_request(kind, &thread))
                 .await
                 .unwrap(),
             outcome,
             "{policy} {answer:?}"
         );
-        assert_eq!(person.asked(), asked, "{policy} {answer:?}");
+        assert_eq!(person.question_count(), asked, "{policy} {answer:?}");
     }
 }
 
 #[tokio::test]
-async fn the_kind_of_a_call_that_was_announced_before_counts() {
+async fn kind_of_an_announced_call_applies() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host(Policy::Reads, &PreparedPrompter::default(), root.path());
+    let (host, thread) = host_with_policy(Policy::Reads, &PreparedPrompter::default(), root.path());
     thread.change(|thread: &mut Thread| {
         thread.apply_permission_request(&ToolCallUpdate::new("call").kind(ToolKind::Search).into());
     });
     let outcome = host
-        .request_permission(&request(None, &thread))
+        .request_permission(&permission_request(None, &thread))
         .await
         .unwrap();
     assert_eq!(outcome, RequestPermissionOutcome::selected("yes"));
 }
 
 #[tokio::test]
-async fn what_the_agent_did_not_ask_for_is_asked_for() {
+async fn unrequested_action_is_asked_about() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("file"), "old").unwrap();
-    let person = PreparedPrompter::who_says("no");
-    let (host, _) = host(Policy::Ask, &person, root.path());
-    let error = host.write(write(root.path(), "new")).await.unwrap_err();
+    let person = PreparedPrompter::with_answer("no");
+    let (host, _) = host_with_policy(Policy::Ask, &person, root.path());
+    let error = host
+        .write(write_request(root.path(), "new"))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("rejected"), "{error}");
     assert_eq!(
         std::fs::read_to_string(root.path().join("file")).unwrap(),
@@ -147,43 +150,48 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     // Reading needs no permission.
     let read = ReadTextFileRequest::new("s", root.path().join("file").to_str().unwrap());
     assert_eq!(host.read(read).await.unwrap().content, "old");
-    assert_eq!(person.asked(), 2);
+    assert_eq!(person.question_count(), 2);
 }
 
 /// Returns a request to edit the file, with a diff of the change.
-fn edit(root: &Path, thread: &ThreadHandle, old: Option<&str>, new: &str) -> PermissionRequest {
+fn edit_request(
+    root: &Path,
+    thread: &ThreadHandle,
+    old: Option<&str>,
+    new: &str,
+) -> PermissionRequest {
     let mut diff = Diff::new(root.join("file").to_str().unwrap(), new);
     diff.old_text = old.map(str::to_owned);
-    let mut request = request(Some(ToolKind::Edit), thread);
+    let mut request = permission_request(Some(ToolKind::Edit), thread);
     request.tool_call.content = vec![v1::ToolCallContent::Diff(diff).into()];
     request
 }
 
 #[tokio::test]
-async fn a_yes_covers_the_edit_that_was_shown() {
+async fn grant_covers_the_shown_edit() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::who_says("yes");
-    let (host, thread) = host(Policy::Ask, &person, root.path());
+    let person = PreparedPrompter::with_answer("yes");
+    let (host, thread) = host_with_policy(Policy::Ask, &person, root.path());
     let write = async |content: &str| {
-        let written = host.write(write(root.path(), content)).await;
-        (written.is_ok(), person.asked())
+        let written = host.write(write_request(root.path(), content)).await;
+        (written.is_ok(), person.question_count())
     };
     // "yes" is not one of the host's own options, so each question of the host is rejected.
     let yes = RequestPermissionOutcome::selected("yes");
-    let request = edit(root.path(), &thread, None, "1");
+    let request = edit_request(root.path(), &thread, None, "1");
     assert_eq!(host.request_permission(&request).await.unwrap(), yes);
     assert_eq!(write("2").await, (false, 2), "not what was shown");
     assert_eq!(write("1").await, (true, 2));
     assert_eq!(write("1").await, (false, 3), "once");
 
     // Only the file is known. The user has not seen the change.
-    let mut request = self::request(Some(ToolKind::Edit), &thread);
+    let mut request = self::permission_request(Some(ToolKind::Edit), &thread);
     let file = root.path().join("file");
     request.tool_call.locations = vec![ToolCallLocation::new(file.to_str().unwrap())];
     host.request_permission(&request).await.unwrap();
     assert_eq!(write("3").await, (false, 5));
 
-    let request = edit(root.path(), &thread, Some("1"), "4");
+    let request = edit_request(root.path(), &thread, Some("1"), "4");
     host.request_permission(&request).await.unwrap();
     host.turn_ended(Some(&StopReason::EndTurn));
     assert_eq!(write("4").await, (false, 7), "the turn has ended");
@@ -195,58 +203,60 @@ async fn a_yes_covers_the_edit_that_was_shown() {
 }
 
 #[tokio::test]
-async fn a_diff_of_one_file_covers_no_change_of_another() {
+async fn diff_of_one_file_covers_no_other() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::who_says("yes");
-    let (host, thread) = host(Policy::Ask, &person, root.path());
-    let mut request = edit(root.path(), &thread, None, "1");
+    let person = PreparedPrompter::with_answer("yes");
+    let (host, thread) = host_with_policy(Policy::Ask, &person, root.path());
+    let mut request = edit_request(root.path(), &thread, None, "1");
     let other = root.path().join("other");
     let other = other.to_str().unwrap();
     request.tool_call.locations = vec![ToolCallLocation::new(other)];
     host.request_permission(&request).await.unwrap();
     let unseen = WriteTextFileRequest::new("s", other, "unseen");
     host.write(unseen).await.unwrap_err();
-    host.write(write(root.path(), "1")).await.unwrap();
-    assert_eq!(person.asked(), 2);
+    host.write(write_request(root.path(), "1")).await.unwrap();
+    assert_eq!(person.question_count(), 2);
 }
 
 #[tokio::test]
-async fn always_is_for_the_session() {
+async fn always_answer_lasts_for_the_session() {
     let root = tempfile::tempdir().unwrap();
-    let person = PreparedPrompter::who_says("session");
-    let (host, _) = self::host(Policy::Ask, &person, root.path());
+    let person = PreparedPrompter::with_answer("session");
+    let (host, _) = self::host_with_policy(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
-        host.write(write(root.path(), content)).await.unwrap();
+        host.write(write_request(root.path(), content))
+            .await
+            .unwrap();
         host.turn_ended(Some(&StopReason::EndTurn));
     }
-    assert_eq!(person.asked(), 1);
+    assert_eq!(person.question_count(), 1);
     // Always allowing a write does not allow commands, and always allowing one command does not allow another.
     for (command, asked) in [("true", 2), ("true", 2), ("false", 3)] {
         host.create(CreateTerminalRequest::new("s", command))
             .await
             .unwrap();
-        assert_eq!(person.asked(), asked, "{command}");
+        assert_eq!(person.question_count(), asked, "{command}");
     }
     let env = vec![EnvVariable::new("PATH", "/usr/bin")];
     let _ = host
         .create(CreateTerminalRequest::new("s", "true").env(env))
         .await;
-    assert_eq!(person.asked(), 4);
+    assert_eq!(person.question_count(), 4);
     let own = root.path().join(".acp/permissions.toml");
     let own = WriteTextFileRequest::new("s", own.to_str().unwrap(), "");
     let _ = host.write(own).await;
-    assert_eq!(person.asked(), 5);
+    assert_eq!(person.question_count(), 5);
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_refused() {
+async fn unanswerable_question_is_rejected() {
     let root = tempfile::tempdir().unwrap();
     for policy in Policy::ALL {
-        let person = PreparedPrompter::who_says("yes");
-        let (host, thread) = host(policy, &person, root.path());
-        let mut twice = request(None, &thread);
+        let person = PreparedPrompter::with_answer("yes");
+        let (host, thread) = host_with_policy(policy, &person, root.path());
+        let mut twice = permission_request(None, &thread);
         twice.options.push(twice.options[0].clone());
-        let mut cut = request(None, &thread);
+        let mut cut = permission_request(None, &thread);
         cut.tool_call.is_truncated = true;
         for malformed in [twice, cut] {
             let error = host.request_permission(&malformed).await.unwrap_err();
@@ -255,14 +265,14 @@ async fn what_cannot_be_answered_is_refused() {
             };
             assert_eq!(error.code, jsonrpc::Error::INVALID_PARAMS);
         }
-        assert_eq!(person.asked(), 0);
+        assert_eq!(person.question_count(), 0);
     }
 }
 
 #[tokio::test]
-async fn what_a_terminal_prints_is_in_the_thread() {
+async fn terminal_output_is_in_the_thread() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host(Policy::All, &PreparedPrompter::default(), root.path());
+    let (host, thread) = host_with_policy(Policy::All, &PreparedPrompter::default(), root.path());
     let create = CreateTerminalRequest::new("s", "sh")
         .args(["-c".to_owned(), "echo out; exit 3".to_owned()]);
     let id = host.create(create).await.unwrap().terminal_id;
@@ -287,11 +297,11 @@ async fn what_a_terminal_prints_is_in_the_thread() {
 }
 
 /// The session that the user opened, the session that acts, and the name of the subagent.
-type Origin = (SessionId, SessionId, Option<String>);
+type QuestionOrigin = (SessionId, SessionId, Option<String>);
 
 /// A prompter that rejects everything and records the session and the subagent of each question.
 #[derive(Clone, Default)]
-struct OriginPrompter(Arc<Mutex<Vec<Origin>>>);
+struct OriginPrompter(Arc<Mutex<Vec<QuestionOrigin>>>);
 
 impl Prompter for OriginPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
@@ -322,7 +332,7 @@ impl Client for HostClient {
 }
 
 #[tokio::test]
-async fn what_a_subagent_did_not_ask_for_is_asked_in_its_root_session_by_its_name() {
+async fn unrequested_subagent_action_is_asked_in_the_root_session() {
     let root = tempfile::tempdir().unwrap();
     let prompter = OriginPrompter::default();
     let host = Host::new(Policy::Ask, prompter.clone(), [root.path().to_owned()]).unwrap();

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, runs, soon};
+use crate::common::{TIMEOUT, is_running, with_timeout};
 use acp_host::{AgentCommand, AgentProcess, HostTerminals, SessionTerminals};
 use acp_wire::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReleaseTerminalRequest, TerminalId,
@@ -17,80 +17,86 @@ use acp_wire::v1::{
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The environment variable with the role of the client.
-const PART: &str = "ACP_TEST_PART";
+const PART_VARIABLE: &str = "ACP_TEST_PART";
 
 /// A shell line that starts a child, a grandchild, a daemon in a session of its own, a daemon of that daemon, and one
 /// whose parents have all exited. It prints the ids of the daemons, and then waits.
-const FAMILY: &str = "sleep 1000 & (sleep 1000 & sleep 1000) &
+const PROCESS_FAMILY_SCRIPT: &str = "sleep 1000 & (sleep 1000 & sleep 1000) &
     setsid sh -c 'echo $$; setsid sh -c \"echo \\$\\$; exec sleep 1000\" & exec sleep 1000' &
     (setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)' &)
     wait";
 
 /// The number of ids that [`FAMILY`] prints.
-const DAEMONS: usize = 3;
+const DAEMON_COUNT: usize = 3;
 
-fn sh(script: &str) -> CreateTerminalRequest {
+fn shell_request(script: &str) -> CreateTerminalRequest {
     CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), script.to_owned()])
 }
 
-fn terminals() -> SessionTerminals {
+fn session_terminals() -> SessionTerminals {
     HostTerminals::new().session("/", |_| ())
 }
 
-async fn create(terminals: &SessionTerminals, script: &str) -> TerminalId {
-    terminals.create(&sh(script)).await.unwrap().terminal_id
+async fn create_terminal(terminals: &SessionTerminals, script: &str) -> TerminalId {
+    terminals
+        .create(&shell_request(script))
+        .await
+        .unwrap()
+        .terminal_id
 }
 
-async fn release(terminals: &SessionTerminals, id: &TerminalId) {
+async fn release_terminal(terminals: &SessionTerminals, id: &TerminalId) {
     let request = ReleaseTerminalRequest::new("s", id);
-    soon(terminals.release(&request)).await.unwrap();
+    with_timeout(terminals.release(&request)).await.unwrap();
 }
 
-async fn printed(terminals: &SessionTerminals, id: &TerminalId) -> String {
+async fn read_output(terminals: &SessionTerminals, id: &TerminalId) -> String {
     let request = TerminalOutputRequest::new("s", id);
     terminals.output(&request).await.unwrap().output
 }
 
 /// Waits until the daemons of a family are running, and returns their ids.
-async fn daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
+async fn start_daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
     let known = async {
         loop {
-            let text = printed(terminals, id).await;
-            if text.lines().count() == DAEMONS && text.ends_with('\n') {
+            let text = read_output(terminals, id).await;
+            if text.lines().count() == DAEMON_COUNT && text.ends_with('\n') {
                 return text.lines().map(|line| line.parse().unwrap()).collect();
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let daemons: Vec<u32> = soon(known).await;
-    assert!(daemons.iter().all(|id| runs(*id)), "{daemons:?}");
+    let daemons: Vec<u32> = with_timeout(known).await;
+    assert!(daemons.iter().all(|id| is_running(*id)), "{daemons:?}");
     daemons
 }
 
 /// Runs as the client if this program was started as one. Otherwise, it tests nothing.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "skipped: runs as part of the other tests"]
-async fn the_client() {
-    match std::env::var(PART).as_deref() {
+async fn run_client_part() {
+    match std::env::var(PART_VARIABLE).as_deref() {
         // Has an agent and terminals, and keeps starting and ending more until it is killed.
         Ok("works") => {
             println!("begins");
-            let agent = AgentProcess::spawn(&AgentCommand::new("sh").args(["-c", FAMILY])).unwrap();
-            let terminals = terminals();
-            create(&terminals, FAMILY).await;
+            let agent =
+                AgentProcess::spawn(&AgentCommand::new("sh").args(["-c", PROCESS_FAMILY_SCRIPT]))
+                    .unwrap();
+            let terminals = session_terminals();
+            create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
             loop {
-                let id = create(&terminals, FAMILY).await;
-                let short = create(&terminals, "true").await;
-                release(&terminals, &short).await;
-                release(&terminals, &id).await;
+                let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+                let short = create_terminal(&terminals, "true").await;
+                release_terminal(&terminals, &short).await;
+                release_terminal(&terminals, &id).await;
                 assert_eq!(agent.try_wait(), None);
             }
         }
         // Exits by itself while things are still running.
         Ok("ends") => {
-            let terminals = terminals();
-            let id = create(&terminals, FAMILY).await;
-            daemons(&terminals, &id).await;
+            let terminals = session_terminals();
+            let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+            start_daemons(&terminals, &id).await;
             println!("runs");
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).unwrap();
@@ -98,13 +104,13 @@ async fn the_client() {
         }
         // Prints the signal handling of the processes it starts.
         Ok("signals") => {
-            let terminals = terminals();
+            let terminals = session_terminals();
             let look = CreateTerminalRequest::new("s", "grep")
                 .args(["-E", "^Sig(Ign|Blk)", "/proc/self/status"].map(str::to_owned));
             let id = terminals.create(&look).await.unwrap().terminal_id;
             let exit = WaitForTerminalExitRequest::new("s", &id);
             terminals.wait_for_exit(&exit).await.unwrap();
-            print!("{}", printed(&terminals, &id).await);
+            print!("{}", read_output(&terminals, &id).await);
         }
         _ => {}
     }
@@ -117,14 +123,19 @@ struct OrphanedClient {
     token: String,
 }
 
-fn random() -> u64 {
+fn random_number() -> u64 {
     RandomState::new().hash_one(0)
 }
 
 impl OrphanedClient {
     fn start(part: &str, token: &str) -> Self {
         let mut this = Command::new(std::env::current_exe().unwrap());
-        this.args(["--exact", "orphans::the_client", "--ignored", "--nocapture"]);
+        this.args([
+            "--exact",
+            "orphans::run_client_part",
+            "--ignored",
+            "--nocapture",
+        ]);
         Self::start_as(this, part, token)
     }
 
@@ -132,7 +143,7 @@ impl OrphanedClient {
         // Even the keeper gets `PATH` and few other variables.
         let path = std::env::var("PATH").unwrap();
         let mut child = command
-            .env(PART, part)
+            .env(PART_VARIABLE, part)
             .env("PATH", format!("{path}:/{token}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -154,10 +165,10 @@ impl OrphanedClient {
     }
 
     /// Returns the process id of the client's keeper.
-    fn keeper(&self) -> Pid {
-        let keepers: Vec<u32> = carriers(&self.token)
+    fn keeper_pid(&self) -> Pid {
+        let keepers: Vec<u32> = processes_with_token(&self.token)
             .into_iter()
-            .filter(|id| described(*id).contains("acp-keeper"))
+            .filter(|id| describe_process(*id).contains("acp-keeper"))
             .collect();
         assert_eq!(keepers.len(), 1, "{keepers:?}");
         Pid::from_raw(keepers[0].cast_signed()).unwrap()
@@ -165,7 +176,7 @@ impl OrphanedClient {
 }
 
 /// Returns all processes that have `token` in their environment. A zombie has no environment.
-fn carriers(token: &str) -> Vec<u32> {
+fn processes_with_token(token: &str) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
     ids.filter(|id| {
@@ -175,89 +186,91 @@ fn carriers(token: &str) -> Vec<u32> {
     .collect()
 }
 
-fn described(id: u32) -> String {
+fn describe_process(id: u32) -> String {
     let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     format!("{id} {}", String::from_utf8_lossy(&line).replace('\0', " "))
 }
 
 /// Waits until no process has the token.
-fn nobody_is_left(token: &str, when: &str) {
+fn assert_none_left(token: &str, when: &str) {
     let start = Instant::now();
     loop {
-        let left = carriers(token);
+        let left = processes_with_token(token);
         if left.is_empty() {
             return;
         }
         assert!(
-            start.elapsed() < PATIENCE,
+            start.elapsed() < TIMEOUT,
             "killed {when}: {:#?}",
-            left.into_iter().map(described).collect::<Vec<_>>()
+            left.into_iter().map(describe_process).collect::<Vec<_>>()
         );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn nothing_outlives_a_client_that_is_killed_at_any_moment() {
+fn killed_client_leaves_no_processes() {
     // Use the same deadline for all of them. A process that is overlooked while it executes a program is seen later.
-    let token = format!("token-{:x}", random());
+    let token = format!("token-{:x}", random_number());
     for round in 0..20 {
         let mut client = OrphanedClient::start("works", &token);
         client.wait_for("begins");
         // From the very first spawn to the time when everything is running.
         let moment = match round {
             0 => Duration::ZERO,
-            1..10 => Duration::from_micros(random() % 20_000),
-            _ => Duration::from_micros(random() % 300_000),
+            1..10 => Duration::from_micros(random_number() % 20_000),
+            _ => Duration::from_micros(random_number() % 300_000),
         };
         std::thread::sleep(moment);
         client.child.kill().unwrap();
         client.child.wait().unwrap();
-        nobody_is_left(&token, &format!("after {moment:?}"));
+        assert_none_left(&token, &format!("after {moment:?}"));
     }
-    nobody_is_left(&token, "before");
+    assert_none_left(&token, "before");
 }
 
 #[test]
-fn nothing_outlives_a_client_that_ends_and_its_output_ends_with_it() {
-    let token = format!("token-{:x}", random());
+fn exiting_client_leaves_no_processes_and_closes_its_output() {
+    let token = format!("token-{:x}", random_number());
     let mut client = OrphanedClient::start("ends", &token);
     client.wait_for("runs");
-    let keeper = client.keeper();
+    let keeper = client.keeper_pid();
     // Shows that the exit does not wait for the output.
     kill_process(keeper, Signal::STOP).unwrap();
     drop(client.child.stdin.take());
     assert!(client.child.wait().unwrap().success());
-    let daemons = carriers(&token);
-    assert!(daemons.len() > DAEMONS, "{daemons:?}");
+    let daemons = processes_with_token(&token);
+    assert!(daemons.len() > DAEMON_COUNT, "{daemons:?}");
     client.stdout.read_to_end(&mut Vec::new()).unwrap();
     kill_process(keeper, Signal::CONT).unwrap();
-    nobody_is_left(&token, "by itself");
+    assert_none_left(&token, "by itself");
 }
 
 #[test]
-fn a_keeper_that_is_gone_or_hangs_holds_nothing_up_and_is_replaced() {
-    for (signal, token) in [Signal::KILL, Signal::STOP].map(|s| (s, format!("t-{:x}", random()))) {
+fn missing_or_hanging_keeper_is_replaced_without_delay() {
+    for (signal, token) in
+        [Signal::KILL, Signal::STOP].map(|s| (s, format!("t-{:x}", random_number())))
+    {
         let mut client = OrphanedClient::start("works", &token);
         client.wait_for("begins");
         let known = Instant::now();
-        while !carriers(&token)
+        while !processes_with_token(&token)
             .iter()
-            .any(|id| described(*id).contains("acp-keeper"))
+            .any(|id| describe_process(*id).contains("acp-keeper"))
         {
-            assert!(known.elapsed() < PATIENCE);
+            assert!(known.elapsed() < TIMEOUT);
         }
-        let keeper = client.keeper();
+        let keeper = client.keeper_pid();
         kill_process(keeper, signal).unwrap();
         // A keeper that hangs is noticed only when its pipe is full.
         if signal == Signal::KILL {
             let gone = Instant::now();
-            while runs(keeper.as_raw_pid().unsigned_abs())
-                || !carriers(&token)
+            while is_running(keeper.as_raw_pid().unsigned_abs())
+                || !processes_with_token(&token)
                     .iter()
-                    .any(|id| described(*id).contains("acp-keeper"))
+                    .any(|id| describe_process(*id).contains("acp-keeper"))
             {
-                assert!(gone.elapsed() < PATIENCE);
+                assert!(gone.elapsed() < TIMEOUT);
             }
         }
         assert!(client.child.try_wait().unwrap().is_none());
@@ -266,12 +279,12 @@ fn a_keeper_that_is_gone_or_hangs_holds_nothing_up_and_is_replaced() {
         if signal == Signal::STOP {
             kill_process(keeper, Signal::CONT).unwrap();
         }
-        nobody_is_left(&token, "with a broken keeper");
+        assert_none_left(&token, "with a broken keeper");
     }
 }
 
 #[test]
-fn signals_that_were_ignored_are_as_programs_expect_them() {
+fn ignored_signals_are_reset_for_programs() {
     let this = std::env::current_exe().unwrap();
     let mut shell = Command::new("sh");
     shell
@@ -281,7 +294,12 @@ fn signals_that_were_ignored_are_as_programs_expect_them() {
             "sh",
         ])
         .arg(this)
-        .args(["--exact", "orphans::the_client", "--ignored", "--nocapture"]);
+        .args([
+            "--exact",
+            "orphans::run_client_part",
+            "--ignored",
+            "--nocapture",
+        ]);
     let mut client = OrphanedClient::start_as(shell, "signals", "token");
     let mut shown = String::new();
     client.stdout.read_to_string(&mut shown).unwrap();
@@ -296,32 +314,32 @@ fn signals_that_were_ignored_are_as_programs_expect_them() {
 }
 
 #[tokio::test]
-async fn release_kill_close_and_drop_end_daemons_too() {
-    let terminals = terminals();
-    let id = create(&terminals, FAMILY).await;
-    let ids = daemons(&terminals, &id).await;
-    let other = create(&terminals, FAMILY).await;
-    let others = daemons(&terminals, &other).await;
-    release(&terminals, &id).await;
-    assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
+async fn release_kill_close_and_drop_end_daemons() {
+    let terminals = session_terminals();
+    let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+    let ids = start_daemons(&terminals, &id).await;
+    let other = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+    let others = start_daemons(&terminals, &other).await;
+    release_terminal(&terminals, &id).await;
+    assert!(!ids.iter().any(|id| is_running(*id)), "{ids:?}");
     // No other process has them.
-    assert!(others.iter().all(|id| runs(*id)), "{others:?}");
+    assert!(others.iter().all(|id| is_running(*id)), "{others:?}");
 
     let request = KillTerminalRequest::new("s", &other);
-    soon(terminals.kill(&request)).await.unwrap();
-    assert!(!others.iter().any(|id| runs(*id)), "{others:?}");
+    with_timeout(terminals.kill(&request)).await.unwrap();
+    assert!(!others.iter().any(|id| is_running(*id)), "{others:?}");
 
-    let id = create(&terminals, FAMILY).await;
-    let ids = daemons(&terminals, &id).await;
-    soon(terminals.close()).await;
-    assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
+    let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+    let ids = start_daemons(&terminals, &id).await;
+    with_timeout(terminals.close()).await;
+    assert!(!ids.iter().any(|id| is_running(*id)), "{ids:?}");
 
-    let terminals = self::terminals();
-    let id = create(&terminals, FAMILY).await;
-    let ids = daemons(&terminals, &id).await;
+    let terminals = self::session_terminals();
+    let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+    let ids = start_daemons(&terminals, &id).await;
     drop(terminals);
-    soon(async {
-        while ids.iter().any(|id| runs(*id)) {
+    with_timeout(async {
+        while ids.iter().any(|id| is_running(*id)) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -331,47 +349,47 @@ async fn release_kill_close_and_drop_end_daemons_too() {
 /// A daemon that moves from process to process is hard to find: each process is gone when it is inspected, and the next
 /// one did not exist yet when processes were listed.
 #[tokio::test]
-async fn release_ends_a_daemon_that_is_still_becoming_one() {
-    const HOPS: &str =
+async fn release_ends_a_process_that_is_daemonizing() {
+    const DAEMONIZING_SCRIPT: &str =
         "hop() { [ $1 = 0 ] && exec sleep 1000; (hop $(($1 - 1)) &) }; echo $$; hop 60";
-    let terminals = terminals();
-    let token = format!("token-{:x}", random());
+    let terminals = session_terminals();
+    let token = format!("token-{:x}", random_number());
     for _ in 0..50 {
-        let script = format!("HERE={token} setsid sh -c '{HOPS}'");
-        let id = create(&terminals, &script).await;
-        soon(async {
-            while printed(&terminals, &id).await.is_empty() {
+        let script = format!("HERE={token} setsid sh -c '{DAEMONIZING_SCRIPT}'");
+        let id = create_terminal(&terminals, &script).await;
+        with_timeout(async {
+            while read_output(&terminals, &id).await.is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         })
         .await;
-        release(&terminals, &id).await;
-        let left = carriers(&token);
+        release_terminal(&terminals, &id).await;
+        let left = processes_with_token(&token);
         assert!(left.is_empty(), "{left:?}");
     }
 }
 
 #[test]
-fn the_end_of_the_runtime_ends_daemons_too() {
+fn runtime_shutdown_ends_daemons() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (terminals, ids) = runtime.block_on(async {
-        let terminals = terminals();
-        let id = create(&terminals, FAMILY).await;
-        let ids = daemons(&terminals, &id).await;
+        let terminals = session_terminals();
+        let id = create_terminal(&terminals, PROCESS_FAMILY_SCRIPT).await;
+        let ids = start_daemons(&terminals, &id).await;
         (terminals, ids)
     });
     // Its tasks are dropped wherever they are.
     drop(runtime);
     drop(terminals);
     let start = Instant::now();
-    while ids.iter().any(|id| runs(*id)) {
-        assert!(start.elapsed() < PATIENCE, "{ids:?}");
+    while ids.iter().any(|id| is_running(*id)) {
+        assert!(start.elapsed() < TIMEOUT, "{ids:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[tokio::test]
-async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
+async fn agent_daemons_are_terminated_then_killed() {
     // The agent exits when its input ends, and leaves two daemons: one handles the signal, and one ignores it.
     let script =
         "setsid sh -c 'trap \"echo asked >&2; exit\" TERM; echo $$; while :; do sleep 0.05; done' &
@@ -382,19 +400,19 @@ async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
     let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(stdout));
     let mut ids: Vec<u32> = Vec::new();
     while ids.len() < 2 {
-        let line = soon(lines.next_line()).await.unwrap().unwrap();
+        let line = with_timeout(lines.next_line()).await.unwrap().unwrap();
         ids.push(line.parse().unwrap());
     }
     drop(stdin);
-    let exit = soon(agent.shutdown(Duration::from_secs(1))).await;
+    let exit = with_timeout(agent.shutdown(Duration::from_secs(1))).await;
     assert!(exit.success(), "{exit}");
-    assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
+    assert!(!ids.iter().any(|id| is_running(*id)), "{ids:?}");
     let tail = agent.output_tail();
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 
 /// Returns the descriptors that child processes inherit because this process inherited them too.
-fn passed_on() -> BTreeSet<u32> {
+fn inheritable_descriptors() -> BTreeSet<u32> {
     const CLOSE_ON_EXEC: u32 = 0o2_000_000;
     let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
     entries
@@ -409,20 +427,21 @@ fn passed_on() -> BTreeSet<u32> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn children_have_no_descriptors_but_their_own() {
+async fn children_inherit_no_descriptors() {
     // The shell has closed the directory it was reading by then.
-    const SCRIPT: &str = "for fd in /proc/$$/fd/*; do test -e $fd && echo ${fd##*/}; done; true";
-    let passed_on = passed_on();
-    let terminals = std::sync::Arc::new(terminals());
+    const LIST_DESCRIPTORS: &str =
+        "for fd in /proc/$$/fd/*; do test -e $fd && echo ${fd##*/}; done; true";
+    let passed_on = inheritable_descriptors();
+    let terminals = std::sync::Arc::new(session_terminals());
     // Start many at once, so that some start while the pipes of others are only half created.
     let looks = (0..20).map(|_| {
         let terminals = terminals.clone();
         tokio::spawn(async move {
-            let id = create(&terminals, SCRIPT).await;
+            let id = create_terminal(&terminals, LIST_DESCRIPTORS).await;
             let exit = WaitForTerminalExitRequest::new("s", &id);
-            soon(terminals.wait_for_exit(&exit)).await.unwrap();
-            let text = printed(&terminals, &id).await;
-            release(&terminals, &id).await;
+            with_timeout(terminals.wait_for_exit(&exit)).await.unwrap();
+            let text = read_output(&terminals, &id).await;
+            release_terminal(&terminals, &id).await;
             text
         })
     });

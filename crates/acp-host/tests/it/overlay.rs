@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::one_session::OneSession;
 use crate::common::scene::EscapeScene;
-use crate::common::soon;
+use crate::common::with_timeout;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp_host::{
@@ -41,27 +41,30 @@ impl OverlayFixture {
         }
     }
 
-    fn shown(&self) -> String {
+    fn buffer_text(&self) -> String {
         self.overlay.text(&self.file).unwrap().to_string()
     }
 
-    fn on_disk(&self) -> String {
+    fn read_from_disk(&self) -> String {
         fs::read_to_string(&self.file).unwrap()
     }
 
     async fn read(&self, session: &str) -> String {
         let request = ReadTextFileRequest::new(session, self.file.to_str().unwrap());
-        soon(self.files.read(&request)).await.unwrap().content
+        with_timeout(self.files.read(&request))
+            .await
+            .unwrap()
+            .content
     }
 
     async fn write(&self, session: &str, text: &str) -> Result<(), Error> {
         let request = WriteTextFileRequest::new(session, self.file.to_str().unwrap(), text);
-        soon(self.files.write(&request)).await.map(drop)
+        with_timeout(self.files.write(&request)).await.map(drop)
     }
 }
 
 #[tokio::test]
-async fn an_agent_reads_what_the_person_sees() {
+async fn agent_reads_the_open_buffer() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "one\ntwo\r\nthree");
     let files = &editor.files;
@@ -71,17 +74,17 @@ async fn an_agent_reads_what_the_person_sees() {
         (Some(3), None, "three"),
         (Some(4), None, ""),
     ] {
-        let read = soon(files.read_text(&editor.file, line, limit)).await;
+        let read = with_timeout(files.read_text(&editor.file, line, limit)).await;
         assert_eq!(read.unwrap(), expected);
     }
     // As large as the limit for one read, and no larger.
     let small = files.clone().max_read(7);
-    let error = soon(small.read_text(&editor.file, None, None))
+    let error = with_timeout(small.read_text(&editor.file, None, None))
         .await
         .unwrap_err();
     assert!(error.message.contains("limit: 7 bytes"), "{error}");
     assert_eq!(
-        soon(small.read_text(&editor.file, Some(2), Some(1)))
+        with_timeout(small.read_text(&editor.file, Some(2), Some(1)))
             .await
             .unwrap(),
         "two\r\n"
@@ -92,18 +95,18 @@ async fn an_agent_reads_what_the_person_sees() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_on_disk_yet_can_be_open() {
+async fn unsaved_new_file_can_be_open() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     let new = editor.scene.root.join("new/untitled");
     editor.overlay.open(&new, "");
     editor.overlay.edit(&new, "typed");
     assert_eq!(
-        soon(editor.files.read_text(&new, None, None))
+        with_timeout(editor.files.read_text(&new, None, None))
             .await
             .unwrap(),
         "typed"
     );
-    soon(editor.files.write_text(&new, "written"))
+    with_timeout(editor.files.write_text(&new, "written"))
         .await
         .unwrap();
     assert_eq!(editor.overlay.text(&new).as_deref(), Some("written"));
@@ -111,34 +114,34 @@ async fn a_file_that_is_not_on_disk_yet_can_be_open() {
 }
 
 #[tokio::test]
-async fn what_an_agent_writes_is_in_the_buffer_and_the_person_saves_it() {
+async fn agent_write_goes_to_the_buffer_until_saved() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.write("s", "written").await.unwrap();
     assert_eq!(
-        (&*editor.shown(), &*editor.on_disk()),
+        (&*editor.buffer_text(), &*editor.read_from_disk()),
         ("written", "inside")
     );
     assert!(editor.overlay.is_unsaved(&editor.file));
     // The agent knows the text that it wrote itself.
     editor.write("s", "again").await.unwrap();
     assert_eq!(editor.read("s").await, "again");
-    assert_eq!(editor.on_disk(), "inside");
+    assert_eq!(editor.read_from_disk(), "inside");
     // A file that is not open is written to disk.
     let other = editor.scene.root.join("sub/file");
-    soon(editor.files.write_text(&other, "written"))
+    with_timeout(editor.files.write_text(&other, "written"))
         .await
         .unwrap();
     assert_eq!(fs::read_to_string(other).unwrap(), "written");
 }
 
 #[tokio::test]
-async fn an_editor_that_saves_has_it_in_both_places() {
+async fn autosaving_editor_updates_buffer_and_file() {
     let editor = OverlayFixture::new(MemoryBuffers::with_disk_writes());
     editor.overlay.edit(&editor.file, "typed");
     assert_eq!(editor.read("s").await, "typed");
     editor.write("s", "written").await.unwrap();
     assert_eq!(
-        (&*editor.shown(), &*editor.on_disk()),
+        (&*editor.buffer_text(), &*editor.read_from_disk()),
         ("written", "written")
     );
     assert!(!editor.overlay.is_unsaved(&editor.file));
@@ -148,12 +151,12 @@ async fn an_editor_that_saves_has_it_in_both_places() {
     fs::create_dir(&editor.file).unwrap();
     let error = editor.write("s", "lost?").await.unwrap_err();
     assert!(error.message.contains("a directory"), "{error}");
-    assert_eq!(editor.shown(), "lost?");
+    assert_eq!(editor.buffer_text(), "lost?");
     assert!(editor.overlay.is_unsaved(&editor.file));
 }
 
 #[tokio::test]
-async fn what_the_person_has_typed_since_is_not_overwritten() {
+async fn newer_user_edits_are_not_overwritten() {
     for overlay in [MemoryBuffers::new(), MemoryBuffers::with_disk_writes()] {
         let editor = OverlayFixture::new(overlay);
         assert_eq!(editor.read("s").await, "inside");
@@ -161,19 +164,22 @@ async fn what_the_person_has_typed_since_is_not_overwritten() {
         let error = editor.write("s", "written").await.unwrap_err();
         assert_eq!(error.code, Error::INTERNAL_ERROR);
         assert!(error.message.contains("read it again"), "{error}");
-        assert_eq!((&*editor.shown(), &*editor.on_disk()), ("typed", "inside"));
+        assert_eq!(
+            (&*editor.buffer_text(), &*editor.read_from_disk()),
+            ("typed", "inside")
+        );
         // Also if the user has saved the buffer in the meantime.
         fs::write(&editor.file, "typed").unwrap();
         editor.overlay.mark_saved(&editor.file);
         editor.write("s", "written").await.unwrap_err();
-        assert_eq!(editor.shown(), "typed");
+        assert_eq!(editor.buffer_text(), "typed");
         // The agent reads the file again. Reading a part is enough.
         let request = ReadTextFileRequest::new("s", editor.file.to_str().unwrap());
-        soon(editor.files.read(&request.line(1_u32).limit(1_u32)))
+        with_timeout(editor.files.read(&request.line(1_u32).limit(1_u32)))
             .await
             .unwrap();
         editor.write("s", "written").await.unwrap();
-        assert_eq!(editor.shown(), "written");
+        assert_eq!(editor.buffer_text(), "written");
         // Text that was typed and removed again is not a change.
         editor.overlay.edit(&editor.file, "typed");
         editor.overlay.edit(&editor.file, "written");
@@ -182,26 +188,26 @@ async fn what_the_person_has_typed_since_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn unsaved_changes_that_no_agent_has_seen_are_not_overwritten() {
+async fn unseen_unsaved_changes_are_not_overwritten() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "typed");
     // It does not help that another session has read it.
     assert_eq!(editor.read("other").await, "typed");
     editor.write("s", "written").await.unwrap_err();
-    assert_eq!(editor.shown(), "typed");
+    assert_eq!(editor.buffer_text(), "typed");
     editor.write("other", "written").await.unwrap();
-    assert_eq!(editor.shown(), "written");
+    assert_eq!(editor.buffer_text(), "written");
     // A file that was closed and opened again has another text.
     editor.overlay.close(&editor.file);
     assert_eq!(editor.read("other").await, "inside");
     editor.overlay.open(&editor.file, "inside");
     editor.overlay.edit(&editor.file, "typed again");
     editor.write("other", "written").await.unwrap_err();
-    assert_eq!(editor.shown(), "typed again");
+    assert_eq!(editor.buffer_text(), "typed again");
 }
 
 #[tokio::test]
-async fn two_names_are_one_buffer() {
+async fn two_paths_of_a_file_share_a_buffer() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     let root = &editor.scene.root;
     symlink("file", root.join("link")).unwrap();
@@ -215,14 +221,16 @@ async fn two_names_are_one_buffer() {
     for name in names {
         let path = root.join(name);
         editor.overlay.edit(&editor.file, format!("typed, {name}"));
-        let read = soon(editor.files.read_text(&path, None, None))
+        let read = with_timeout(editor.files.read_text(&path, None, None))
             .await
             .unwrap();
         assert_eq!(read, format!("typed, {name}"));
-        soon(editor.files.write_text(&path, name)).await.unwrap();
-        assert_eq!(editor.shown(), name);
+        with_timeout(editor.files.write_text(&path, name))
+            .await
+            .unwrap();
+        assert_eq!(editor.buffer_text(), name);
     }
-    assert_eq!(editor.on_disk(), "inside");
+    assert_eq!(editor.read_from_disk(), "inside");
     // The file is opened by its other name.
     editor.overlay.close(&editor.file);
     editor.overlay.open(&root.join("link"), "by the link");
@@ -246,16 +254,16 @@ impl Buffers for RecordingBuffers {
 }
 
 #[tokio::test]
-async fn a_buffer_outside_the_roots_is_not_reached() {
+async fn buffer_outside_the_roots_is_not_used() {
     let scene = EscapeScene::new();
     let greedy = RecordingBuffers::default();
     let files = Files::new([scene.root.clone()])
         .unwrap()
         .with_buffers(greedy.clone());
-    for attempt in scene.attempts() {
+    for attempt in scene.escape_attempts() {
         // A FIFO, or a name that does not exist yet, can also be open.
-        let read = soon(files.read_text(&attempt.path, None, None)).await;
-        let written = soon(files.write_text(&attempt.path, "changed")).await;
+        let read = with_timeout(files.read_text(&attempt.path, None, None)).await;
+        let written = with_timeout(files.write_text(&attempt.path, "changed")).await;
         let asked = std::mem::take(&mut *greedy.0.lock().unwrap());
         for file in &asked {
             let real = file.canonicalize().unwrap_or_else(|_| file.clone());
@@ -270,7 +278,7 @@ async fn a_buffer_outside_the_roots_is_not_reached() {
             (!asked.is_empty(), !asked.is_empty())
         );
     }
-    scene.is_untouched(&"buffers");
+    scene.assert_untouched(&"buffers");
 }
 
 /// An editor that rejects every write.
@@ -291,19 +299,25 @@ impl Buffers for RefusingBuffers {
 }
 
 #[tokio::test]
-async fn an_editor_is_told_what_a_change_is_based_on_and_its_refusal_is_passed_on() {
+async fn editor_gets_the_change_base_and_its_rejection_is_passed_on() {
     let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()])
         .unwrap()
         .with_buffers(RefusingBuffers);
     let file = scene.root.join("file");
-    let error = soon(files.write_text(&file, "x")).await.unwrap_err();
+    let error = with_timeout(files.write_text(&file, "x"))
+        .await
+        .unwrap_err();
     assert!(
         error.message.contains("not now (Unknown; Unknown)"),
         "{error}"
     );
-    soon(files.read_text(&file, None, None)).await.unwrap();
-    let error = soon(files.write_text(&file, "x")).await.unwrap_err();
+    with_timeout(files.read_text(&file, None, None))
+        .await
+        .unwrap();
+    let error = with_timeout(files.write_text(&file, "x"))
+        .await
+        .unwrap_err();
     assert!(
         error.message.contains("not now (Current; Outdated)"),
         "{error}"
@@ -313,15 +327,15 @@ async fn an_editor_is_told_what_a_change_is_based_on_and_its_refusal_is_passed_o
 }
 
 #[tokio::test]
-async fn line_ends_and_the_mark_stay_in_buffers_too() {
+async fn line_endings_and_byte_order_mark_are_preserved_in_buffers() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.open(&editor.file, "\u{FEFF}a\r\nb\r\n");
     editor.read("s").await;
     editor.write("s", "1\n2\n").await.unwrap();
-    assert_eq!(editor.shown(), "\u{FEFF}1\r\n2\r\n");
+    assert_eq!(editor.buffer_text(), "\u{FEFF}1\r\n2\r\n");
     // The agent knows the text, although it is not exactly what it wrote.
     editor.write("s", "3\n").await.unwrap();
-    assert_eq!(editor.shown(), "\u{FEFF}3\r\n");
+    assert_eq!(editor.buffer_text(), "\u{FEFF}3\r\n");
 }
 
 struct OverlayPrompter;
@@ -333,7 +347,7 @@ impl Prompter for OverlayPrompter {
 }
 
 #[tokio::test]
-async fn a_host_lends_them() {
+async fn host_serves_buffers() {
     let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "typed");
     let host = Host::new(Policy::All, OverlayPrompter, [editor.scene.root.clone()]).unwrap();
@@ -341,11 +355,11 @@ async fn a_host_lends_them() {
     let host = OneSession::new(host, &ThreadHandle::new());
     let path = editor.file.to_str().unwrap();
     let read = host.read(ReadTextFileRequest::new("s", path));
-    assert_eq!(soon(read).await.unwrap().content, "typed");
+    assert_eq!(with_timeout(read).await.unwrap().content, "typed");
     let write = host.write(WriteTextFileRequest::new("s", path, "written"));
-    soon(write).await.unwrap();
+    with_timeout(write).await.unwrap();
     assert_eq!(
-        (&*editor.shown(), &*editor.on_disk()),
+        (&*editor.buffer_text(), &*editor.read_from_disk()),
         ("written", "inside")
     );
 }

@@ -3,18 +3,18 @@
 use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};
 
-fn option(id: &str, kind: &str) -> PermissionOption {
+fn permission_option(id: &str, kind: &str) -> PermissionOption {
     let kind: PermissionOptionKind = serde_json::from_value(kind.into()).unwrap();
     PermissionOption::new(id, id, kind)
 }
 
 /// Returns the four usual options, strongest first, with names that say the opposite of their kinds.
-fn options() -> Vec<PermissionOption> {
+fn all_options() -> Vec<PermissionOption> {
     vec![
-        option("reject forever", "allow_always"),
-        option("reject", "allow_once"),
-        option("yes, always", "reject_always"),
-        option("allow", "reject_once"),
+        permission_option("reject forever", "allow_always"),
+        permission_option("reject", "allow_once"),
+        permission_option("yes, always", "reject_always"),
+        permission_option("allow", "reject_once"),
     ]
 }
 
@@ -23,7 +23,7 @@ fn selected(id: &str) -> PolicyDecision {
 }
 
 #[test]
-fn names() {
+fn policy_names_are_parsed() {
     for policy in Policy::ALL {
         assert_eq!(policy.to_string().parse(), Ok(policy));
     }
@@ -39,8 +39,8 @@ fn names() {
 }
 
 #[test]
-fn options_are_chosen_by_kind_and_once_before_always() {
-    let options = options();
+fn options_are_chosen_by_kind_preferring_once() {
+    let options = all_options();
     assert_eq!(
         Policy::All.decide(Some(&ToolKind::Execute), &options),
         selected("reject")
@@ -65,8 +65,8 @@ fn options_are_chosen_by_kind_and_once_before_always() {
 }
 
 #[test]
-fn reads_allows_only_what_looks() {
-    let options = options();
+fn reads_policy_allows_only_reads() {
+    let options = all_options();
     for kind in ["read", "search", "think"] {
         let kind: ToolKind = serde_json::from_value(kind.into()).unwrap();
         assert_eq!(
@@ -97,15 +97,18 @@ fn reads_allows_only_what_looks() {
 }
 
 #[test]
-fn options_of_unknown_kinds_are_never_chosen() {
-    let unknown = [option("allow_once", ""), option("reject_once", "maybe")];
+fn options_of_unknown_kind_are_never_chosen() {
+    let unknown = [
+        permission_option("allow_once", ""),
+        permission_option("reject_once", "maybe"),
+    ];
     assert_eq!(Policy::All.decide(None, &unknown), PolicyDecision::AskUser);
     let cancelled = PolicyDecision::Answer(RequestPermissionOutcome::cancelled());
     assert_eq!(Policy::None.decide(None, &unknown), cancelled);
     assert_eq!(Policy::None.decide(None, &[]), cancelled);
     // An option that only rejects never allows anything.
     assert_eq!(
-        Policy::All.decide(None, &[option("a", "reject_once")]),
+        Policy::All.decide(None, &[permission_option("a", "reject_once")]),
         PolicyDecision::AskUser
     );
 }

@@ -53,7 +53,7 @@ impl RememberedFixture {
     }
 
     /// Creates a host, as in a new run.
-    fn host(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
+    fn host_with_answer(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered_answers(self.remembered());
         self.host_with(permissions, says)
     }
@@ -70,7 +70,7 @@ impl RememberedFixture {
         OneSession::new(host, &ThreadHandle::new())
     }
 
-    fn asked(&self) -> usize {
+    fn question_count(&self) -> usize {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
@@ -83,15 +83,15 @@ impl RememberedFixture {
     }
 }
 
-fn call(kind: ToolKind) -> ToolCallUpdate {
+fn tool_call(kind: ToolKind) -> ToolCallUpdate {
     ToolCallUpdate::new("c").kind(kind)
 }
 
-fn command(line: &str) -> ToolCallUpdate {
-    call(ToolKind::Execute).raw_input(json!({ "command": line }))
+fn command_call(line: &str) -> ToolCallUpdate {
+    tool_call(ToolKind::Execute).raw_input(json!({ "command": line }))
 }
 
-async fn ask(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
+async fn is_allowed(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
     let option = PermissionOption::new;
     let options = vec![
         option("once", "Once", PermissionOptionKind::AllowOnce),
@@ -106,18 +106,24 @@ async fn ask(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCallUpdat
 }
 
 #[tokio::test]
-async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
+async fn always_answer_applies_to_exactly_its_subject() {
     let bench = RememberedFixture::new();
-    let host = bench.host(Policy::Ask, "always");
-    assert!(ask(&host, command("make test")).await);
-    assert!(!ask(&bench.host(Policy::Ask, "never"), command("rm x")).await);
+    let host = bench.host_with_answer(Policy::Ask, "always");
+    assert!(is_allowed(&host, command_call("make test")).await);
+    assert!(
+        !is_allowed(
+            &bench.host_with_answer(Policy::Ask, "never"),
+            command_call("rm x")
+        )
+        .await
+    );
     let path = bench.root().join("a");
     let locations = |kind| {
         let location = ToolCallLocation::new(path.to_str().unwrap());
-        call(kind).locations(vec![location])
+        tool_call(kind).locations(vec![location])
     };
-    assert!(ask(&host, locations(ToolKind::Edit)).await);
-    assert_eq!(bench.asked(), 3);
+    assert!(is_allowed(&host, locations(ToolKind::Edit)).await);
+    assert_eq!(bench.question_count(), 3);
     let edit = format!("3 allow edit {}", path.display());
     assert_eq!(
         bench.answers(),
@@ -129,73 +135,100 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     );
 
     // In another run, the answer applies without asking, even if there is no user to ask.
-    let host = bench.host(Policy::Reads, "no");
+    let host = bench.host_with_answer(Policy::Reads, "no");
     assert!(host.can_change_files());
-    assert!(ask(&host, command("make test")).await);
-    assert!(ask(&host, command("sh -c 'make test'")).await);
-    assert!(ask(&host, locations(ToolKind::Edit)).await);
+    assert!(is_allowed(&host, command_call("make test")).await);
+    assert!(is_allowed(&host, command_call("sh -c 'make test'")).await);
+    assert!(is_allowed(&host, locations(ToolKind::Edit)).await);
     let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
     host.write(write).await.unwrap();
-    assert!(!ask(&bench.host(Policy::All, "once"), command("rm x")).await);
+    assert!(
+        !is_allowed(
+            &bench.host_with_answer(Policy::All, "once"),
+            command_call("rm x")
+        )
+        .await
+    );
     // The answer does not cover another command, kind, file or environment.
-    assert!(!ask(&host, command("make test2")).await);
-    assert!(!ask(&host, command("make test; x")).await);
-    assert!(!ask(&host, locations(ToolKind::Delete)).await);
-    assert!(!ask(&host, call(ToolKind::Edit)).await);
+    assert!(!is_allowed(&host, command_call("make test2")).await);
+    assert!(!is_allowed(&host, command_call("make test; x")).await);
+    assert!(!is_allowed(&host, locations(ToolKind::Delete)).await);
+    assert!(!is_allowed(&host, tool_call(ToolKind::Edit)).await);
     let create = CreateTerminalRequest::new("s", "make").args(["test".to_owned()]);
     let create = create.env([EnvVariable::new("PATH", "/evil")]);
     assert!(host.create(create).await.is_err());
-    assert_eq!(bench.asked(), 0);
+    assert_eq!(bench.question_count(), 0);
 
     // The latest answer counts, and no answer overrides the policy `none`.
     assert_eq!(
         bench.remembered().revoke(2).unwrap().unwrap().subject,
         RememberedSubject::Command("rm x".into())
     );
-    assert!(ask(&bench.host(Policy::Ask, "always"), command("rm x")).await);
+    assert!(
+        is_allowed(
+            &bench.host_with_answer(Policy::Ask, "always"),
+            command_call("rm x")
+        )
+        .await
+    );
     assert_eq!(bench.answers()[2], "4 allow execute `rm x`");
-    assert!(!ask(&bench.host(Policy::None, "once"), command("rm x")).await);
+    assert!(
+        !is_allowed(
+            &bench.host_with_answer(Policy::None, "once"),
+            command_call("rm x")
+        )
+        .await
+    );
     assert_eq!(bench.remembered().revoke_all().unwrap(), 3);
     assert_eq!(bench.remembered().revoke(1).unwrap(), None);
     assert!(bench.answers().is_empty());
 }
 
 #[tokio::test]
-async fn what_cannot_be_named_exactly_is_not_remembered() {
+async fn ambiguous_action_is_not_remembered() {
     let bench = RememberedFixture::new();
-    let host = bench.host(Policy::Ask, "always");
+    let host = bench.host_with_answer(Policy::Ask, "always");
     for call in [
-        call(ToolKind::Fetch),
-        call(ToolKind::Execute).title("make test"),
-        call(ToolKind::Execute).raw_input(json!({ "command": "make", "cwd": "/" })),
-        command(&"x".repeat(5000)),
+        tool_call(ToolKind::Fetch),
+        tool_call(ToolKind::Execute).title("make test"),
+        tool_call(ToolKind::Execute).raw_input(json!({ "command": "make", "cwd": "/" })),
+        command_call(&"x".repeat(5000)),
     ] {
-        assert!(ask(&host, call).await);
+        assert!(is_allowed(&host, call).await);
     }
-    assert_eq!(bench.asked(), 4);
+    assert_eq!(bench.question_count(), 4);
     assert!(bench.answers().is_empty());
     assert!(!bench.remembered().file().exists());
 }
 
 #[tokio::test]
-async fn a_rule_is_stricter_than_what_is_remembered() {
+async fn rules_are_stricter_than_remembered_answers() {
     let bench = RememberedFixture::new();
-    assert!(ask(&bench.host(Policy::Ask, "always"), command("git push")).await);
-    bench.asked();
+    assert!(
+        is_allowed(
+            &bench.host_with_answer(Policy::Ask, "always"),
+            command_call("git push")
+        )
+        .await
+    );
+    bench.question_count();
     for (decision, asked) in [("ask", 1), ("deny", 0), ("allow", 0)] {
         let text = format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"git push*\"");
         let rules = PermissionRules::parse(&text, Path::new("r"), &bench.root()).unwrap();
         let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
         let host = bench.host_with(permissions.project_rules([rules]), "no");
-        assert_eq!(ask(&host, command("git push")).await, decision == "allow");
-        assert_eq!(bench.asked(), asked, "{decision}");
+        assert_eq!(
+            is_allowed(&host, command_call("git push")).await,
+            decision == "allow"
+        );
+        assert_eq!(bench.question_count(), asked, "{decision}");
     }
     // An action that is asked about each time is not remembered, and the user is told.
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
     let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
     let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
     let host = bench.host_with(permissions.user_rules(rules), "always");
-    assert!(ask(&host, command("make")).await);
+    assert!(is_allowed(&host, command_call("make")).await);
     assert_eq!(bench.answers().len(), 1);
     let notes = bench.notes.lock().unwrap();
     assert!(
@@ -223,7 +256,7 @@ impl Prompter for RejectingPrompter {
 }
 
 #[tokio::test]
-async fn who_is_asked_can_be_told_what_always_comes_to() {
+async fn prompter_learns_the_effect_of_always() {
     let bench = RememberedFixture::new();
     let heard: Arc<Mutex<Vec<AlwaysEffect>>> = Arc::default();
     let host = |permissions: Permissions| {
@@ -241,10 +274,10 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
         let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
         host(remembering.clone().user_rules(rules))
     };
-    assert!(!ask(&host_of_rule, command("git push")).await);
-    assert!(!ask(&host_of_rule, command("make test")).await);
-    assert!(!ask(&host_of_rule, call(ToolKind::Fetch)).await);
-    assert!(!ask(&host(Policy::Ask.into()), command("make test")).await);
+    assert!(!is_allowed(&host_of_rule, command_call("git push")).await);
+    assert!(!is_allowed(&host_of_rule, command_call("make test")).await);
+    assert!(!is_allowed(&host_of_rule, tool_call(ToolKind::Fetch)).await);
+    assert!(!is_allowed(&host(Policy::Ask.into()), command_call("make test")).await);
     let path = bench.root().join("a");
     let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
     host(remembering).write(write).await.unwrap_err();
@@ -272,10 +305,16 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn it_is_the_owner_s_alone() {
+async fn answers_file_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let bench = RememberedFixture::new();
-    assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
+    assert!(
+        is_allowed(
+            &bench.host_with_answer(Policy::Ask, "always"),
+            command_call("make")
+        )
+        .await
+    );
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = bench.remembered().file().to_owned();
     assert_eq!(mode(file.parent().unwrap()), 0o700);
@@ -288,9 +327,15 @@ async fn it_is_the_owner_s_alone() {
 }
 
 #[tokio::test]
-async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
+async fn corrupt_file_allows_nothing_and_is_kept() {
     let bench = RememberedFixture::new();
-    assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
+    assert!(
+        is_allowed(
+            &bench.host_with_answer(Policy::Ask, "always"),
+            command_call("make")
+        )
+        .await
+    );
     let file = bench.remembered().file().to_owned();
     let whole = std::fs::read_to_string(&file).unwrap();
     let elsewhere = whole.replace("/project", "/elsewhere");
@@ -301,20 +346,26 @@ async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
             matches!(error, RememberedAnswersError::Invalid { .. }),
             "{error}"
         );
-        assert!(!ask(&bench.host(Policy::All, "always"), command("make")).await);
+        assert!(
+            !is_allowed(
+                &bench.host_with_answer(Policy::All, "always"),
+                command_call("make")
+            )
+            .await
+        );
         assert!(bench.remembered().revoke_all().is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
     }
 }
 
 /// The environment variable that marks this process as one of several that remember answers.
-const ROLE: &str = "ACP_TEST_REMEMBERS";
+const ROLE_VARIABLE: &str = "ACP_TEST_REMEMBERS";
 
 #[test]
-fn several_processes_at_once_lose_nothing() {
-    const PROCESSES: usize = 4;
-    const EACH: usize = 25;
-    if let Some(role) = std::env::var_os(ROLE) {
+fn concurrent_processes_lose_no_answers() {
+    const PROCESS_COUNT: usize = 4;
+    const ANSWERS_PER_PROCESS: usize = 25;
+    if let Some(role) = std::env::var_os(ROLE_VARIABLE) {
         let role = role.into_string().unwrap();
         let (number, dir) = role.split_once(':').unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -329,8 +380,8 @@ fn several_processes_at_once_lose_nothing() {
             let person = CountingPrompter("always", Arc::default());
             let host = Host::new(permissions, person, [root]).unwrap();
             let host = OneSession::new(host, &ThreadHandle::new());
-            for n in 0..EACH {
-                assert!(ask(&host, command(&format!("make {number}-{n}"))).await);
+            for n in 0..ANSWERS_PER_PROCESS {
+                assert!(is_allowed(&host, command_call(&format!("make {number}-{n}"))).await);
             }
         });
         return;
@@ -340,20 +391,24 @@ fn several_processes_at_once_lose_nothing() {
     let start = |number: usize| {
         Command::new(std::env::current_exe().unwrap())
             .args([
-                "remembered::several_processes_at_once_lose_nothing",
+                "remembered::concurrent_processes_lose_no_answers",
                 "--exact",
             ])
-            .env(ROLE, format!("{number}:{}", dir.display()))
+            .env(ROLE_VARIABLE, format!("{number}:{}", dir.display()))
             .spawn()
             .unwrap()
     };
-    let children: Vec<_> = (0..PROCESSES).map(start).collect();
+    let children: Vec<_> = (0..PROCESS_COUNT).map(start).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
     let answers = bench.remembered().answers().unwrap();
-    assert_eq!(answers.len(), PROCESSES * EACH);
+    assert_eq!(answers.len(), PROCESS_COUNT * ANSWERS_PER_PROCESS);
     let mut numbers: Vec<u64> = answers.iter().map(|answer| answer.number).collect();
     numbers.dedup();
-    assert_eq!(numbers.len(), PROCESSES * EACH, "no number twice");
+    assert_eq!(
+        numbers.len(),
+        PROCESS_COUNT * ANSWERS_PER_PROCESS,
+        "no number twice"
+    );
 }

@@ -83,7 +83,7 @@ impl RulesFixture {
         }
     }
 
-    fn user(policy: Policy, rules: &str) -> Self {
+    fn with_user_rules(policy: Policy, rules: &str) -> Self {
         Self::new(policy, rules, "")
     }
 
@@ -109,7 +109,7 @@ impl RulesFixture {
         notes.join("\n")
     }
 
-    fn became(&self, allowed: bool) -> RuleOutcome {
+    fn outcome(&self, allowed: bool) -> RuleOutcome {
         let asked = !std::mem::take(&mut *self.asked.lock().unwrap()).is_empty();
         match (asked, allowed) {
             (true, _) => Asked,
@@ -119,7 +119,7 @@ impl RulesFixture {
     }
 
     /// Has the agent ask for permission.
-    async fn asks(&self, call: ToolCallUpdate) -> RuleOutcome {
+    async fn request_permission(&self, call: ToolCallUpdate) -> RuleOutcome {
         let options = vec![
             PermissionOption::new("always", "Always", PermissionOptionKind::AllowAlways),
             PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
@@ -129,50 +129,52 @@ impl RulesFixture {
         let outcome = self.host().request_permission(&request).await.unwrap();
         // Never more than was asked for.
         assert_ne!(outcome, RequestPermissionOutcome::selected("always"));
-        self.became(outcome == RequestPermissionOutcome::selected("yes"))
+        self.outcome(outcome == RequestPermissionOutcome::selected("yes"))
     }
 
-    async fn command(&self, line: &str) -> RuleOutcome {
+    async fn run_command(&self, line: &str) -> RuleOutcome {
         let call = ToolCallUpdate::new("c").kind(ToolKind::Execute);
-        self.asks(call.raw_input(json!({ "command": line }))).await
-    }
-
-    async fn edit(&self, path: impl AsRef<Path>) -> RuleOutcome {
-        let path = self.root().join(path);
-        let diff = Diff::new(path.to_str().unwrap(), "new");
-        let call = ToolCallUpdate::new("c").kind(ToolKind::Edit);
-        self.asks(call.content(vec![diff.into()])).await
-    }
-
-    /// Has the agent write a file without asking.
-    async fn writes(&self, path: impl AsRef<Path>) -> RuleOutcome {
-        let path = self.root().join(path);
-        let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
-        let done = self.host().write(request).await;
-        self.became(done.is_ok())
-    }
-
-    async fn reads(&self, path: impl AsRef<Path>) -> RuleOutcome {
-        let path = self.root().join(path);
-        let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
-        let done = self.host().read(request).await;
-        self.became(done.is_ok())
-    }
-
-    async fn runs(&self, words: &[&str]) -> RuleOutcome {
-        let args: Vec<String> = words[1..].iter().map(|&word| word.to_owned()).collect();
-        self.creates(CreateTerminalRequest::new("s", words[0]).args(args))
+        self.request_permission(call.raw_input(json!({ "command": line })))
             .await
     }
 
-    async fn creates(&self, request: CreateTerminalRequest) -> RuleOutcome {
+    async fn edit_file(&self, path: impl AsRef<Path>) -> RuleOutcome {
+        let path = self.root().join(path);
+        let diff = Diff::new(path.to_str().unwrap(), "new");
+        let call = ToolCallUpdate::new("c").kind(ToolKind::Edit);
+        self.request_permission(call.content(vec![diff.into()]))
+            .await
+    }
+
+    /// Has the agent write a file without asking.
+    async fn write_file(&self, path: impl AsRef<Path>) -> RuleOutcome {
+        let path = self.root().join(path);
+        let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
+        let done = self.host().write(request).await;
+        self.outcome(done.is_ok())
+    }
+
+    async fn read_file(&self, path: impl AsRef<Path>) -> RuleOutcome {
+        let path = self.root().join(path);
+        let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
+        let done = self.host().read(request).await;
+        self.outcome(done.is_ok())
+    }
+
+    async fn run_words(&self, words: &[&str]) -> RuleOutcome {
+        let args: Vec<String> = words[1..].iter().map(|&word| word.to_owned()).collect();
+        self.create_terminal(CreateTerminalRequest::new("s", words[0]).args(args))
+            .await
+    }
+
+    async fn create_terminal(&self, request: CreateTerminalRequest) -> RuleOutcome {
         let done = self.host().create(request).await;
-        self.became(done.is_ok())
+        self.outcome(done.is_ok())
     }
 }
 
 #[tokio::test]
-async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
+async fn strictest_user_rule_wins_and_the_policy_is_the_fallback() {
     let rules = r#"
         [[rule]]
         decision = "allow"
@@ -189,11 +191,11 @@ async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
         (Policy::Ask, Asked),
         (Policy::Reads, Rejected),
     ] {
-        let bench = RulesFixture::user(policy, rules);
-        assert_eq!(bench.command("git status").await, Allowed, "{policy}");
-        assert_eq!(bench.command("git push").await, Asked, "{policy}");
+        let bench = RulesFixture::with_user_rules(policy, rules);
+        assert_eq!(bench.run_command("git status").await, Allowed, "{policy}");
+        assert_eq!(bench.run_command("git push").await, Asked, "{policy}");
         assert_eq!(
-            bench.command("git push origin --force").await,
+            bench.run_command("git push origin --force").await,
             Rejected,
             "{policy}"
         );
@@ -202,16 +204,16 @@ async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
             "{}",
             bench.notes()
         );
-        assert_eq!(bench.command("make").await, other, "{policy}");
+        assert_eq!(bench.run_command("make").await, other, "{policy}");
     }
     // No answer overrides the policy `none`.
-    let bench = RulesFixture::user(Policy::None, rules);
-    assert_eq!(bench.command("git status").await, Rejected);
+    let bench = RulesFixture::with_user_rules(Policy::None, rules);
+    assert_eq!(bench.run_command("git status").await, Rejected);
     assert!(!bench.host().can_read_files() && !bench.host().can_change_files());
 }
 
 #[tokio::test]
-async fn a_project_cannot_allow_itself_anything() {
+async fn project_cannot_allow_itself_anything() {
     let everything = "default = \"allow\"\n[[rule]]\ndecision = \"allow\"\ncommand = \"*\"\n";
     for (policy, then) in [
         (Policy::Ask, Asked),
@@ -219,14 +221,14 @@ async fn a_project_cannot_allow_itself_anything() {
         (Policy::None, Rejected),
     ] {
         let bench = RulesFixture::new(policy, "", everything);
-        assert_eq!(bench.command("make").await, then, "{policy}");
-        assert_eq!(bench.edit("src/a.rs").await, then, "{policy}");
+        assert_eq!(bench.run_command("make").await, then, "{policy}");
+        assert_eq!(bench.edit_file("src/a.rs").await, then, "{policy}");
         assert_eq!(bench.host().can_change_files(), policy == Policy::Ask);
     }
 }
 
 #[tokio::test]
-async fn a_project_forbids_what_the_user_allows() {
+async fn project_can_deny_what_the_user_allows() {
     let project = r#"
         default = "ask"
         [[rule]]
@@ -238,34 +240,34 @@ async fn a_project_forbids_what_the_user_allows() {
     "#;
     let user = "[[rule]]\ndecision = \"allow\"\nkind = [\"execute\", \"edit\"]";
     let bench = RulesFixture::new(Policy::All, user, project);
-    assert_eq!(bench.command("make test").await, Allowed);
-    assert_eq!(bench.command("cargo test").await, Asked);
-    assert_eq!(bench.edit(".env").await, Rejected);
+    assert_eq!(bench.run_command("make test").await, Allowed);
+    assert_eq!(bench.run_command("cargo test").await, Asked);
+    assert_eq!(bench.edit_file(".env").await, Rejected);
     assert!(
         bench.notes().contains(".acp/permissions.toml, rule 2"),
         "{}",
         bench.notes()
     );
-    assert_eq!(bench.edit("secrets/a/b").await, Rejected);
+    assert_eq!(bench.edit_file("secrets/a/b").await, Rejected);
 }
 
 #[tokio::test]
-async fn a_default_of_the_user_s_counts_where_no_policy_was_chosen() {
+async fn default_of_the_user_applies_without_a_chosen_policy() {
     let rules =
         PermissionRules::parse("default = \"deny\"", Path::new("u"), Path::new("/")).unwrap();
-    let mut bench = RulesFixture::user(Policy::All, "");
+    let mut bench = RulesFixture::with_user_rules(Policy::All, "");
     let permissions = [
         (Permissions::from(Policy::All), Allowed),
         (Permissions::default_policy(Policy::All), Rejected),
     ];
     for (permissions, then) in permissions {
         bench.permissions = Some(permissions.user_rules(rules.clone()));
-        assert_eq!(bench.command("make").await, then);
+        assert_eq!(bench.run_command("make").await, then);
     }
 }
 
 #[tokio::test]
-async fn to_allow_every_path_must_match_and_to_deny_one() {
+async fn allow_requires_all_paths_and_deny_any_path() {
     let rules = r#"
         [[rule]]
         decision = "allow"
@@ -275,25 +277,36 @@ async fn to_allow_every_path_must_match_and_to_deny_one() {
         decision = "deny"
         path = "**/.env"
     "#;
-    let bench = RulesFixture::user(Policy::Ask, rules);
-    assert_eq!(bench.edit("src/a.rs").await, Allowed);
-    assert_eq!(bench.edit("notes").await, Asked);
-    assert_eq!(bench.edit("src/../notes").await, Asked);
+    let bench = RulesFixture::with_user_rules(Policy::Ask, rules);
+    assert_eq!(bench.edit_file("src/a.rs").await, Allowed);
+    assert_eq!(bench.edit_file("notes").await, Asked);
+    assert_eq!(bench.edit_file("src/../notes").await, Asked);
     let both = |one: &str, other: &str| {
         let location = |path| ToolCallLocation::new(bench.root().join(path).to_str().unwrap());
         ToolCallUpdate::new("c")
             .kind(ToolKind::Edit)
             .locations(vec![location(one), location(other)])
     };
-    assert_eq!(bench.asks(both("src/a.rs", "src/new/b.rs")).await, Allowed);
-    assert_eq!(bench.asks(both("src/a.rs", "notes")).await, Asked);
-    assert_eq!(bench.asks(both("src/a.rs", ".env")).await, Rejected);
-    // The kind is part of the rule, and a rule with a path does not match a call without one.
-    let call = |kind| ToolCallUpdate::new("c").kind(kind);
-    assert_eq!(bench.asks(call(ToolKind::Edit)).await, Asked);
     assert_eq!(
         bench
-            .asks(both("src/a.rs", "src/a.rs").kind(ToolKind::Delete))
+            .request_permission(both("src/a.rs", "src/new/b.rs"))
+            .await,
+        Allowed
+    );
+    assert_eq!(
+        bench.request_permission(both("src/a.rs", "notes")).await,
+        Asked
+    );
+    assert_eq!(
+        bench.request_permission(both("src/a.rs", ".env")).await,
+        Rejected
+    );
+    // The kind is part of the rule, and a rule with a path does not match a call without one.
+    let call = |kind| ToolCallUpdate::new("c").kind(kind);
+    assert_eq!(bench.request_permission(call(ToolKind::Edit)).await, Asked);
+    assert_eq!(
+        bench
+            .request_permission(both("src/a.rs", "src/a.rs").kind(ToolKind::Delete))
             .await,
         Asked
     );
@@ -301,7 +314,7 @@ async fn to_allow_every_path_must_match_and_to_deny_one() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_path_is_where_it_leads() {
+async fn path_is_matched_by_its_target() {
     use std::os::unix::fs::symlink;
     let rules = r#"
         [[rule]]
@@ -312,25 +325,25 @@ async fn a_path_is_where_it_leads() {
         decision = "deny"
         path = "notes"
     "#;
-    let bench = RulesFixture::user(Policy::Reads, rules);
+    let bench = RulesFixture::with_user_rules(Policy::Reads, rules);
     let src = bench.root().join("src");
     symlink("../notes", src.join("to-notes")).unwrap();
     symlink(bench.root().join(".env"), src.join("to-env")).unwrap();
     symlink(bench.dir.path(), src.join("out")).unwrap();
     symlink("a.rs", src.join("to-a")).unwrap();
     symlink("src", bench.root().join("alias")).unwrap();
-    assert_eq!(bench.writes("src/to-a").await, Allowed);
-    assert_eq!(bench.writes("alias/a.rs").await, Allowed);
+    assert_eq!(bench.write_file("src/to-a").await, Allowed);
+    assert_eq!(bench.write_file("alias/a.rs").await, Allowed);
     for denied in [
         "src/to-notes",
         "src/to-env",
         "src/out/outside",
         "src/../notes",
     ] {
-        assert_eq!(bench.writes(denied).await, Rejected, "{denied}");
-        assert_eq!(bench.edit(denied).await, Rejected, "{denied}");
+        assert_eq!(bench.write_file(denied).await, Rejected, "{denied}");
+        assert_eq!(bench.edit_file(denied).await, Rejected, "{denied}");
     }
-    assert_eq!(bench.reads("src/to-notes").await, Rejected);
+    assert_eq!(bench.read_file("src/to-notes").await, Rejected);
     // A pattern does not follow a symlink of the project.
     symlink(bench.dir.path(), bench.root().join("lib")).unwrap();
     let bench_root = bench.root();
@@ -343,7 +356,7 @@ async fn a_path_is_where_it_leads() {
         permissions: Some(Permissions::from(Policy::Reads).user_rules(rules.unwrap())),
         ..bench
     };
-    assert_eq!(bench.edit("lib/outside").await, Rejected);
+    assert_eq!(bench.edit_file("lib/outside").await, Rejected);
 }
 
 #[tokio::test]
@@ -356,13 +369,16 @@ async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
         decision = "deny"
         command = "rm *"
     "#;
-    let bench = RulesFixture::user(Policy::Ask, rules);
-    assert_eq!(bench.command("cargo test -p x").await, Allowed);
-    assert_eq!(bench.command("cd web && npm test").await, Allowed);
-    assert_eq!(bench.command("cargo test && make").await, Asked);
-    assert_eq!(bench.command("cargo test > out").await, Asked);
-    assert_eq!(bench.command("cargo test && /bin/rm -r x").await, Rejected);
-    assert_eq!(bench.command("bash -lc \"cd x; rm y\"").await, Rejected);
+    let bench = RulesFixture::with_user_rules(Policy::Ask, rules);
+    assert_eq!(bench.run_command("cargo test -p x").await, Allowed);
+    assert_eq!(bench.run_command("cd web && npm test").await, Allowed);
+    assert_eq!(bench.run_command("cargo test && make").await, Asked);
+    assert_eq!(bench.run_command("cargo test > out").await, Asked);
+    assert_eq!(
+        bench.run_command("cargo test && /bin/rm -r x").await,
+        Rejected
+    );
+    assert_eq!(bench.run_command("bash -lc \"cd x; rm y\"").await, Rejected);
     let input = |input| {
         ToolCallUpdate::new("c")
             .kind(ToolKind::Execute)
@@ -382,57 +398,69 @@ async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
         (json!({ "command": 1 }), Asked),
         (json!({ "description": "cargo test" }), Asked),
     ] {
-        assert_eq!(bench.asks(input(raw.clone())).await, then, "{raw}");
+        assert_eq!(
+            bench.request_permission(input(raw.clone())).await,
+            then,
+            "{raw}"
+        );
     }
     // Neither the name of the tool call nor the kind that the agent reports matters.
     assert_eq!(
         bench
-            .asks(ToolCallUpdate::new("c").title("cargo test"))
+            .request_permission(ToolCallUpdate::new("c").title("cargo test"))
             .await,
         Asked
     );
     let read = ToolCallUpdate::new("c").kind(ToolKind::Read);
     assert_eq!(
         bench
-            .asks(read.raw_input(json!({ "command": "rm x" })))
+            .request_permission(read.raw_input(json!({ "command": "rm x" })))
             .await,
         Rejected
     );
 }
 
 #[tokio::test]
-async fn a_rule_about_files_allows_no_command() {
+async fn file_rule_allows_no_command() {
     let rules = "[[rule]]\ndecision = \"allow\"\npath = \"src/**\"";
-    let bench = RulesFixture::user(Policy::Ask, rules);
-    assert_eq!(bench.edit("src/a.rs").await, Allowed);
+    let bench = RulesFixture::with_user_rules(Policy::Ask, rules);
+    assert_eq!(bench.edit_file("src/a.rs").await, Allowed);
     let location = ToolCallLocation::new(bench.root().join("src/a.rs").to_str().unwrap());
     let call = ToolCallUpdate::new("c")
         .kind(ToolKind::Execute)
         .locations(vec![location]);
     let call = call.raw_input(json!({ "command": "make" }));
-    assert_eq!(bench.asks(call).await, Asked);
+    assert_eq!(bench.request_permission(call).await, Asked);
 }
 
 #[tokio::test]
-async fn what_an_agent_may_do_is_not_for_it_to_change() {
+async fn agent_cannot_change_its_own_permissions() {
     for rule in ["kind = \"edit\"", "path = \"**\"", "path = \"/**\""] {
-        let bench = RulesFixture::user(
+        let bench = RulesFixture::with_user_rules(
             Policy::Ask,
             &format!("[[rule]]\ndecision = \"allow\"\n{rule}"),
         );
-        assert_eq!(bench.edit("notes").await, Allowed, "{rule}");
-        assert_eq!(bench.edit(".acp/permissions.toml").await, Asked, "{rule}");
-        assert_eq!(bench.writes(".acp/permissions.toml").await, Asked, "{rule}");
+        assert_eq!(bench.edit_file("notes").await, Allowed, "{rule}");
+        assert_eq!(
+            bench.edit_file(".acp/permissions.toml").await,
+            Asked,
+            "{rule}"
+        );
+        assert_eq!(
+            bench.write_file(".acp/permissions.toml").await,
+            Asked,
+            "{rule}"
+        );
     }
-    let bench = RulesFixture::user(
+    let bench = RulesFixture::with_user_rules(
         Policy::Ask,
         "[[rule]]\ndecision = \"allow\"\npath = \".acp/*\"",
     );
-    assert_eq!(bench.edit(".acp/permissions.toml").await, Allowed);
+    assert_eq!(bench.edit_file(".acp/permissions.toml").await, Allowed);
 }
 
 #[tokio::test]
-async fn what_is_done_without_asking_is_checked_by_what_it_is() {
+async fn unrequested_action_is_checked_by_its_content() {
     let rules = r#"
         [[rule]]
         decision = "allow"
@@ -445,13 +473,13 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
         kind = "edit"
         path = "src/*"
     "#;
-    let bench = RulesFixture::user(Policy::Reads, rules);
+    let bench = RulesFixture::with_user_rules(Policy::Reads, rules);
     assert!(bench.host().can_change_files());
-    assert_eq!(bench.runs(&["true", "x"]).await, Allowed);
-    assert_eq!(bench.runs(&["true x"]).await, Allowed);
-    assert_eq!(bench.runs(&["sh", "-c", "true x"]).await, Allowed);
-    assert_eq!(bench.runs(&["sh", "-c", "true; echo"]).await, Rejected);
-    assert_eq!(bench.runs(&["echo"]).await, Rejected);
+    assert_eq!(bench.run_words(&["true", "x"]).await, Allowed);
+    assert_eq!(bench.run_words(&["true x"]).await, Allowed);
+    assert_eq!(bench.run_words(&["sh", "-c", "true x"]).await, Allowed);
+    assert_eq!(bench.run_words(&["sh", "-c", "true; echo"]).await, Rejected);
+    assert_eq!(bench.run_words(&["echo"]).await, Rejected);
     assert!(
         bench.notes().contains("the policy `reads`: Run echo"),
         "{}",
@@ -460,19 +488,27 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
     // The same words with another `PATH`, or in another directory, are not the same command.
     let request = || CreateTerminalRequest::new("s", "true");
     let env = |name| vec![EnvVariable::new(name, "x")];
-    assert_eq!(bench.creates(request().env(env("PATH"))).await, Rejected);
-    assert_eq!(bench.creates(request().env(env("NO_COLOR"))).await, Allowed);
-    assert_eq!(bench.creates(request().cwd("/")).await, Rejected);
+    assert_eq!(
+        bench.create_terminal(request().env(env("PATH"))).await,
+        Rejected
+    );
+    assert_eq!(
+        bench.create_terminal(request().env(env("NO_COLOR"))).await,
+        Allowed
+    );
+    assert_eq!(bench.create_terminal(request().cwd("/")).await, Rejected);
     let src = bench.root().join("src");
     assert_eq!(
-        bench.creates(request().cwd(src.to_str().unwrap())).await,
+        bench
+            .create_terminal(request().cwd(src.to_str().unwrap()))
+            .await,
         Allowed
     );
 
-    assert_eq!(bench.reads(".env").await, Rejected);
-    assert_eq!(bench.reads("notes").await, Allowed);
-    assert_eq!(bench.writes("src/new").await, Allowed);
-    assert_eq!(bench.writes("notes").await, Rejected);
+    assert_eq!(bench.read_file(".env").await, Rejected);
+    assert_eq!(bench.read_file("notes").await, Allowed);
+    assert_eq!(bench.write_file("src/new").await, Allowed);
+    assert_eq!(bench.write_file("notes").await, Rejected);
     assert_eq!(
         std::fs::read_to_string(bench.root().join("notes")).unwrap(),
         "text"
@@ -480,9 +516,9 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
+async fn ask_rule_is_not_satisfied_by_an_earlier_grant() {
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"true *\"";
-    let mut bench = RulesFixture::user(Policy::All, rules);
+    let mut bench = RulesFixture::with_user_rules(Policy::All, rules);
     bench.answer = Some("yes");
     let host = bench.host();
     let options = vec![PermissionOption::new(
@@ -517,14 +553,14 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
+async fn question_is_rejected_with_a_note_if_nobody_can_be_asked() {
     let rules = "[[rule]]\ndecision = \"ask\"\nkind = [\"execute\", \"read\"]";
-    let mut bench = RulesFixture::user(Policy::Ask, rules);
+    let mut bench = RulesFixture::with_user_rules(Policy::Ask, rules);
     bench.answer = None;
-    assert_eq!(bench.command("make").await, Rejected);
-    assert_eq!(bench.runs(&["true"]).await, Rejected);
-    assert_eq!(bench.reads("notes").await, Rejected);
-    assert_eq!(bench.writes("notes").await, Rejected);
+    assert_eq!(bench.run_command("make").await, Rejected);
+    assert_eq!(bench.run_words(&["true"]).await, Rejected);
+    assert_eq!(bench.read_file("notes").await, Rejected);
+    assert_eq!(bench.write_file("notes").await, Rejected);
     let notes = bench.notes();
     assert_eq!(
         notes.matches("there is no one to ask").count(),
@@ -534,13 +570,13 @@ async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
     assert_eq!(notes.matches("user.toml, rule 1").count(), 3, "{notes}");
 }
 
-fn error(text: &str) -> String {
+fn parse_error(text: &str) -> String {
     let parsed = PermissionRules::parse(text, Path::new("rules.toml"), Path::new("/"));
     parsed.unwrap_err().to_string()
 }
 
 #[test]
-fn what_is_no_rule_is_named_with_its_line() {
+fn invalid_rule_is_named_with_its_line() {
     for (text, line, says) in [
         ("defualt = \"ask\"", 1, "`defualt`"),
         (
@@ -584,7 +620,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         ),
         ("[[rule]]\ndecision = ", 2, ""),
     ] {
-        let error = error(text);
+        let error = parse_error(text);
         let place = format!("rules.toml, line {line}: ");
         assert!(
             error.starts_with(&place) && error.contains(says),
@@ -594,7 +630,7 @@ fn what_is_no_rule_is_named_with_its_line() {
 }
 
 #[test]
-fn rules_say_what_they_are() {
+fn rule_properties_are_readable() {
     let text = r#"
         default = "deny"
         [[rule]]
@@ -618,7 +654,7 @@ fn rules_say_what_they_are() {
 }
 
 #[test]
-fn a_project_s_rules_are_found_from_below_and_all_hold() {
+fn project_rules_are_found_in_parents_and_all_apply() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("repo");
     let below = root.join("a/b");
@@ -659,7 +695,7 @@ fn a_project_s_rules_are_found_from_below_and_all_hold() {
 
 #[cfg(unix)]
 #[test]
-fn a_project_s_rules_are_never_from_outside_and_never_passed_over() {
+fn project_rules_are_never_read_from_outside_or_skipped() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("permissions.toml"), "default = \"allow\"").unwrap();

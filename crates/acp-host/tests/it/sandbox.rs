@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::common::{PATIENCE, soon};
+use crate::common::{TIMEOUT, with_timeout};
 use acp_host::{
     AgentCommand, AgentProcess, HostTerminals, Sandbox, SandboxError, SessionTerminals,
 };
@@ -13,7 +13,7 @@ use acp_wire::v1::{
 };
 
 /// Creates a sandbox. Prints the reason and returns `None` if the system does not support sandboxes.
-fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
+fn sandbox_for(writable: &[&Path]) -> Option<Sandbox> {
     match Sandbox::new(writable.iter().map(|path| path.to_path_buf())) {
         Ok(sandbox) => Some(sandbox),
         Err(error @ SandboxError::NotSupported { .. }) => {
@@ -42,7 +42,7 @@ impl SandboxFixture {
             std::fs::create_dir(directory).unwrap();
         }
         std::fs::write(outside.join("file"), "as it was\n").unwrap();
-        let sandbox = sandbox(&[&root])?;
+        let sandbox = sandbox_for(&[&root])?;
         let terminals = HostTerminals::new().sandbox(sandbox.clone());
         let terminals = terminals.session(&root, |_| ());
         Some(Self {
@@ -55,28 +55,32 @@ impl SandboxFixture {
     }
 
     /// Runs a shell line in which `$OUT` is the directory outside. Returns its exit code and output.
-    async fn sh(&self, line: &str) -> (Option<u32>, String) {
+    async fn run_shell(&self, line: &str) -> (Option<u32>, String) {
         let line = format!("OUT='{}'; {line}", self.outside.display());
         let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
         let id = self.terminals.create(&request).await.unwrap().terminal_id;
         let exit = WaitForTerminalExitRequest::new("s", &id);
-        let exit = soon(self.terminals.wait_for_exit(&exit)).await.unwrap();
+        let exit = with_timeout(self.terminals.wait_for_exit(&exit))
+            .await
+            .unwrap();
         let output = TerminalOutputRequest::new("s", &id);
         let output = self.terminals.output(&output).await.unwrap().output;
         let release = ReleaseTerminalRequest::new("s", &id);
-        soon(self.terminals.release(&release)).await.unwrap();
+        with_timeout(self.terminals.release(&release))
+            .await
+            .unwrap();
         (exit.exit_code, output)
     }
 
-    async fn works(&self, line: &str) -> String {
-        let (code, output) = self.sh(line).await;
+    async fn assert_works(&self, line: &str) -> String {
+        let (code, output) = self.run_shell(line).await;
         assert_eq!(code, Some(0), "{line}: {output}");
         output
     }
 
     /// Checks that the line fails and that nothing outside changes.
-    async fn is_refused(&self, line: &str) {
-        let (code, output) = self.sh(line).await;
+    async fn assert_rejected(&self, line: &str) {
+        let (code, output) = self.run_shell(line).await;
         assert_ne!(code, Some(0), "{line}: {output}");
         let refused = [
             "Permission denied",
@@ -98,12 +102,12 @@ impl SandboxFixture {
 }
 
 #[tokio::test]
-async fn under_the_root_everything_can_be_done() {
+async fn everything_under_the_root_is_writable() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
     place
-        .works(
+        .assert_works(
             "mkdir -p a/b c && echo one > a/b/file && echo two >> a/b/file && mv a/b/file c/ &&
             ln c/file a/hard && ln -s ../c/file a/soft && echo three >> a/soft && mkfifo pipe &&
             truncate -s 4 a/hard && rm -r a pipe",
@@ -116,21 +120,21 @@ async fn under_the_root_everything_can_be_done() {
 }
 
 #[tokio::test]
-async fn everything_can_be_read_and_executed() {
+async fn everything_is_readable_and_executable() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
     assert_eq!(
-        place.works("cat $OUT/file; ls $OUT").await,
+        place.assert_works("cat $OUT/file; ls $OUT").await,
         "as it was\nfile\n"
     );
     place
-        .works("ls / >/dev/null && cat /proc/self/status >/dev/null")
+        .assert_works("ls / >/dev/null && cat /proc/self/status >/dev/null")
         .await;
 }
 
 #[tokio::test]
-async fn outside_nothing_is_written() {
+async fn nothing_outside_is_writable() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
@@ -159,47 +163,47 @@ async fn outside_nothing_is_written() {
         "cd $OUT && echo x > new",
         "exec 3< $OUT/file && echo x > /proc/self/fd/3",
     ] {
-        place.is_refused(line).await;
+        place.assert_rejected(line).await;
     }
 }
 
 #[tokio::test]
-async fn devices_that_everybody_uses_can_be_used() {
+async fn common_devices_are_usable() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
     place
-        .works("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
+        .assert_works("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
         .await;
 }
 
 #[tokio::test]
-async fn the_temporary_directory_is_its_own_and_goes() {
+async fn temporary_directory_is_private_and_removed() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
     let printed = place
-        .works("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
+        .assert_works("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
         .await;
     let temporary = PathBuf::from(printed.trim_end());
     assert_eq!(temporary, place.sandbox.temporary_directory());
     assert!(temporary.join("x").exists() && temporary.join("y").exists());
     // The temporary directory of no other sandbox.
     let (code, _) = place
-        .sh("echo x > $TMPDIR/../acp-sandbox-test-of-others")
+        .run_shell("echo x > $TMPDIR/../acp-sandbox-test-of-others")
         .await;
     assert_ne!(code, Some(0));
     drop(place);
     // The processes in the sandbox have ended. The directory is removed when the last of them is reaped.
     let start = Instant::now();
     while temporary.exists() {
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn an_agent_is_confined_with_what_it_starts() {
+async fn agent_is_confined_with_its_children() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
@@ -210,16 +214,16 @@ async fn an_agent_is_confined_with_what_it_starts() {
         .cwd(&place.root)
         .sandbox(place.sandbox.clone());
     let agent = AgentProcess::spawn(&command).unwrap();
-    assert!(soon(agent.wait()).await.success());
+    assert!(with_timeout(agent.wait()).await.success());
     let tail = agent.output_tail();
     assert_eq!(tail.matches("Permission denied").count(), 2, "{tail}");
     assert!(tail.ends_with("done"), "{tail}");
     assert!(place.root.join("mine").exists());
-    place.is_refused("echo x > $OUT/new").await;
+    place.assert_rejected("echo x > $OUT/new").await;
 }
 
 #[tokio::test]
-async fn a_program_in_the_terminal_is_confined_too() {
+async fn program_in_the_terminal_is_confined() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
@@ -231,14 +235,14 @@ async fn a_program_in_the_terminal_is_confined_too() {
         .args([&place.outside])
         .cwd(&place.root)
         .sandbox(place.sandbox.clone());
-    let exit = soon(command.run_in_terminal()).await.unwrap();
+    let exit = with_timeout(command.run_in_terminal()).await.unwrap();
     assert!(exit.success(), "{exit}");
     assert!(place.root.join("mine").exists());
     assert!(!place.outside.join("new").exists());
 }
 
 #[tokio::test]
-async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
+async fn commands_can_signal_only_their_own_sandbox() {
     let Some(place) = SandboxFixture::new() else {
         return;
     };
@@ -246,13 +250,17 @@ async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
         .args(["-c", "echo $$ > new && mv new id && exec sleep 1000"].map(str::to_owned));
     let id = place.terminals.create(&sleeper).await.unwrap().terminal_id;
     place
-        .works("until test -e id; do sleep 0.01; done; kill -9 $(cat id)")
+        .assert_works("until test -e id; do sleep 0.01; done; kill -9 $(cat id)")
         .await;
     let exit = WaitForTerminalExitRequest::new("s", &id);
-    let exit = soon(place.terminals.wait_for_exit(&exit)).await.unwrap();
+    let exit = with_timeout(place.terminals.wait_for_exit(&exit))
+        .await
+        .unwrap();
     assert_eq!(exit.signal.as_deref(), Some("SIGKILL"));
     // The process of this test, which continues. Kernels before 6.12 do not support this.
-    let (code, output) = place.sh(&format!("kill -0 {}", std::process::id())).await;
+    let (code, output) = place
+        .run_shell(&format!("kill -0 {}", std::process::id()))
+        .await;
     if code == Some(0) {
         println!("skipped: this kernel does not confine signals");
     } else {
@@ -261,8 +269,8 @@ async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_made_writable() {
-    if sandbox(&[]).is_none() {
+fn missing_path_cannot_be_made_writable() {
+    if sandbox_for(&[]).is_none() {
         return;
     }
     let error = Sandbox::new([PathBuf::from("/no/such/directory")]).unwrap_err();
@@ -271,11 +279,11 @@ fn what_is_not_there_cannot_be_made_writable() {
 }
 
 #[tokio::test]
-async fn a_file_can_be_writable_alone() {
+async fn single_file_can_be_writable() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let Some(sandbox) = sandbox(&[&file]) else {
+    let Some(sandbox) = sandbox_for(&[&file]) else {
         return;
     };
     let command = AgentCommand::new("sh")
@@ -284,7 +292,7 @@ async fn a_file_can_be_writable_alone() {
         .sandbox(sandbox);
     let agent = AgentProcess::spawn(&command).unwrap();
     assert!(
-        soon(agent.wait()).await.success(),
+        with_timeout(agent.wait()).await.success(),
         "{}",
         agent.output_tail()
     );

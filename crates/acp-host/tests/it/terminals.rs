@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::common::{runs, soon};
+use crate::common::{is_running, with_timeout};
 use acp_host::{HostTerminals, SessionTerminals, TerminalEvent, TerminalEventKind};
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{
@@ -22,11 +22,13 @@ struct TerminalsFixture {
     _directory: tempfile::TempDir,
 }
 
-fn host() -> TerminalsFixture {
-    host_with(|terminals| terminals)
+fn terminals_fixture() -> TerminalsFixture {
+    terminals_fixture_with(|terminals| terminals)
 }
 
-fn host_with(configure: impl FnOnce(HostTerminals) -> HostTerminals) -> TerminalsFixture {
+fn terminals_fixture_with(
+    configure: impl FnOnce(HostTerminals) -> HostTerminals,
+) -> TerminalsFixture {
     let directory = tempfile::tempdir().unwrap();
     let cwd = directory.path().canonicalize().unwrap();
     let (sender, events) = unbounded_channel();
@@ -41,35 +43,37 @@ fn host_with(configure: impl FnOnce(HostTerminals) -> HostTerminals) -> Terminal
     }
 }
 
-fn sh(script: &str) -> CreateTerminalRequest {
+fn shell_request(script: &str) -> CreateTerminalRequest {
     CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), script.to_owned()])
 }
 
 impl TerminalsFixture {
     /// Returns the terminals of another session.
-    fn other(&self) -> SessionTerminals {
+    fn other_session(&self) -> SessionTerminals {
         self.all.session(&self.cwd, |_| ())
     }
 
     async fn create(&self, request: &CreateTerminalRequest) -> TerminalId {
-        soon(self.terminals.create(request))
+        with_timeout(self.terminals.create(request))
             .await
             .unwrap()
             .terminal_id
     }
 
-    async fn refused(&self, request: &CreateTerminalRequest) -> Error {
-        soon(self.terminals.create(request)).await.unwrap_err()
+    async fn create_error(&self, request: &CreateTerminalRequest) -> Error {
+        with_timeout(self.terminals.create(request))
+            .await
+            .unwrap_err()
     }
 
     async fn output(&self, id: &TerminalId) -> TerminalOutputResponse {
-        soon(self.terminals.output(&TerminalOutputRequest::new("s", id)))
+        with_timeout(self.terminals.output(&TerminalOutputRequest::new("s", id)))
             .await
             .unwrap()
     }
 
-    async fn wait(&self, id: &TerminalId) -> WaitForTerminalExitResponse {
-        soon(
+    async fn wait_for_exit(&self, id: &TerminalId) -> WaitForTerminalExitResponse {
+        with_timeout(
             self.terminals
                 .wait_for_exit(&WaitForTerminalExitRequest::new("s", id)),
         )
@@ -78,13 +82,13 @@ impl TerminalsFixture {
     }
 
     async fn kill(&self, id: &TerminalId) {
-        soon(self.terminals.kill(&KillTerminalRequest::new("s", id)))
+        with_timeout(self.terminals.kill(&KillTerminalRequest::new("s", id)))
             .await
             .unwrap();
     }
 
     async fn release(&self, id: &TerminalId) {
-        soon(
+        with_timeout(
             self.terminals
                 .release(&ReleaseTerminalRequest::new("s", id)),
         )
@@ -95,52 +99,52 @@ impl TerminalsFixture {
     /// Runs a command until it exits, and returns its output.
     async fn run(&self, request: &CreateTerminalRequest) -> String {
         let id = self.create(request).await;
-        assert_eq!(self.wait(&id).await.exit_code, Some(0));
+        assert_eq!(self.wait_for_exit(&id).await.exit_code, Some(0));
         let output = self.output(&id).await;
         assert!(!output.truncated);
         self.release(&id).await;
         output.output
     }
 
-    async fn event(&mut self) -> TerminalEvent {
-        soon(self.events.recv()).await.unwrap()
+    async fn next_event(&mut self) -> TerminalEvent {
+        with_timeout(self.events.recv()).await.unwrap()
     }
 
     /// Waits until this many lines were printed, and returns them as process ids.
-    async fn pids(&mut self, lines: usize) -> Vec<u32> {
+    async fn read_pids(&mut self, lines: usize) -> Vec<u32> {
         let mut printed = String::new();
         while printed.lines().count() < lines || !printed.ends_with('\n') {
-            if let TerminalEventKind::Output(text) = self.event().await.kind {
+            if let TerminalEventKind::Output(text) = self.next_event().await.kind {
                 printed.push_str(&text);
             }
         }
         let pids: Vec<u32> = printed.lines().map(|line| line.parse().unwrap()).collect();
-        assert!(pids.iter().all(|pid| runs(*pid)), "{pids:?}");
+        assert!(pids.iter().all(|pid| is_running(*pid)), "{pids:?}");
         pids
     }
 }
 
 /// A shell line that starts children and grandchildren, prints the ids of all four, and waits for them.
-const FAMILY: &str =
+const PROCESS_FAMILY_SCRIPT: &str =
     "echo $$; sleep 1000 & echo $!; (sleep 1000 & echo $!; sleep 1000) & echo $!; wait";
 
-fn code(code: u32) -> TerminalExitStatus {
+fn exit_code(code: u32) -> TerminalExitStatus {
     let mut status = TerminalExitStatus::new();
     status.exit_code = Some(code);
     status
 }
 
 #[tokio::test]
-async fn output_of_both_streams_comes_in_order() {
-    let host = host();
+async fn both_output_streams_are_in_order() {
+    let host = terminals_fixture();
     let script = "i=0; while [ $i -lt 300 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
     let expected: String = (0..300).map(|i| format!("out {i}\nerr {i}\n")).collect();
-    assert_eq!(host.run(&sh(script)).await, expected);
+    assert_eq!(host.run(&shell_request(script)).await, expected);
 }
 
 #[tokio::test]
-async fn environment_and_directory() {
-    let host = host();
+async fn environment_and_directory_are_set() {
+    let host = terminals_fixture();
     assert_eq!(
         host.run(&CreateTerminalRequest::new("s", "pwd")).await,
         format!("{}\n", host.cwd.display())
@@ -148,7 +152,8 @@ async fn environment_and_directory() {
     std::fs::create_dir(host.cwd.join("sub")).unwrap();
     let sub = host.cwd.join("sub").to_str().unwrap().to_owned();
     assert_eq!(
-        host.run(&sh("pwd; echo $PWD").cwd(sub.clone())).await,
+        host.run(&shell_request("pwd; echo $PWD").cwd(sub.clone()))
+            .await,
         format!("{sub}\n{sub}\n")
     );
 
@@ -157,32 +162,35 @@ async fn environment_and_directory() {
         EnvVariable::new("EMPTY", ""),
     ];
     let script = "echo \"$ACP_TEST\" \"${EMPTY-unset}\" \"${PATH:+inherited}\"; cat";
-    assert_eq!(host.run(&sh(script).env(env)).await, "a b=c  inherited\n");
+    assert_eq!(
+        host.run(&shell_request(script).env(env)).await,
+        "a b=c  inherited\n"
+    );
 
     for cwd in ["sub", "/no/such/directory", "/etc/passwd"] {
-        let error = host.refused(&sh("true").cwd(cwd)).await;
+        let error = host.create_error(&shell_request("true").cwd(cwd)).await;
         assert_eq!(error.code, Error::INVALID_PARAMS);
         assert!(error.message.contains(cwd), "{error}");
     }
     for name in ["", "A=B"] {
         let error = host
-            .refused(&sh("true").env([EnvVariable::new(name, "x")]))
+            .create_error(&shell_request("true").env([EnvVariable::new(name, "x")]))
             .await;
         assert_eq!(error.code, Error::INVALID_PARAMS);
     }
-    host.refused(&sh("true").env([EnvVariable::new("A", "nul\0")]))
+    host.create_error(&shell_request("true").env([EnvVariable::new("A", "nul\0")]))
         .await;
 }
 
 #[tokio::test]
-async fn events_tell_a_terminal_s_life_in_order() {
-    let mut host = host();
+async fn events_report_the_life_of_a_terminal_in_order() {
+    let mut host = terminals_fixture();
     let id = host
-        .create(&sh(
+        .create(&shell_request(
             "printf 'é\\377'; printf '\\342\\202'; printf '\\254'; exit 3",
         ))
         .await;
-    assert_eq!(host.wait(&id).await.exit_code, Some(3));
+    assert_eq!(host.wait_for_exit(&id).await.exit_code, Some(3));
     host.release(&id).await;
     let mut printed = String::new();
     let mut kinds = Vec::new();
@@ -203,19 +211,21 @@ async fn events_tell_a_terminal_s_life_in_order() {
         kinds,
         [
             started,
-            TerminalEventKind::Exited(code(3)),
+            TerminalEventKind::Exited(exit_code(3)),
             TerminalEventKind::Released
         ]
     );
 }
 
 #[tokio::test]
-async fn output_is_there_while_the_command_runs() {
-    let mut host = host();
-    let id = host.create(&sh("echo hello; exec sleep 1000")).await;
-    host.event().await;
+async fn output_is_available_while_the_command_runs() {
+    let mut host = terminals_fixture();
+    let id = host
+        .create(&shell_request("echo hello; exec sleep 1000"))
+        .await;
+    host.next_event().await;
     assert_eq!(
-        host.event().await.kind,
+        host.next_event().await.kind,
         TerminalEventKind::Output("hello\n".to_owned())
     );
     let output = host.output(&id).await;
@@ -230,8 +240,8 @@ async fn output_is_there_while_the_command_runs() {
 }
 
 #[tokio::test]
-async fn the_limit_cuts_the_beginning_at_a_character() {
-    let host = host();
+async fn output_limit_truncates_at_a_char_boundary() {
+    let host = terminals_fixture();
     for (limit, expected) in [
         (9u64, "🦀€x\n"),
         (8, "€x\n"),
@@ -241,9 +251,9 @@ async fn the_limit_cuts_the_beginning_at_a_character() {
         (0, ""),
     ] {
         let id = host
-            .create(&sh("echo 'aé🦀€x'").output_byte_limit(limit))
+            .create(&shell_request("echo 'aé🦀€x'").output_byte_limit(limit))
             .await;
-        host.wait(&id).await;
+        host.wait_for_exit(&id).await;
         let output = host.output(&id).await;
         assert_eq!(
             (output.output.as_str(), output.truncated),
@@ -252,24 +262,25 @@ async fn the_limit_cuts_the_beginning_at_a_character() {
         );
     }
     let id = host
-        .create(&sh("echo 'aé🦀€x'").output_byte_limit(12u64))
+        .create(&shell_request("echo 'aé🦀€x'").output_byte_limit(12u64))
         .await;
-    host.wait(&id).await;
+    host.wait_for_exit(&id).await;
     assert_eq!(host.output(&id).await.output, "aé🦀€x\n");
     assert!(!host.output(&id).await.truncated);
 }
 
 #[tokio::test]
-async fn endless_output_is_bounded_and_can_be_ended() {
-    let mut host =
-        host_with(|terminals| terminals.default_output_limit(1000).max_output_limit(5000));
+async fn endless_output_is_limited_and_can_be_killed() {
+    let mut host = terminals_fixture_with(|terminals| {
+        terminals.default_output_limit(1000).max_output_limit(5000)
+    });
     let small = host.create(&CreateTerminalRequest::new("s", "yes")).await;
     let large = host
         .create(&CreateTerminalRequest::new("s", "yes").output_byte_limit(u64::MAX))
         .await;
     let mut seen = [0, 0];
     while seen.iter().any(|seen| *seen < 3_000_000) {
-        let event = host.event().await;
+        let event = host.next_event().await;
         if let TerminalEventKind::Output(text) = event.kind {
             seen[usize::from(event.terminal_id == large)] += text.len();
         }
@@ -280,19 +291,19 @@ async fn endless_output_is_bounded_and_can_be_ended() {
         assert_eq!(output.exit_status, None);
     }
     host.kill(&small).await;
-    assert_eq!(host.wait(&small).await.signal.unwrap(), "SIGKILL");
+    assert_eq!(host.wait_for_exit(&small).await.signal.unwrap(), "SIGKILL");
     host.release(&large).await;
 }
 
 #[tokio::test]
-async fn kill_ends_the_whole_group_and_keeps_the_terminal() {
-    let mut host = host();
-    let id = host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+async fn kill_ends_the_process_group_and_keeps_the_terminal() {
+    let mut host = terminals_fixture();
+    let id = host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     host.kill(&id).await;
-    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
     for _ in 0..2 {
-        let exit = host.wait(&id).await;
+        let exit = host.wait_for_exit(&id).await;
         assert_eq!(
             (exit.exit_code, exit.signal.as_deref()),
             (None, Some("SIGKILL"))
@@ -305,35 +316,35 @@ async fn kill_ends_the_whole_group_and_keeps_the_terminal() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
-    let mut host = host();
-    let before = host.create(&sh(FAMILY)).await;
-    let server = host.pids(4).await;
+async fn cancelled_turn_ends_its_commands() {
+    let mut host = terminals_fixture();
+    let before = host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let server = host.read_pids(4).await;
     host.terminals.end_turn(false);
-    let forgotten = host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+    let forgotten = host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     host.terminals.end_turn(true);
     assert_eq!(
-        host.wait(&forgotten).await.signal.as_deref(),
+        host.wait_for_exit(&forgotten).await.signal.as_deref(),
         Some("SIGKILL")
     );
-    gone(&pids).await;
+    wait_until_gone(&pids).await;
     // The agent has to release the terminal, and to end commands from earlier turns.
     assert_eq!(host.output(&forgotten).await.output.lines().count(), 4);
     host.release(&forgotten).await;
-    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    assert!(server.iter().all(|pid| is_running(*pid)), "{server:?}");
     // A turn that is cancelled twice.
     host.terminals.end_turn(true);
-    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    assert!(server.iter().all(|pid| is_running(*pid)), "{server:?}");
     host.release(&before).await;
-    gone(&server).await;
+    wait_until_gone(&server).await;
 }
 
 #[tokio::test]
-async fn release_ends_the_command_and_the_terminal() {
-    let mut host = host();
-    let id = host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+async fn release_ends_the_command_and_removes_the_terminal() {
+    let mut host = terminals_fixture();
+    let id = host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     let waiting = tokio::spawn({
         let (terminals, request) = (
             host.terminals.clone(),
@@ -344,9 +355,14 @@ async fn release_ends_the_command_and_the_terminal() {
     // The waiter has started once everything that can run has run.
     tokio::task::yield_now().await;
     host.release(&id).await;
-    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
     assert_eq!(
-        soon(waiting).await.unwrap().unwrap().signal.unwrap(),
+        with_timeout(waiting)
+            .await
+            .unwrap()
+            .unwrap()
+            .signal
+            .unwrap(),
         "SIGKILL"
     );
 
@@ -376,15 +392,17 @@ async fn release_ends_the_command_and_the_terminal() {
 }
 
 #[tokio::test]
-async fn processes_left_running_do_not_delay_the_exit_and_end_with_the_terminal() {
-    let mut host = host();
-    let id = host.create(&sh("sleep 1000 & echo $!; exit 4")).await;
-    let pids = host.pids(1).await;
-    assert_eq!(host.wait(&id).await.exit_code, Some(4));
-    assert_eq!(host.output(&id).await.exit_status, Some(code(4)));
-    assert!(runs(pids[0]));
+async fn background_processes_do_not_delay_exit_and_end_on_release() {
+    let mut host = terminals_fixture();
+    let id = host
+        .create(&shell_request("sleep 1000 & echo $!; exit 4"))
+        .await;
+    let pids = host.read_pids(1).await;
+    assert_eq!(host.wait_for_exit(&id).await.exit_code, Some(4));
+    assert_eq!(host.output(&id).await.exit_status, Some(exit_code(4)));
+    assert!(is_running(pids[0]));
     host.release(&id).await;
-    assert!(!runs(pids[0]));
+    assert!(!is_running(pids[0]));
 
     // Their output still arrives.
     let fifo = host.cwd.join("fifo");
@@ -396,46 +414,48 @@ async fn processes_left_running_do_not_delay_the_exit_and_end_with_the_terminal(
             .success()
     );
     let id = host
-        .create(&sh("(read line <fifo; echo got $line) & echo before"))
+        .create(&shell_request(
+            "(read line <fifo; echo got $line) & echo before",
+        ))
         .await;
-    assert_eq!(host.wait(&id).await.exit_code, Some(0));
+    assert_eq!(host.wait_for_exit(&id).await.exit_code, Some(0));
     assert_eq!(host.output(&id).await.output, "before\n");
     tokio::task::spawn_blocking(|| std::fs::write(fifo, "it\n"))
         .await
         .unwrap()
         .unwrap();
-    while host.event().await.kind != TerminalEventKind::Output("got it\n".to_owned()) {}
+    while host.next_event().await.kind != TerminalEventKind::Output("got it\n".to_owned()) {}
     assert_eq!(host.output(&id).await.output, "before\ngot it\n");
 }
 
 #[tokio::test]
-async fn all_output_is_there_when_the_exit_is() {
-    let host = host();
+async fn output_is_complete_at_exit() {
+    let host = terminals_fixture();
     for _ in 0..30 {
         let id = host
-            .create(&sh(
+            .create(&shell_request(
                 "head -c 60000 /dev/zero | tr '\\0' x; sleep 1000 & exit 0",
             ))
             .await;
-        host.wait(&id).await;
+        host.wait_for_exit(&id).await;
         let output = host.output(&id).await;
         assert_eq!(
             (output.output.len(), output.exit_status),
-            (60000, Some(code(0)))
+            (60000, Some(exit_code(0)))
         );
         host.release(&id).await;
     }
 }
 
 #[tokio::test]
-async fn signals_have_names() {
-    let host = host();
+async fn signals_are_named() {
+    let host = terminals_fixture();
     // Not HUP or INT: if the tests run in the background, both are ignored, and children inherit that.
     for name in ["KILL", "TERM", "SEGV", "USR1"] {
         let id = host
-            .create(&sh(&format!("ulimit -c 0; kill -{name} $$")))
+            .create(&shell_request(&format!("ulimit -c 0; kill -{name} $$")))
             .await;
-        let exit = host.wait(&id).await;
+        let exit = host.wait_for_exit(&id).await;
         assert_eq!(
             (exit.exit_code, exit.signal),
             (None, Some(format!("SIG{name}")))
@@ -444,8 +464,8 @@ async fn signals_have_names() {
 }
 
 #[tokio::test]
-async fn a_whole_line_as_command_goes_to_the_shell() {
-    let host = host();
+async fn command_with_spaces_is_run_by_the_shell() {
+    let host = terminals_fixture();
     for (line, expected) in [
         ("echo a b | tr a-z A-Z && echo $((1 + 1))", "A B\n2\n"),
         ("printf '%s\\n' 'x  y'", "x  y\n"),
@@ -486,8 +506,8 @@ fn make_executable(file: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_run_is_named() {
-    let host = host();
+async fn unrunnable_command_is_named() {
+    let host = terminals_fixture();
     std::fs::write(host.cwd.join("data"), "no program").unwrap();
     std::fs::create_dir(host.cwd.join("dir")).unwrap();
     let data = host.cwd.join("data").to_str().unwrap().to_owned();
@@ -512,62 +532,62 @@ async fn a_command_that_cannot_be_run_is_named() {
             "not an executable file: ",
         ),
     ] {
-        let error = host.refused(&request).await;
+        let error = host.create_error(&request).await;
         assert_eq!(error.code, Error::INVALID_PARAMS, "{error}");
         assert!(error.message.starts_with(message), "{error}");
     }
-    host.refused(&CreateTerminalRequest::new("s", "nul\0byte"))
+    host.create_error(&CreateTerminalRequest::new("s", "nul\0byte"))
         .await;
     assert_eq!(host.all.close_all().await, ());
 }
 
 #[tokio::test]
-async fn sessions_are_apart() {
-    let mut host = host();
-    let other = host.other();
-    let id = host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+async fn terminals_of_sessions_are_separate() {
+    let mut host = terminals_fixture();
+    let other = host.other_session();
+    let id = host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     let error = other
         .output(&TerminalOutputRequest::new("t", &id))
         .await
         .unwrap_err();
     assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
-    soon(other.close()).await;
-    assert!(pids.iter().all(|pid| runs(*pid)));
+    with_timeout(other.close()).await;
+    assert!(pids.iter().all(|pid| is_running(*pid)));
 
-    soon(host.terminals.close()).await;
-    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
-    let error = host.refused(&sh("true")).await;
+    with_timeout(host.terminals.close()).await;
+    assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
+    let error = host.create_error(&shell_request("true")).await;
     assert_eq!(
         (error.code, &*error.message),
         (Error::INVALID_PARAMS, "session closed: s")
     );
-    let mut last = host.event().await;
+    let mut last = host.next_event().await;
     while let Ok(event) = host.events.try_recv() {
         last = event;
     }
     assert_eq!(last.kind, TerminalEventKind::Released);
-    soon(host.terminals.close()).await;
+    with_timeout(host.terminals.close()).await;
 }
 
 #[tokio::test]
-async fn all_that_was_ended_is_waited_for_at_the_end() {
-    let mut host = host();
-    host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+async fn close_all_waits_for_every_process() {
+    let mut host = terminals_fixture();
+    host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     // Nothing has waited for the end of the session.
     drop(host.terminals);
-    soon(host.all.close_all()).await;
-    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    with_timeout(host.all.close_all()).await;
+    assert!(!pids.iter().any(|pid| is_running(*pid)), "{pids:?}");
 }
 
 #[tokio::test]
-async fn a_session_may_have_so_many_terminals() {
-    let host = host_with(|terminals| terminals.max_per_session(2));
-    let first = host.create(&sh("true")).await;
-    let second = host.create(&sh("true")).await;
+async fn terminals_per_session_are_limited() {
+    let host = terminals_fixture_with(|terminals| terminals.max_per_session(2));
+    let first = host.create(&shell_request("true")).await;
+    let second = host.create(&shell_request("true")).await;
     assert_ne!(first, second);
-    let error = host.refused(&sh("true")).await;
+    let error = host.create_error(&shell_request("true")).await;
     assert!(
         error
             .message
@@ -575,16 +595,16 @@ async fn a_session_may_have_so_many_terminals() {
         "{error}"
     );
     host.release(&first).await;
-    let third = host.create(&sh("true")).await;
+    let third = host.create(&shell_request("true")).await;
     assert_ne!(first, third);
 }
 
 #[tokio::test]
-async fn all_sessions_together_have_so_many_terminals() {
-    let host = host_with(|terminals| terminals.max_terminals(2));
-    let other = host.other();
+async fn total_terminals_are_limited() {
+    let host = terminals_fixture_with(|terminals| terminals.max_terminals(2));
+    let other = host.other_session();
     let of_t = CreateTerminalRequest::new("t", "true");
-    let first = host.create(&sh("exec sleep 1000")).await;
+    let first = host.create(&shell_request("exec sleep 1000")).await;
     other.create(&of_t).await.unwrap();
     let error = other.create(&of_t).await.unwrap_err();
     assert!(
@@ -596,15 +616,15 @@ async fn all_sessions_together_have_so_many_terminals() {
     assert!(error.message.contains("release some"), "{error}");
     // A terminal that could not be started does not count.
     host.release(&first).await;
-    host.refused(&CreateTerminalRequest::new("s", "no-such-program"))
+    host.create_error(&CreateTerminalRequest::new("s", "no-such-program"))
         .await;
     other.create(&of_t).await.unwrap();
 }
 
 #[tokio::test]
-async fn all_sessions_together_keep_so_much_output() {
-    let host = host_with(|terminals| terminals.max_total_output(3000));
-    let other = host.other();
+async fn total_output_is_limited() {
+    let host = terminals_fixture_with(|terminals| terminals.max_total_output(3000));
+    let other = host.other_session();
     let keeping = |session: &str, bytes: u64| {
         CreateTerminalRequest::new(session, "true").output_byte_limit(bytes)
     };
@@ -621,15 +641,15 @@ async fn all_sessions_together_keep_so_much_output() {
     host.release(&first).await;
     other.create(&keeping("t", 2000)).await.unwrap();
     // Closing a session releases the terminals that count.
-    soon(other.close()).await;
+    with_timeout(other.close()).await;
     host.create(&keeping("s", 3000)).await;
 }
 
 /// Waits until none of these processes is running. Nothing notifies a process of the exit of one that is not its child,
 /// so this polls.
-async fn gone(pids: &[u32]) {
-    soon(async {
-        while pids.iter().any(|pid| runs(*pid)) {
+async fn wait_until_gone(pids: &[u32]) {
+    with_timeout(async {
+        while pids.iter().any(|pid| is_running(*pid)) {
             tokio::task::yield_now().await;
         }
     })
@@ -637,18 +657,18 @@ async fn gone(pids: &[u32]) {
 }
 
 #[tokio::test]
-async fn dropping_ends_everything() {
-    let mut host = host();
-    host.create(&sh(FAMILY)).await;
-    let pids = host.pids(4).await;
+async fn drop_ends_all_processes() {
+    let mut host = terminals_fixture();
+    host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+    let pids = host.read_pids(4).await;
     drop(host.terminals);
-    gone(&pids).await;
+    wait_until_gone(&pids).await;
     // The events end too, so no task is left.
-    while soon(host.events.recv()).await.is_some() {}
+    while with_timeout(host.events.recv()).await.is_some() {}
 }
 
 #[test]
-fn the_end_of_the_runtime_ends_everything() {
+fn runtime_shutdown_ends_all_processes() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -656,21 +676,23 @@ fn the_end_of_the_runtime_ends_everything() {
             .unwrap()
     };
     let first = runtime();
-    let mut host = host();
+    let mut host = terminals_fixture();
     let pids = first.block_on(async {
-        host.create(&sh(FAMILY)).await;
-        host.pids(4).await
+        host.create(&shell_request(PROCESS_FAMILY_SCRIPT)).await;
+        host.read_pids(4).await
     });
     drop(first);
     drop(host.terminals);
-    runtime().block_on(gone(&pids));
+    runtime().block_on(wait_until_gone(&pids));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_at_once() {
-    let host = host();
+async fn concurrent_operations_work() {
+    let host = terminals_fixture();
     for round in 0..40 {
-        let id = host.create(&sh("sleep 1000 & echo $!; exec yes")).await;
+        let id = host
+            .create(&shell_request("sleep 1000 & echo $!; exec yes"))
+            .await;
         let all = async |what: usize| {
             let terminals = &host.terminals;
             for _ in 0..3 {
@@ -699,7 +721,7 @@ async fn everything_at_once() {
                 }
             }
         };
-        soon(async { tokio::join!(all(0), all(1), all(1), all(2), all(3)) }).await;
+        with_timeout(async { tokio::join!(all(0), all(1), all(1), all(2), all(3)) }).await;
     }
-    soon(host.terminals.close()).await;
+    with_timeout(host.terminals.close()).await;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ordinary_user, soon};
+use crate::common::{ordinary_user, with_timeout};
 use acp_host::{HostTerminals, Sandbox, SandboxError, SandboxRules, SessionTerminals};
 use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
@@ -11,8 +11,8 @@ use acp_wire::v1::{
 };
 
 #[test]
-fn as_an_ordinary_user_too() {
-    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+fn tests_pass_as_an_ordinary_user() {
+    ordinary_user::rerun_as_ordinary_user(module_path!(), &[]);
 }
 
 /// A repository with some files that other programs run or trust, and terminals in a sandbox with the repository as its
@@ -26,11 +26,11 @@ struct UndoFixture {
     _directory: tempfile::TempDir,
 }
 
-const HOME: &str = "HOME=/nowhere GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
+const GIT_ENVIRONMENT: &str = "HOME=/nowhere GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
                     GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b";
 
-fn shell(directory: &Path, line: &str) {
-    let line = format!("export {HOME}; set -e; {line}");
+fn run_shell(directory: &Path, line: &str) {
+    let line = format!("export {GIT_ENVIRONMENT}; set -e; {line}");
     let ran = std::process::Command::new("sh")
         .args(["-c", &line])
         .current_dir(directory)
@@ -41,17 +41,17 @@ fn shell(directory: &Path, line: &str) {
 
 impl UndoFixture {
     fn new() -> Option<Self> {
-        Self::with(|rules| rules)
+        Self::with_rules(|rules| rules)
     }
 
-    fn with(more: impl Fn(SandboxRules) -> SandboxRules) -> Option<Self> {
+    fn with_rules(more: impl Fn(SandboxRules) -> SandboxRules) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap();
         let [root, kept, outside] = ["root", "kept", "outside"].map(|name| path.join(name));
         for directory in [&root, &outside] {
             std::fs::create_dir(directory).unwrap();
         }
-        shell(
+        run_shell(
             &root,
             "git init -q .; echo one > file; git add file; git commit -qm one; mkdir -p .vscode sub/.claude ordinary;
             echo '{}' > .vscode/tasks.json; echo '{}' > sub/.claude/settings.json; echo x > ordinary/x;
@@ -79,26 +79,33 @@ impl UndoFixture {
     }
 
     /// Runs a shell line until it exits. Returns its exit code, its output and its terminal, which is not released.
-    async fn begin(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
-        let line = format!("export {HOME}; OUT={}; {line}", self.outside.display());
+    async fn start_command(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
+        let line = format!(
+            "export {GIT_ENVIRONMENT}; OUT={}; {line}",
+            self.outside.display()
+        );
         let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
         let id = self.terminals.create(&request).await.unwrap().terminal_id;
         let exit = WaitForTerminalExitRequest::new("s", &id);
-        let exit = soon(self.terminals.wait_for_exit(&exit)).await.unwrap();
+        let exit = with_timeout(self.terminals.wait_for_exit(&exit))
+            .await
+            .unwrap();
         let output = TerminalOutputRequest::new("s", &id);
         let output = self.terminals.output(&output).await.unwrap().output;
         (exit.exit_code, output, id)
     }
 
-    async fn sh(&self, line: &str) -> (Option<u32>, String) {
-        let (code, output, id) = self.begin(line).await;
+    async fn run_command(&self, line: &str) -> (Option<u32>, String) {
+        let (code, output, id) = self.start_command(line).await;
         let release = ReleaseTerminalRequest::new("s", &id);
-        soon(self.terminals.release(&release)).await.unwrap();
+        with_timeout(self.terminals.release(&release))
+            .await
+            .unwrap();
         (code, output)
     }
 
     /// Returns everything in the root: contents, modes and link targets.
-    fn seen(&self) -> BTreeMap<PathBuf, String> {
+    fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::MetadataExt;
         let mut seen = BTreeMap::new();
         let mut todo = vec![self.root.clone()];
@@ -122,11 +129,11 @@ impl UndoFixture {
 }
 
 #[tokio::test]
-async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
+async fn trusted_files_are_restored_when_a_command_ends() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
-    let before = place.seen();
+    let before = place.snapshot();
     for attack in [
         "echo evil > .git/hooks/pre-commit",
         "echo evil > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
@@ -161,14 +168,14 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
         "git init -q inner; git -C inner config core.fsmonitor evil",
         "(setsid sh -c 'echo evil > .envrc' &) ; until test -s .envrc; do :; done",
     ] {
-        let (_, output) = place.sh(attack).await;
+        let (_, output) = place.run_command(attack).await;
         assert!(output.contains("acp reverted "), "{attack}: {output}");
         // An unprotected file stays as the command left it, even if the command made it unreadable.
-        shell(
+        run_shell(
             &place.root,
             "chmod 755 . sub; test ! -e hidden || chmod -R u+rwx hidden",
         );
-        let after = place.seen();
+        let after = place.snapshot();
         let evil = |(path, what): &(&PathBuf, &String)| {
             !before.contains_key(*path)
                 && what.contains("evil")
@@ -188,12 +195,12 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
 }
 
 #[tokio::test]
-async fn what_was_written_is_kept_and_named() {
+async fn undone_files_are_kept_and_named() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
     let (code, output) = place
-        .sh("echo mine > .envrc; echo mine > .git/hooks/pre-commit")
+        .run_command("echo mine > .envrc; echo mine > .git/hooks/pre-commit")
         .await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("acp reverted 2 changes"), "{output}");
@@ -217,7 +224,7 @@ async fn what_was_written_is_kept_and_named() {
 }
 
 #[tokio::test]
-async fn the_ordinary_work_of_git_and_of_others_stays() {
+async fn ordinary_git_changes_are_kept() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
@@ -230,20 +237,20 @@ async fn the_ordinary_work_of_git_and_of_others_stays() {
         "git fetch -q . other:fourth; git worktree list; git log --oneline | wc -l",
         "echo more >> ordinary/x; mkdir -p node_modules/a; echo x > node_modules/a/.mcp.json",
     ] {
-        let (code, output) = place.sh(line).await;
+        let (code, output) = place.run_command(line).await;
         assert_eq!(code, Some(0), "{line}: {output}");
         assert!(!output.contains("acp reverted"), "{line}: {output}");
     }
-    shell(
+    run_shell(
         &place.root,
         "test $(git rev-list --count HEAD) = 3; git rev-parse fourth; git fsck",
     );
 }
 
 #[tokio::test]
-async fn what_was_allowed_is_not_undone() {
+async fn allowed_change_is_not_undone() {
     // Allowed by the user, with `--writable`.
-    let place = UndoFixture::with(|rules| rules);
+    let place = UndoFixture::with_rules(|rules| rules);
     let Some(place) = place else { return };
     let hooks = place.root.join(".git/hooks");
     let rules = SandboxRules::new()
@@ -253,7 +260,7 @@ async fn what_was_allowed_is_not_undone() {
     let terminals = terminals.session(&place.root, |_| ());
     let place = UndoFixture { terminals, ..place };
     let (_, output) = place
-        .sh("echo new > .git/hooks/pre-commit; echo evil > .envrc")
+        .run_command("echo new > .git/hooks/pre-commit; echo evil > .envrc")
         .await;
     assert!(
         output.contains("acp reverted a change") && output.contains(".envrc"),
@@ -277,18 +284,20 @@ async fn what_was_allowed_is_not_undone() {
     host.accept_change(tasks.clone()).await;
     std::fs::write(place.root.join("go"), "").unwrap();
     let exit = WaitForTerminalExitRequest::new("s", &id);
-    soon(place.terminals.wait_for_exit(&exit)).await.unwrap();
+    with_timeout(place.terminals.wait_for_exit(&exit))
+        .await
+        .unwrap();
     assert!(!place.root.join(".mcp.json").exists());
     assert_eq!(std::fs::read_to_string(&tasks).unwrap(), "allowed\n");
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
+async fn background_changes_are_undone_when_the_process_ends() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
     let line = "(until test -e go; do sleep 0.01; done; echo evil > .envrc; touch went; sleep 1000) >/dev/null 2>&1 &";
-    let (_, output, id) = place.begin(line).await;
+    let (_, output, id) = place.start_command(line).await;
     assert!(!output.contains("acp reverted"), "{output}");
     std::fs::write(place.root.join("go"), "").unwrap();
     let went = async {
@@ -296,29 +305,31 @@ async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
             tokio::task::yield_now().await;
         }
     };
-    soon(went).await;
+    with_timeout(went).await;
     assert!(place.root.join(".envrc").exists());
     let release = ReleaseTerminalRequest::new("s", &id);
-    soon(place.terminals.release(&release)).await.unwrap();
+    with_timeout(place.terminals.release(&release))
+        .await
+        .unwrap();
     assert!(!place.root.join(".envrc").exists());
 }
 
 #[tokio::test]
-async fn what_is_changed_when_nobody_watches_is_told_and_left() {
+async fn unwatched_changes_are_reported_and_kept() {
     let Some(place) = UndoFixture::new() else {
         return;
     };
-    let (_, output) = place.sh("echo evil > .envrc").await;
+    let (_, output) = place.run_command("echo evil > .envrc").await;
     assert!(output.contains("acp reverted a change"), "{output}");
     assert!(!output.contains("they were not reverted"), "{output}");
-    shell(&place.root, "git config user.email me@here");
-    let (_, output) = place.sh("true").await;
+    run_shell(&place.root, "git config user.email me@here");
+    let (_, output) = place.run_command("true").await;
     let told = "by you or by a process it left running; they were not reverted: ";
     assert!(
         output.contains(told) && output.contains("/root/.git/config"),
         "{output}"
     );
     assert!(!output.contains("acp reverted"), "{output}");
-    let (_, output) = place.sh("git config user.email").await;
+    let (_, output) = place.run_command("git config user.email").await;
     assert_eq!(output, "me@here\n");
 }

@@ -15,23 +15,26 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::watch;
 
-use super::common::{agent, no_proxy, proxy, soon, stdio, way_to};
+use super::common::{
+    connect_agent, endpoint_and_token, start_proxy, stdio_config, unused_proxy_command,
+    with_timeout,
+};
 
 /// Two tools: `number` says which handler it is, `wait` waits to be let go or cancelled.
-struct Tools {
+struct ToolServerHandler {
     number: usize,
-    state: State,
+    state: ToolServerState,
 }
 
 #[derive(Clone, Default)]
-struct State {
+struct ToolServerState {
     handlers: Arc<AtomicUsize>,
     waiting: watch::Sender<usize>,
     go: watch::Sender<bool>,
     cancelled: watch::Sender<usize>,
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for ToolServerHandler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -67,64 +70,70 @@ impl ServerHandler for Tools {
     }
 }
 
-fn start(state: &State) -> ToolServer {
+fn start_server(state: &ToolServerState) -> ToolServer {
     let state = state.clone();
-    let handlers = move || Tools {
+    let handlers = move || ToolServerHandler {
         number: state.handlers.fetch_add(1, Ordering::Relaxed),
         state: state.clone(),
     };
-    ToolServer::start("tools", handlers, no_proxy()).unwrap()
+    ToolServer::start("tools", handlers, unused_proxy_command()).unwrap()
 }
 
-async fn call(agent: &RunningService<RoleClient, ()>, tool: &'static str) -> String {
+async fn call_tool(agent: &RunningService<RoleClient, ()>, tool: &'static str) -> String {
     let called = agent.call_tool(CallToolRequestParams::new(tool));
-    let result = soon("the tool answers", called).await.unwrap();
+    let result = with_timeout("the tool answers", called).await.unwrap();
     result.content[0].as_text().unwrap().text.clone()
 }
 
 #[tokio::test]
-async fn what_the_agent_is_told_has_the_token_in_the_environment_alone() {
-    let server = start(&State::default());
-    let told = stdio(&server);
+async fn token_is_passed_only_in_the_environment() {
+    let server = start_server(&ToolServerState::default());
+    let told = stdio_config(&server);
     assert_eq!(told.name, "tools");
     assert_eq!(&told.args[..2], ["mcp-proxy", "--connect"]);
     assert_eq!(told.env.len(), 1);
-    assert_eq!(told.env[0].name, acp_mcp::TOKEN_VAR);
+    assert_eq!(told.env[0].name, acp_mcp::TOKEN_VARIABLE);
     assert_eq!(told.env[0].value.len(), 128);
     assert!(!told.args.concat().contains(&told.env[0].value));
     assert!(!format!("{server:?}").contains(&told.env[0].value));
     // Another server has another token and another place.
-    let other = stdio(&start(&State::default()));
+    let other = stdio_config(&start_server(&ToolServerState::default()));
     assert_ne!(told.env[0].value, other.env[0].value);
     assert_ne!(told.args, other.args);
 }
 
 #[tokio::test]
-async fn each_connection_has_a_handler_of_its_own() {
-    let server = start(&State::default());
-    let (_first, one) = agent(&server).await;
-    let (_second, two) = agent(&server).await;
+async fn each_connection_gets_its_own_handler() {
+    let server = start_server(&ToolServerState::default());
+    let (_first, one) = connect_agent(&server).await;
+    let (_second, two) = connect_agent(&server).await;
     let tools = one.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, ["number", "wait"]);
-    let mut numbers = [call(&one, "number").await, call(&two, "number").await];
+    let mut numbers = [
+        call_tool(&one, "number").await,
+        call_tool(&two, "number").await,
+    ];
     numbers.sort();
     assert_eq!(numbers, ["0", "1"]);
 }
 
 #[tokio::test]
-async fn a_wrong_token_gets_nothing_and_is_counted() {
-    let state = State::default();
-    let server = start(&state);
-    let (endpoint, _) = way_to(&server);
-    let (_, others_token) = way_to(&start(&state));
-    let (running, mut stdin, stdout) = proxy(endpoint, others_token);
+async fn wrong_token_is_rejected_and_counted() {
+    let state = ToolServerState::default();
+    let server = start_server(&state);
+    let (endpoint, _) = endpoint_and_token(&server);
+    let (_, others_token) = endpoint_and_token(&start_server(&state));
+    let (running, mut stdin, stdout) = start_proxy(endpoint, others_token);
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
     stdin
         .write_all(format!("{initialize}\n").as_bytes())
         .await
         .unwrap();
-    let error = soon("the proxy ends", running).await.unwrap().unwrap_err();
+    let error = with_timeout("the proxy ends", running)
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(error, ProxyError::Rejected { .. }), "{error}");
     assert!(error.to_string().contains("wrong token"), "{error}");
     let mut lines = BufReader::new(stdout).lines();
@@ -132,16 +141,16 @@ async fn a_wrong_token_gets_nothing_and_is_counted() {
     assert_eq!(server.rejected_connections(), 1);
     assert_eq!(state.handlers.load(Ordering::Relaxed), 0);
     // Who knows it is served as before.
-    let (_running, agent) = agent(&server).await;
-    assert_eq!(call(&agent, "number").await, "0");
+    let (_running, agent) = connect_agent(&server).await;
+    assert_eq!(call_tool(&agent, "number").await, "0");
 }
 
 #[tokio::test]
-async fn what_was_asked_before_the_end_of_stdin_is_answered() {
-    let state = State::default();
-    let server = start(&state);
-    let (endpoint, token) = way_to(&server);
-    let (running, mut stdin, stdout) = proxy(endpoint, token);
+async fn pending_requests_are_answered_after_stdin_closes() {
+    let state = ToolServerState::default();
+    let server = start_server(&state);
+    let (endpoint, token) = endpoint_and_token(&server);
+    let (running, mut stdin, stdout) = start_proxy(endpoint, token);
     let client = json!({"name": "test", "version": "1"});
     let initialize =
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
@@ -155,11 +164,14 @@ async fn what_was_asked_before_the_end_of_stdin_is_answered() {
     }
     drop(stdin);
     let mut waiting = state.waiting.subscribe();
-    soon("the call begins", waiting.wait_for(|waiting| *waiting == 1))
+    with_timeout("the call begins", waiting.wait_for(|waiting| *waiting == 1))
         .await
         .unwrap();
     state.go.send_replace(true);
-    soon("the proxy ends", running).await.unwrap().unwrap();
+    with_timeout("the proxy ends", running)
+        .await
+        .unwrap()
+        .unwrap();
     let mut lines = BufReader::new(stdout).lines();
     let mut answers = Vec::new();
     while let Some(line) = lines.next_line().await.unwrap() {
@@ -170,29 +182,29 @@ async fn what_was_asked_before_the_end_of_stdin_is_answered() {
 }
 
 #[tokio::test]
-async fn dropping_the_server_ends_its_connections_and_tells_calls() {
-    let state = State::default();
-    let server = start(&state);
-    let (endpoint, token) = way_to(&server);
-    let (idle, _idle_agent) = agent(&server).await;
-    let (busy, busy_agent) = agent(&server).await;
-    let calling = tokio::spawn(async move { call(&busy_agent, "wait").await });
+async fn drop_closes_connections_and_cancels_calls() {
+    let state = ToolServerState::default();
+    let server = start_server(&state);
+    let (endpoint, token) = endpoint_and_token(&server);
+    let (idle, _idle_agent) = connect_agent(&server).await;
+    let (busy, busy_agent) = connect_agent(&server).await;
+    let calling = tokio::spawn(async move { call_tool(&busy_agent, "wait").await });
     let mut waiting = state.waiting.subscribe();
-    soon("the call begins", waiting.wait_for(|waiting| *waiting == 1))
+    with_timeout("the call begins", waiting.wait_for(|waiting| *waiting == 1))
         .await
         .unwrap();
     drop(server);
     let mut cancelled = state.cancelled.subscribe();
-    soon("the call is told", cancelled.wait_for(|count| *count == 1))
+    with_timeout("the call is told", cancelled.wait_for(|count| *count == 1))
         .await
         .unwrap();
     for running in [idle, busy] {
-        let ended = soon("the proxy ends", running).await.unwrap();
+        let ended = with_timeout("the proxy ends", running).await.unwrap();
         assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
     }
     calling.abort();
-    let (running, _stdin, _stdout) = proxy(endpoint, token);
-    let ended = soon("the proxy ends", running).await.unwrap();
+    let (running, _stdin, _stdout) = start_proxy(endpoint, token);
+    let ended = with_timeout("the proxy ends", running).await.unwrap();
     assert!(
         matches!(ended, Err(ProxyError::Connect { .. })),
         "{ended:?}"
@@ -201,11 +213,11 @@ async fn dropping_the_server_ends_its_connections_and_tells_calls() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_its_user_gets_to_the_socket_and_it_goes_with_the_server() {
+async fn socket_is_private_and_removed_with_the_server() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
-    let server = start(&State::default());
-    let endpoint = way_to(&server).0.to_string();
+    let server = start_server(&ToolServerState::default());
+    let endpoint = endpoint_and_token(&server).0.to_string();
     let socket = std::path::PathBuf::from(endpoint.strip_prefix("unix:").unwrap());
     let directory = socket.parent().unwrap();
     let mode = std::fs::metadata(directory).unwrap().permissions().mode();
@@ -216,16 +228,16 @@ async fn only_its_user_gets_to_the_socket_and_it_goes_with_the_server() {
 }
 
 #[tokio::test]
-async fn so_many_connections_and_no_more() {
-    const CONNECTIONS: usize = 64;
-    let server = start(&State::default());
+async fn connections_are_limited() {
+    const MAX_CONNECTIONS: usize = 64;
+    let server = start_server(&ToolServerState::default());
     let mut open = Vec::new();
-    for _ in 0..CONNECTIONS {
-        open.push(agent(&server).await);
+    for _ in 0..MAX_CONNECTIONS {
+        open.push(connect_agent(&server).await);
     }
-    let (endpoint, token) = way_to(&server);
-    let (running, _stdin, _stdout) = proxy(endpoint.clone(), token.clone());
-    let ended = soon("the proxy ends", running).await.unwrap();
+    let (endpoint, token) = endpoint_and_token(&server);
+    let (running, _stdin, _stdout) = start_proxy(endpoint.clone(), token.clone());
+    let ended = with_timeout("the proxy ends", running).await.unwrap();
     assert!(
         matches!(ended, Err(ProxyError::Rejected { .. })),
         "{ended:?}"
@@ -234,23 +246,26 @@ async fn so_many_connections_and_no_more() {
     // One that ends makes room. That the server has seen its end is seen only by trying.
     let (running, agent_of_it) = open.pop().unwrap();
     agent_of_it.cancel().await.unwrap();
-    soon("the proxy ends", running).await.unwrap().unwrap();
+    with_timeout("the proxy ends", running)
+        .await
+        .unwrap()
+        .unwrap();
     let room = async {
         loop {
-            let (running, stdin, stdout) = proxy(endpoint.clone(), token.clone());
+            let (running, stdin, stdout) = start_proxy(endpoint.clone(), token.clone());
             if let Ok(agent) = ().serve((stdout, stdin)).await {
                 return (running, agent);
             }
         }
     };
-    let (_running, agent) = soon("there is room again", room).await;
-    assert!(call(&agent, "number").await.parse::<usize>().unwrap() >= CONNECTIONS);
+    let (_running, agent) = with_timeout("there is room again", room).await;
+    assert!(call_tool(&agent, "number").await.parse::<usize>().unwrap() >= MAX_CONNECTIONS);
 }
 
 #[test]
-fn without_a_runtime_it_is_an_error_and_no_panic() {
-    struct None;
-    impl ServerHandler for None {}
-    let error = ToolServer::start("tools", || None, no_proxy()).unwrap_err();
+fn start_without_a_runtime_is_an_error() {
+    struct EmptyHandler;
+    impl ServerHandler for EmptyHandler {}
+    let error = ToolServer::start("tools", || EmptyHandler, unused_proxy_command()).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
 }

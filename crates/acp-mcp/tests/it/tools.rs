@@ -13,28 +13,32 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::common::{agent, no_proxy, soon};
+use super::common::{connect_agent, unused_proxy_command, with_timeout};
 
 #[derive(Deserialize, JsonSchema)]
-struct Pick {
+struct PickArguments {
     /// What the user is asked
     question: String,
-    choices: Vec<Choice>,
+    choices: Vec<PickResult>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Choice {
+struct PickResult {
     label: String,
 }
 
-fn editor() -> Tools {
+fn editor_tools() -> Tools {
     ToolServer::tools("editor")
-        .tool("pick", "Ask the user to pick one", async |pick: Pick| {
-            let Some(last) = pick.choices.last() else {
-                return Err("there is nothing to pick from".into());
-            };
-            Ok(format!("{}: {}", pick.question, last.label))
-        })
+        .tool(
+            "pick",
+            "Ask the user to pick one",
+            async |pick: PickArguments| {
+                let Some(last) = pick.choices.last() else {
+                    return Err("there is nothing to pick from".into());
+                };
+                Ok(format!("{}: {}", pick.question, last.label))
+            },
+        )
         .tool("open", "Fail as a file may", async |_: NoArguments| {
             Ok(std::fs::read_to_string("/no/such/file")?)
         })
@@ -54,31 +58,31 @@ fn editor() -> Tools {
         })
 }
 
-type Agent = RunningService<RoleClient, ()>;
+type McpClient = RunningService<RoleClient, ()>;
 
-fn params(tool: &'static str, arguments: Value) -> CallToolRequestParams {
+fn call_params(tool: &'static str, arguments: Value) -> CallToolRequestParams {
     CallToolRequestParams::new(tool).with_arguments(model::object(arguments))
 }
 
-async fn result(agent: &Agent, tool: &'static str, arguments: Value) -> CallToolResult {
-    let called = agent.call_tool(params(tool, arguments));
-    soon("the tool answers", called).await.unwrap()
+async fn call_tool(agent: &McpClient, tool: &'static str, arguments: Value) -> CallToolResult {
+    let called = agent.call_tool(call_params(tool, arguments));
+    with_timeout("the tool answers", called).await.unwrap()
 }
 
 /// Whether it is an error, and its text.
-async fn text(agent: &Agent, tool: &'static str, arguments: Value) -> (bool, String) {
-    let result = result(agent, tool, arguments).await;
+async fn call_for_text(agent: &McpClient, tool: &'static str, arguments: Value) -> (bool, String) {
+    let result = call_tool(agent, tool, arguments).await;
     let text = result.content[0].as_text().unwrap().text.clone();
     (result.is_error == Some(true), text)
 }
 
 #[tokio::test]
-async fn a_tool_is_told_with_the_schema_of_its_arguments() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
+async fn tool_is_listed_with_its_argument_schema() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
     let info = agent.peer_info().unwrap();
     assert_eq!(info.server_info.as_ref().unwrap().name, "editor");
-    let tools = soon("the tools are told", agent.list_all_tools())
+    let tools = with_timeout("the tools are told", agent.list_all_tools())
         .await
         .unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
@@ -98,29 +102,29 @@ async fn a_tool_is_told_with_the_schema_of_its_arguments() {
 }
 
 #[tokio::test]
-async fn a_tool_gives_text_content_or_an_error() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
+async fn tool_returns_text_content_or_an_error() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
     let choices = json!([{"label": "tea"}, {"label": "coffee"}]);
     let some = json!({"question": "Which", "choices": choices});
-    let said = text(&agent, "pick", some).await;
+    let said = call_for_text(&agent, "pick", some).await;
     assert_eq!(said, (false, "Which: coffee".to_owned()));
     let none = json!({"question": "Which", "choices": []});
-    let said = text(&agent, "pick", none).await;
+    let said = call_for_text(&agent, "pick", none).await;
     assert_eq!(said, (true, "there is nothing to pick from".to_owned()));
-    let (failed, why) = text(&agent, "open", json!({})).await;
+    let (failed, why) = call_for_text(&agent, "open", json!({})).await;
     assert!(failed && why.contains("os error"), "{why}");
-    let image = result(&agent, "image", json!({})).await;
+    let image = call_tool(&agent, "image", json!({})).await;
     assert_eq!(image.content.len(), 2);
     assert_eq!(image.content[1].as_image().unwrap().mime_type, "image/png");
-    let whole = result(&agent, "whole", json!({})).await;
+    let whole = call_tool(&agent, "whole", json!({})).await;
     assert_eq!(whole.structured_content, Some(json!({"answer": 42})));
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_answered_so_that_they_can_be_mended() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
+async fn invalid_arguments_are_explained_to_the_model() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
     for (arguments, told) in [
         (
             json!({"question": "Which", "choices": [{"label": "tea"}, {"label": 3}]}),
@@ -129,31 +133,33 @@ async fn arguments_that_do_not_fit_are_answered_so_that_they_can_be_mended() {
         (json!({"choices": []}), "missing field `question`"),
         (json!({}), "missing field `question`"),
     ] {
-        let said = text(&agent, "pick", arguments).await;
+        let said = call_for_text(&agent, "pick", arguments).await;
         let told = format!("invalid arguments for `pick`: {told}");
         assert_eq!(said, (true, told));
     }
     // Some call without any.
     let called = agent.call_tool(CallToolRequestParams::new("image"));
-    let result = soon("the tool answers", called).await.unwrap();
+    let result = with_timeout("the tool answers", called).await.unwrap();
     assert_eq!(result.is_error, Some(false));
 }
 
 #[tokio::test]
-async fn a_tool_that_panics_is_answered_for_and_the_others_go_on() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
-    let said = text(&agent, "panic", json!({})).await;
+async fn panicking_tool_returns_an_error_and_others_continue() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
+    let said = call_for_text(&agent, "panic", json!({})).await;
     assert_eq!(said, (true, "`panic` failed unexpectedly".to_owned()));
-    assert!(!text(&agent, "image", json!({})).await.0);
+    assert!(!call_for_text(&agent, "image", json!({})).await.0);
 }
 
 #[tokio::test]
-async fn a_tool_that_there_is_not_is_an_error_of_the_protocol() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
+async fn unknown_tool_is_a_protocol_error() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
     let called = agent.call_tool(CallToolRequestParams::new("no-such"));
-    let error = soon("the call is refused", called).await.unwrap_err();
+    let error = with_timeout("the call is refused", called)
+        .await
+        .unwrap_err();
     let ServiceError::McpError(error) = error else {
         panic!("{error:?}")
     };
@@ -162,9 +168,9 @@ async fn a_tool_that_there_is_not_is_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_an_error_of_the_protocol_that_names_the_tool() {
-    let server = editor().start(no_proxy()).unwrap();
-    let (_running, agent) = agent(&server).await;
+async fn non_object_arguments_are_a_protocol_error() {
+    let server = editor_tools().start(unused_proxy_command()).unwrap();
+    let (_running, agent) = connect_agent(&server).await;
     for (method, params, code, told) in [
         (
             "tools/call",
@@ -188,7 +194,9 @@ async fn arguments_that_are_no_object_are_an_error_of_the_protocol_that_names_th
     ] {
         let request = model::CustomRequest::new(method, Some(params));
         let called = agent.send_request(request.into());
-        let error = soon("the call is refused", called).await.unwrap_err();
+        let error = with_timeout("the call is refused", called)
+            .await
+            .unwrap_err();
         let ServiceError::McpError(error) = error else {
             panic!("{error:?}")
         };
@@ -197,7 +205,7 @@ async fn arguments_that_are_no_object_are_an_error_of_the_protocol_that_names_th
 }
 
 #[tokio::test]
-async fn a_schema_of_ones_own_is_told_as_it_is() {
+async fn custom_schema_is_listed_unchanged() {
     let schema = model::object(json!({"type": "object", "minProperties": 1}));
     let tool = Tool::new("any", "Takes anything", schema)
         .with_annotations(ToolAnnotations::new().read_only(true));
@@ -205,32 +213,32 @@ async fn a_schema_of_ones_own_is_told_as_it_is() {
         .tool_with_definition(tool.clone(), async |it: JsonObject| {
             Ok(Value::Object(it).to_string())
         })
-        .start(no_proxy())
+        .start(unused_proxy_command())
         .unwrap();
-    let (_running, agent) = agent(&server).await;
-    let tools = soon("the tools are told", agent.list_all_tools())
+    let (_running, agent) = connect_agent(&server).await;
+    let tools = with_timeout("the tools are told", agent.list_all_tools())
         .await
         .unwrap();
     assert_eq!(tools, [tool]);
-    let said = text(&agent, "any", json!({"a": [1]})).await;
+    let said = call_for_text(&agent, "any", json!({"a": [1]})).await;
     assert_eq!(said, (false, r#"{"a":[1]}"#.to_owned()));
 }
 
 #[tokio::test]
-async fn what_cannot_be_told_is_refused_as_the_server_starts() {
-    let twice = editor().tool("pick", "Again", async |_: NoArguments| Ok(()));
-    let error = twice.start(no_proxy()).unwrap_err();
+async fn invalid_definitions_are_rejected_at_start() {
+    let twice = editor_tools().tool("pick", "Again", async |_: NoArguments| Ok(()));
+    let error = twice.start(unused_proxy_command()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "duplicate tool name: `pick`");
-    let nameless = editor().tool("", "Do something", async |_: NoArguments| Ok(()));
-    let error = nameless.start(no_proxy()).unwrap_err();
+    let nameless = editor_tools().tool("", "Do something", async |_: NoArguments| Ok(()));
+    let error = nameless.start(unused_proxy_command()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(
         error.to_string(),
         "tool name is empty: `` (description: `Do something`)"
     );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
-    let error = list.start(no_proxy()).unwrap_err().to_string();
+    let error = list.start(unused_proxy_command()).unwrap_err().to_string();
     assert!(
         error.contains("`list`") && error.contains("'array'"),
         "{error}"
@@ -238,54 +246,54 @@ async fn what_cannot_be_told_is_refused_as_the_server_starts() {
 }
 
 /// Counts itself as long as it is there.
-struct Held(watch::Sender<usize>);
+struct CallGuard(watch::Sender<usize>);
 
-impl Held {
+impl CallGuard {
     fn new(count: &watch::Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count.clone())
     }
 }
 
-impl Drop for Held {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_is_dropped_and_so_are_all_with_the_server() {
+async fn cancelled_and_abandoned_calls_are_dropped() {
     let held = watch::Sender::new(0);
     let mut count = held.subscribe();
     let held = Arc::new(held);
     let server = ToolServer::tools("slow")
         .tool("wait", "Waits for ever", move |_: NoArguments| {
-            let held = Held::new(&held);
+            let held = CallGuard::new(&held);
             async move {
                 std::future::pending::<()>().await;
                 drop(held);
                 Ok(())
             }
         })
-        .start(no_proxy())
+        .start(unused_proxy_command())
         .unwrap();
-    let (_running, agent) = agent(&server).await;
+    let (_running, agent) = connect_agent(&server).await;
     let mut calls = Vec::new();
     for running in 1..=2 {
-        let request = model::CallToolRequest::new(params("wait", json!({})));
+        let request = model::CallToolRequest::new(call_params("wait", json!({})));
         let options = PeerRequestOptions::no_options();
         let call = agent.send_cancellable_request(request.into(), options);
         calls.push(call.await.unwrap());
-        soon("the call begins", count.wait_for(|count| *count == running))
+        with_timeout("the call begins", count.wait_for(|count| *count == running))
             .await
             .unwrap();
     }
     calls.remove(0).cancel(None).await.unwrap();
-    soon("one is dropped", count.wait_for(|count| *count == 1))
+    with_timeout("one is dropped", count.wait_for(|count| *count == 1))
         .await
         .unwrap();
     drop(server);
-    soon("the other is dropped", count.wait_for(|count| *count == 0))
+    with_timeout("the other is dropped", count.wait_for(|count| *count == 0))
         .await
         .unwrap();
 }

@@ -30,7 +30,7 @@ pub async fn connect(url: &str, options: ConnectOptions) -> Result<Transport, Co
         return connect_unix(path.strip_prefix("//").unwrap_or(path)).await;
     }
     let invalid = |reason: &str| ConnectError::InvalidUrl {
-        url: without_query(url).to_owned(),
+        url: strip_query(url).to_owned(),
         reason: reason.to_owned(),
     };
     let parsed = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
@@ -45,13 +45,13 @@ pub async fn connect(url: &str, options: ConnectOptions) -> Result<Transport, Co
 }
 
 /// Returns a URL without the part that may contain a token.
-fn without_query(url: &str) -> &str {
+fn strip_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
 async fn connect_tcp(url: &Url, options: &ConnectOptions) -> Result<Transport, ConnectError> {
     let invalid = |reason: &str| ConnectError::InvalidUrl {
-        url: without_query(url.as_str()).to_owned(),
+        url: strip_query(url.as_str()).to_owned(),
         reason: reason.to_owned(),
     };
     let host = url
@@ -67,7 +67,7 @@ async fn connect_tcp(url: &Url, options: &ConnectOptions) -> Result<Transport, C
     let stream = timeout(options.connect_timeout, TcpStream::connect(&to))
         .await
         .map_err(|_| unreachable("timed out".to_owned()))?
-        .and_then(|stream| crate::socket::prepare(&stream).map(|()| stream))
+        .and_then(|stream| crate::socket::configure_socket(&stream).map(|()| stream))
         .map_err(|error| unreachable(error.to_string()))?;
     let (reader, writer) = stream.into_split();
     Ok(Transport::new(reader, writer))

@@ -17,8 +17,8 @@ use super::target::Target;
 use super::tls::client_config;
 
 /// The names of the protocols in TLS.
-pub(super) const H2: &[u8] = b"h2";
-pub(super) const HTTP_1: &[u8] = b"http/1.1";
+pub(super) const ALPN_H2: &[u8] = b"h2";
+pub(super) const ALPN_HTTP_1: &[u8] = b"http/1.1";
 
 /// A socket to a server, with or without TLS.
 pub(super) enum Socket {
@@ -31,7 +31,7 @@ impl Socket {
     pub(super) fn is_h2(&self) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(H2),
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(ALPN_H2),
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) async fn dial(target: &Target, alpn: &[&[u8]]) -> Result<Socket, Conn
         let stream = TcpStream::connect((host, target.port))
             .await
             .map_err(unreachable)?;
-        crate::socket::prepare(&stream).map_err(unreachable)?;
+        crate::socket::configure_socket(&stream).map_err(unreachable)?;
         if !target.is_tls {
             return Ok(Socket::Plain(stream));
         }

@@ -79,7 +79,7 @@ impl From<ConnectError> for std::io::Error {
 }
 
 /// Returns the error for a response with an unexpected status.
-pub(super) fn rejected(status: StatusCode, body: &[u8]) -> ConnectError {
+pub(super) fn rejected_error(status: StatusCode, body: &[u8]) -> ConnectError {
     let text = String::from_utf8_lossy(body);
     // For people, so one line is enough.
     let line = text
@@ -99,7 +99,7 @@ pub(super) fn rejected(status: StatusCode, body: &[u8]) -> ConnectError {
 }
 
 /// Returns an error with its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -157,7 +157,7 @@ pub enum Trust {
 impl Trust {
     /// Reads a fingerprint: 64 hexadecimal digits, with or without `sha256:` in front and colons between.
     #[must_use]
-    pub fn pinned(text: &str) -> Option<Self> {
+    pub fn from_pin(text: &str) -> Option<Self> {
         let text = text.strip_prefix("sha256:").unwrap_or(text);
         let digits: Vec<u8> = text
             .chars()

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// The first pause, and the longest.
-const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(5);
+const INITIAL_DELAY: Duration = Duration::from_millis(50);
+const MAX_DELAY: Duration = Duration::from_secs(5);
 
 /// The pauses between attempts, up to a deadline. The first attempt follows at once.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl ReconnectBackoff {
         let pause = self.next.mul_f64(0.5 + fastrand::f64() / 2.0);
         let left = self.deadline.duration_since(Instant::now());
         sleep(pause.min(left)).await;
-        self.next = (self.next * 2).clamp(FIRST, LONGEST);
+        self.next = (self.next * 2).clamp(INITIAL_DELAY, MAX_DELAY);
         true
     }
 }

@@ -65,7 +65,7 @@ impl Target {
     }
 
     /// Returns the path and query, for HTTP/1.1.
-    pub(super) fn path(&self) -> Result<Uri, String> {
+    pub(super) fn path_uri(&self) -> Result<Uri, String> {
         let path = &self.url[url::Position::BeforePath..];
         path.parse()
             .map_err(|error: http::uri::InvalidUri| error.to_string())
@@ -113,7 +113,7 @@ impl Target {
     }
 
     /// Keeps the cookies of a response. The draft: clients must return them for the duration of the connection.
-    pub(super) fn keep_cookies(&self, headers: &HeaderMap) {
+    pub(super) fn store_cookies(&self, headers: &HeaderMap) {
         let set = headers.get_all(SET_COOKIE).into_iter();
         let parsed = set.filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok());
         let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,15 +126,15 @@ mod tests {
     use super::*;
     use crate::Token;
 
-    fn target(url: &str, options: ConnectOptions) -> Result<Target, String> {
+    fn parse_target(url: &str, options: ConnectOptions) -> Result<Target, String> {
         Target::new(&Url::parse(url).unwrap(), options)
     }
 
     #[test]
-    fn urls_become_addresses() {
+    fn urls_are_parsed_into_addresses() {
         let of = |url: &str| {
-            let target = target(url, ConnectOptions::new()).unwrap();
-            let path = target.path().unwrap().to_string();
+            let target = parse_target(url, ConnectOptions::new()).unwrap();
+            let path = target.path_uri().unwrap().to_string();
             (
                 target.address(),
                 target.is_tls,
@@ -159,12 +159,12 @@ mod tests {
             is("a.b:443", true, "/x?y=z", "a.b")
         );
         assert_eq!(of("http://[::1]"), is("[::1]:80", false, "/", "[::1]"));
-        assert!(target("ftp://a", ConnectOptions::new()).is_err());
-        assert!(target("http://me:pass@a", ConnectOptions::new()).is_err());
+        assert!(parse_target("ftp://a", ConnectOptions::new()).is_err());
+        assert!(parse_target("http://me:pass@a", ConnectOptions::new()).is_err());
     }
 
     #[test]
-    fn a_token_is_sent_in_its_style_and_cookies_come_back() {
+    fn token_is_sent_in_its_style_and_cookies_are_returned() {
         let token = Token::new("t&k").unwrap();
         let style = |style| {
             ConnectOptions::new()
@@ -172,23 +172,23 @@ mod tests {
                 .token_style(style)
         };
         let mut headers = HeaderMap::new();
-        let bearer = target("http://a/", style(TokenStyle::Bearer)).unwrap();
+        let bearer = parse_target("http://a/", style(TokenStyle::Bearer)).unwrap();
         let mut answer = HeaderMap::new();
         answer.append(
             SET_COOKIE,
             HeaderValue::from_static("node=7; Path=/; HttpOnly"),
         );
         answer.append(SET_COOKIE, HeaderValue::from_static("other=1; Domain=b"));
-        bearer.keep_cookies(&answer);
+        bearer.store_cookies(&answer);
         bearer.add_headers(&mut headers);
         assert_eq!(headers[AUTHORIZATION], "Bearer t&k");
         assert_eq!(headers[COOKIE], "node=7");
         let mut headers = HeaderMap::new();
-        target("http://a/", style(TokenStyle::SecretKey))
+        parse_target("http://a/", style(TokenStyle::SecretKey))
             .unwrap()
             .add_headers(&mut headers);
         assert_eq!(headers[header::SECRET_KEY], "t&k");
-        let query = target("http://a/?b", style(TokenStyle::Query)).unwrap();
-        assert_eq!(query.path().unwrap().to_string(), "/?b&token=t%26k");
+        let query = parse_target("http://a/?b", style(TokenStyle::Query)).unwrap();
+        assert_eq!(query.path_uri().unwrap().to_string(), "/?b&token=t%26k");
     }
 }

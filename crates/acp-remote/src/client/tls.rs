@@ -22,7 +22,7 @@ pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientC
     let mut config = match trust {
         Trust::System => builder()?.with_platform_verifier()?.with_no_client_auth(),
         Trust::Pinned(fingerprint) => {
-            let verifier = Pinned {
+            let verifier = PinnedVerifier {
                 fingerprint: *fingerprint,
                 provider: Arc::clone(&provider),
             };
@@ -39,12 +39,12 @@ pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientC
 
 /// Trusts one certificate. That the server has its key is still verified.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     fingerprint: [u8; 32],
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -13,17 +13,19 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::time::timeout;
 
-use super::dial::{H2, HTTP_1, dial};
-use super::error::{ConnectError, rejected};
+use super::dial::{ALPN_H2, ALPN_HTTP_1, dial};
+use super::error::{ConnectError, rejected_error};
 use super::options::{ConnectionStatus, HttpVersion};
 use super::reconnect::ReconnectBackoff;
 use super::target::Target;
 use crate::header::{self, ResumeTerms};
-use crate::pipe::{Retention, transport};
-use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, new_key};
+use crate::pipe::{Retention, pipe_transport};
+use crate::websocket::{
+    Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key, generate_key,
+};
 
 /// A WebSocket that was opened.
-struct Opened {
+struct OpenedSocket {
     socket: Upgraded,
     headers: HeaderMap,
 }
@@ -33,7 +35,7 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
     let opened = open(&target, None).await?;
     let wants_resume = target.options.reconnect_for != Some(Duration::ZERO);
     let id = opened.headers.get(header::CONNECTION_ID).cloned();
-    let terms = ResumeTerms::read(&opened.headers).filter(|_| wants_resume && id.is_some());
+    let terms = ResumeTerms::from_headers(&opened.headers).filter(|_| wants_resume && id.is_some());
     let window = terms.map_or(target.options.window, |terms| {
         terms.window.min(target.options.window)
     });
@@ -48,8 +50,8 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
             .map(str::to_owned),
         resumes_within: terms.map(|terms| terms.grace),
     });
-    let transport = transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
-    let life = Life {
+    let transport = pipe_transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
+    let life = ClientConnectionTask {
         target,
         wire,
         terms,
@@ -60,14 +62,14 @@ pub(super) async fn connect(target: Arc<Target>) -> Result<Transport, ConnectErr
 }
 
 /// The life of a connection, across its sockets.
-struct Life {
+struct ClientConnectionTask {
     target: Arc<Target>,
     wire: Arc<SocketPipes>,
     terms: Option<ResumeTerms>,
     id: Option<HeaderValue>,
 }
 
-impl Life {
+impl ClientConnectionTask {
     async fn run(self, first: Upgraded) {
         let failure = self.move_sockets(first).await.err();
         self.wire.incoming.finish(failure.map(Into::into));
@@ -102,7 +104,7 @@ impl Life {
                 LinkEnd::Violation(status) => return Err(ConnectError::Protocol(status.reason)),
                 LinkEnd::Cut(reason) => reason,
             };
-            if self.wire.gone.both() {
+            if self.wire.gone.are_both_dropped() {
                 // Nobody is left who could miss anything.
                 return Ok(());
             }
@@ -162,7 +164,7 @@ impl Life {
 async fn open(
     target: &Target,
     resume: Option<(&HeaderValue, u64)>,
-) -> Result<Opened, ConnectError> {
+) -> Result<OpenedSocket, ConnectError> {
     let opening = async {
         let is_h2 = target.options.http_version == HttpVersion::Http2;
         let mut headers = HeaderMap::new();
@@ -178,7 +180,7 @@ async fn open(
                     window: target.options.window,
                     grace: Duration::ZERO,
                 };
-                headers.insert(header::RESUME, terms.value());
+                headers.insert(header::RESUME, terms.header_value());
             }
             None => {}
         }
@@ -197,9 +199,9 @@ async fn open(
     }
 }
 
-async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<Opened, ConnectError> {
-    let socket = dial(target, &[HTTP_1]).await?;
-    let key = new_key();
+async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<OpenedSocket, ConnectError> {
+    let socket = dial(target, &[ALPN_HTTP_1]).await?;
+    let key = generate_key();
     let invalid = |error: String| ConnectError::Protocol(error);
     headers.insert(HOST, target.host_header().map_err(invalid)?);
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -208,17 +210,17 @@ async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<Opened, Conn
         headers.insert("sec-websocket-key", key);
     }
     let mut request = Request::new(Empty::<Bytes>::new());
-    *request.uri_mut() = target.path().map_err(invalid)?;
+    *request.uri_mut() = target.path_uri().map_err(invalid)?;
     *request.headers_mut() = headers;
-    let failed = |error: hyper::Error| handshake_failed(target, &error);
+    let failed = |error: hyper::Error| handshake_error(target, &error);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket))
         .await
         .map_err(failed)?;
     let driving = tokio::spawn(connection.with_upgrades());
     let response = sender.send_request(request).await.map_err(failed)?;
-    target.keep_cookies(response.headers());
+    target.store_cookies(response.headers());
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        let error = refused(response).await;
+        let error = read_rejection(response).await;
         driving.abort();
         return Err(error);
     }
@@ -232,11 +234,11 @@ async fn open_h1(target: &Target, mut headers: HeaderMap) -> Result<Opened, Conn
         ));
     }
     let socket = hyper::upgrade::on(response).await.map_err(failed)?;
-    Ok(Opened { socket, headers })
+    Ok(OpenedSocket { socket, headers })
 }
 
-async fn open_h2(target: &Target, headers: HeaderMap) -> Result<Opened, ConnectError> {
-    let socket = dial(target, &[H2]).await?;
+async fn open_h2(target: &Target, headers: HeaderMap) -> Result<OpenedSocket, ConnectError> {
+    let socket = dial(target, &[ALPN_H2]).await?;
     let invalid = |error: String| ConnectError::Protocol(error);
     let mut request = Request::new(Empty::<Bytes>::new());
     *request.method_mut() = Method::CONNECT;
@@ -245,7 +247,7 @@ async fn open_h2(target: &Target, headers: HeaderMap) -> Result<Opened, ConnectE
     request
         .extensions_mut()
         .insert(hyper::ext::Protocol::from_static("websocket"));
-    let failed = |error: hyper::Error| handshake_failed(target, &error);
+    let failed = |error: hyper::Error| handshake_error(target, &error);
     let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(1024 * 1024)
         .initial_connection_window_size(2 * 1024 * 1024)
@@ -254,24 +256,24 @@ async fn open_h2(target: &Target, headers: HeaderMap) -> Result<Opened, ConnectE
         .map_err(failed)?;
     tokio::spawn(connection);
     let response = sender.send_request(request).await.map_err(failed)?;
-    target.keep_cookies(response.headers());
+    target.store_cookies(response.headers());
     if response.status() != StatusCode::OK {
-        return Err(refused(response).await);
+        return Err(read_rejection(response).await);
     }
     let headers = response.headers().clone();
     let socket = hyper::upgrade::on(response).await.map_err(failed)?;
-    Ok(Opened { socket, headers })
+    Ok(OpenedSocket { socket, headers })
 }
 
-fn handshake_failed(target: &Target, error: &hyper::Error) -> ConnectError {
+fn handshake_error(target: &Target, error: &hyper::Error) -> ConnectError {
     ConnectError::Unreachable {
         to: target.address(),
-        reason: super::error::chain(error),
+        reason: super::error::error_chain(error),
     }
 }
 
 /// Returns the error for a response that is not the expected one.
-async fn refused(response: Response<IncomingBody>) -> ConnectError {
+async fn read_rejection(response: Response<IncomingBody>) -> ConnectError {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), 4096);
     let body = timeout(Duration::from_secs(2), body.collect()).await;
@@ -280,5 +282,5 @@ async fn refused(response: Response<IncomingBody>) -> ConnectError {
         .and_then(Result::ok)
         .map(|body| body.to_bytes())
         .unwrap_or_default();
-    rejected(status, &body)
+    rejected_error(status, &body)
 }

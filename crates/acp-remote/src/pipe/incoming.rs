@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use super::transport::DroppedHalves;
 
 /// The largest empty buffer that is kept, in bytes.
-const KEEP: usize = 64 * 1024;
+const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
 /// The bytes that were received, and not read yet.
 #[derive(Debug)]
 pub(crate) struct IncomingPipe {
-    state: Mutex<State>,
+    state: Mutex<IncomingState>,
     /// Notifies who receives that there is room.
     room: Notify,
     /// Notifies the link that there is something to acknowledge, or that the reader is gone.
@@ -26,21 +26,21 @@ pub(crate) struct IncomingPipe {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IncomingState {
     bytes: VecDeque<u8>,
     /// The position after the last byte that was received.
     received: u64,
     /// The position that was acknowledged last.
     acknowledged: u64,
     /// Why nothing more is received, if so.
-    end: Option<End>,
+    end: Option<IncomingEnd>,
     is_reader_gone: bool,
     reader: Option<Waker>,
 }
 
 /// The end of what is received.
 #[derive(Debug)]
-enum End {
+enum IncomingEnd {
     /// The peer has ended its side.
     Finished,
     /// The connection failed. The error is reported once.
@@ -59,7 +59,7 @@ impl IncomingPipe {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, IncomingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,8 +99,8 @@ impl IncomingPipe {
         let mut state = self.lock();
         if state.end.is_none() {
             state.end = Some(match failure {
-                None => End::Finished,
-                some => End::Failed(some),
+                None => IncomingEnd::Finished,
+                some => IncomingEnd::Failed(some),
             });
         }
         let waker = state.reader.take();
@@ -134,10 +134,10 @@ impl IncomingPipe {
         let mut state = self.lock();
         if state.bytes.is_empty() {
             match &mut state.end {
-                Some(End::Failed(error)) => {
+                Some(IncomingEnd::Failed(error)) => {
                     return Poll::Ready(error.take().map_or(Ok(()), Err));
                 }
-                Some(End::Finished) => return Poll::Ready(Ok(())),
+                Some(IncomingEnd::Finished) => return Poll::Ready(Ok(())),
                 None => {}
             }
             state.reader = Some(cx.waker().clone());
@@ -153,7 +153,7 @@ impl IncomingPipe {
         buf.put_slice(second);
         let read = first.len() + second.len();
         state.bytes.drain(..read);
-        if state.bytes.is_empty() && state.bytes.capacity() > KEEP {
+        if state.bytes.is_empty() && state.bytes.capacity() > MAX_IDLE_CAPACITY {
             state.bytes = VecDeque::new();
         }
         let has_room_now = before >= self.limit && state.bytes.len() < self.limit;
@@ -180,7 +180,7 @@ impl IncomingPipe {
         state.bytes = VecDeque::new();
         state.reader = None;
         drop(state);
-        self.gone.reader();
+        self.gone.drop_reader();
         self.room.notify_one();
         self.work.notify_one();
     }

@@ -3,12 +3,12 @@
 /// A filter for what is written: removes blank lines, and lines that are no JSON objects if it is told to.
 #[derive(Debug)]
 pub(crate) struct LineFilter {
-    state: State,
+    state: LineState,
     drops_noise: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LineState {
     Start,
     Message,
     Noise,
@@ -17,16 +17,16 @@ enum State {
 impl LineFilter {
     pub(crate) fn new(drops_noise: bool) -> Self {
         Self {
-            state: State::Start,
+            state: LineState::Start,
             drops_noise,
         }
     }
 
     /// Passes what remains of `input` to `keep`. A whole run of messages is passed at once.
-    pub(crate) fn apply(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
+    pub(crate) fn filter(&mut self, mut input: &[u8], mut keep: impl FnMut(&[u8])) {
         while !input.is_empty() {
             match self.state {
-                State::Start => {
+                LineState::Start => {
                     let Some(first) = input.iter().position(|byte| !byte.is_ascii_whitespace())
                     else {
                         return;
@@ -34,20 +34,20 @@ impl LineFilter {
                     input = input.get(first..).unwrap_or_default();
                     let is_object = input.first() == Some(&b'{');
                     self.state = if is_object || !self.drops_noise {
-                        State::Message
+                        LineState::Message
                     } else {
-                        State::Noise
+                        LineState::Noise
                     };
                 }
-                State::Message => {
-                    let run = self.messages(input);
+                LineState::Message => {
+                    let run = self.count_messages(input);
                     let (kept, rest) = input.split_at(run);
                     keep(kept);
                     input = rest;
                 }
-                State::Noise => match memchr::memchr(b'\n', input) {
+                LineState::Noise => match memchr::memchr(b'\n', input) {
                     Some(end) => {
-                        self.state = State::Start;
+                        self.state = LineState::Start;
                         input = input.get(end + 1..).unwrap_or_default();
                     }
                     None => return,
@@ -57,12 +57,12 @@ impl LineFilter {
     }
 
     /// Returns the length of the run of messages at the start of `input`.
-    fn messages(&mut self, input: &[u8]) -> usize {
+    fn count_messages(&mut self, input: &[u8]) -> usize {
         for end in memchr::memchr_iter(b'\n', input) {
             match input.get(end + 1) {
                 Some(b'{') => {}
                 _ => {
-                    self.state = State::Start;
+                    self.state = LineState::Start;
                     return end + 1;
                 }
             }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_and_blank_lines_are_removed_however_the_input_is_cut() {
+    fn noise_and_blank_lines_are_removed_at_every_cut() {
         let input =
             b"\n\r\n{\"a\":1}\n  {\"b\":2}\nlog: hello\n\nmore\n{\"c\":3}\n{\"d\":4}\n [\n{\"e\"";
         for (drops, expected) in [
@@ -90,7 +90,7 @@ mod tests {
                 let mut filter = LineFilter::new(drops);
                 let mut kept = Vec::new();
                 for piece in input.chunks(size) {
-                    filter.apply(piece, |bytes| kept.extend_from_slice(bytes));
+                    filter.filter(piece, |bytes| kept.extend_from_slice(bytes));
                 }
                 assert_eq!(String::from_utf8(kept).unwrap(), expected, "by {size}");
             }

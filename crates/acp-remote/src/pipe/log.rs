@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// The largest empty buffer that is kept, in bytes.
-const KEEP: usize = 64 * 1024;
+const MAX_IDLE_CAPACITY: usize = 64 * 1024;
 
 /// How long bytes are kept that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Retention {
 
 /// The bytes of one stream that wait to be sent, or to be acknowledged. A position is a count of the stream's bytes.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct SentLog {
     bytes: VecDeque<u8>,
     /// The position of the first byte that is kept.
     start: u64,
@@ -36,7 +36,7 @@ pub(crate) enum OutOfWindow {
     Future,
 }
 
-impl Log {
+impl SentLog {
     pub(crate) fn new(retention: Retention) -> Self {
         Self {
             bytes: VecDeque::new(),
@@ -56,12 +56,12 @@ impl Log {
     }
 
     /// Returns the position after the last byte.
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn end_position(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 
     /// Returns the position of the first byte that was not sent.
-    pub(crate) fn sent(&self) -> u64 {
+    pub(crate) fn sent_position(&self) -> u64 {
         self.sent
     }
 
@@ -116,7 +116,7 @@ impl Log {
 
     /// Continues from a position, for a peer that came back.
     pub(crate) fn rewind(&mut self, position: u64) -> Result<(), OutOfWindow> {
-        if position > self.end() {
+        if position > self.end_position() {
             return Err(OutOfWindow::Future);
         }
         if position < self.start {
@@ -135,7 +135,7 @@ impl Log {
         let bytes = bytes.min(self.bytes.len());
         self.bytes.drain(..bytes);
         self.start += bytes as u64;
-        if self.bytes.is_empty() && self.bytes.capacity() > KEEP {
+        if self.bytes.is_empty() && self.bytes.capacity() > MAX_IDLE_CAPACITY {
             self.bytes = VecDeque::new();
         }
     }
@@ -145,14 +145,14 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn unsent(log: &Log) -> Vec<u8> {
+    fn unsent_bytes(log: &SentLog) -> Vec<u8> {
         let (first, second) = log.unsent();
         [first, second].concat()
     }
 
     #[test]
-    fn what_is_not_acknowledged_can_be_sent_again() {
-        let mut log = Log::new(Retention::UntilAcknowledged);
+    fn unacknowledged_bytes_can_be_sent_again() {
+        let mut log = SentLog::new(Retention::UntilAcknowledged);
         log.push(b"hello");
         log.advance(5);
         assert_eq!((log.unsent_len(), log.pending_len()), (0, 5));
@@ -161,28 +161,28 @@ mod tests {
         assert_eq!(log.rewind(1), Err(OutOfWindow::Dropped));
         assert_eq!(log.rewind(6), Err(OutOfWindow::Future));
         log.rewind(3).unwrap();
-        assert_eq!(unsent(&log), b"lo");
-        assert_eq!(log.end(), 5);
+        assert_eq!(unsent_bytes(&log), b"lo");
+        assert_eq!(log.end_position(), 5);
     }
 
     #[test]
-    fn without_acknowledgements_the_last_bytes_are_kept() {
-        let mut log = Log::new(Retention::Last(3));
+    fn last_bytes_are_kept_without_acknowledgements() {
+        let mut log = SentLog::new(Retention::Last(3));
         log.push(b"abcdef");
         log.advance(5);
         assert_eq!(log.pending_len(), 1);
         assert_eq!(log.rewind(1), Err(OutOfWindow::Dropped));
         log.rewind(2).unwrap();
-        assert_eq!(unsent(&log), b"cdef");
-        let mut none = Log::new(Retention::None);
+        assert_eq!(unsent_bytes(&log), b"cdef");
+        let mut none = SentLog::new(Retention::None);
         none.push(b"abc");
         none.advance(3);
         assert_eq!(none.start, 3);
     }
 
     #[test]
-    fn pieces_are_in_order_however_the_buffer_wraps() {
-        let mut log = Log::new(Retention::UntilAcknowledged);
+    fn slices_are_in_order_when_the_buffer_wraps() {
+        let mut log = SentLog::new(Retention::UntilAcknowledged);
         let mut next = 0_u8;
         let mut wrapped = 0;
         for round in 0..2000_usize {
@@ -193,14 +193,14 @@ mod tests {
                 })
                 .collect();
             log.push(&bytes);
-            let before = unsent(&log);
+            let before = unsent_bytes(&log);
             assert!(!log.unsent().0.is_empty() || before.is_empty());
             assert!(before.ends_with(&bytes));
             wrapped += usize::from(!log.unsent().1.is_empty());
             let sent = before.len() / 2;
             log.advance(sent);
-            assert_eq!(unsent(&log), before[sent..]);
-            assert!(log.acknowledge(log.sent().saturating_sub(3)));
+            assert_eq!(unsent_bytes(&log), before[sent..]);
+            assert!(log.acknowledge(log.sent_position().saturating_sub(3)));
         }
         assert!(wrapped > 10, "{wrapped}");
     }

@@ -8,6 +8,6 @@ mod transport;
 
 pub(crate) use incoming::IncomingPipe;
 pub(crate) use lines::LineFilter;
-pub(crate) use log::{Log, OutOfWindow, Retention};
+pub(crate) use log::{OutOfWindow, Retention, SentLog};
 pub(crate) use outgoing::OutgoingPipe;
-pub(crate) use transport::{DroppedHalves, Sink, transport};
+pub(crate) use transport::{DroppedHalves, MessageSink, pipe_transport};

@@ -6,13 +6,13 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
-use super::transport::{DroppedHalves, Sink};
-use super::{LineFilter, Log, OutOfWindow, Retention};
+use super::transport::{DroppedHalves, MessageSink};
+use super::{LineFilter, OutOfWindow, Retention, SentLog};
 
 /// The bytes that the transport above has written, and that were not sent or not acknowledged yet.
 #[derive(Debug)]
 pub(crate) struct OutgoingPipe {
-    state: Mutex<State>,
+    state: Mutex<OutgoingState>,
     /// Notifies the link that there is something to send.
     work: Arc<Notify>,
     limit: usize,
@@ -22,8 +22,8 @@ pub(crate) struct OutgoingPipe {
 }
 
 #[derive(Debug)]
-struct State {
-    log: Log,
+struct OutgoingState {
+    log: SentLog,
     /// How many bytes were written.
     written: u64,
     filter: LineFilter,
@@ -36,7 +36,7 @@ struct State {
 
 /// What a link knows after it has sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct OutgoingProgress {
     /// Whether everything that was written was sent.
     pub(crate) is_sent: bool,
     /// Whether nothing more will be written.
@@ -53,8 +53,8 @@ impl OutgoingPipe {
         gone: Arc<DroppedHalves>,
     ) -> Self {
         Self {
-            state: Mutex::new(State {
-                log: Log::new(Retention::None),
+            state: Mutex::new(OutgoingState {
+                log: SentLog::new(Retention::None),
                 written: 0,
                 filter: LineFilter::new(drops_noise),
                 is_finished: false,
@@ -68,12 +68,12 @@ impl OutgoingPipe {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutgoingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the log, and wakes the writer if there is room now.
-    fn change<T>(&self, change: impl FnOnce(&mut Log) -> T) -> T {
+    fn with_log<T>(&self, change: impl FnOnce(&mut SentLog) -> T) -> T {
         let mut state = self.lock();
         let changed = change(&mut state.log);
         let may_go_on = if state.is_finished {
@@ -90,12 +90,12 @@ impl OutgoingPipe {
     }
 
     pub(crate) fn set_retention(&self, retention: Retention) {
-        self.change(|log| log.set_retention(retention));
+        self.with_log(|log| log.set_retention(retention));
     }
 
     /// Passes what waits to be sent to `encode`, in two pieces, and marks as many bytes as sent as it returns.
-    pub(crate) fn send_with(&self, encode: impl FnOnce(&[u8], &[u8]) -> usize) -> Progress {
-        self.change(|log| {
+    pub(crate) fn send_with(&self, encode: impl FnOnce(&[u8], &[u8]) -> usize) -> OutgoingProgress {
+        self.with_log(|log| {
             let (first, second) = log.unsent();
             if !first.is_empty() {
                 let sent = encode(first, second);
@@ -103,7 +103,7 @@ impl OutgoingPipe {
             }
         });
         let state = self.lock();
-        Progress {
+        OutgoingProgress {
             is_sent: state.log.unsent_len() == 0,
             is_finished: state.is_finished,
         }
@@ -117,7 +117,7 @@ impl OutgoingPipe {
     }
 
     /// Returns how many bytes were written.
-    pub(crate) fn written(&self) -> u64 {
+    pub(crate) fn written_position(&self) -> u64 {
         self.lock().written
     }
 
@@ -128,12 +128,12 @@ impl OutgoingPipe {
 
     /// Drops what the peer has acknowledged. Returns `false` if it was not sent yet.
     pub(crate) fn acknowledge(&self, position: u64) -> bool {
-        self.change(|log| log.acknowledge(position))
+        self.with_log(|log| log.acknowledge(position))
     }
 
     /// Continues from a position, for a peer that came back.
     pub(crate) fn rewind(&self, position: u64) -> Result<(), OutOfWindow> {
-        let rewound = self.change(|log| log.rewind(position));
+        let rewound = self.with_log(|log| log.rewind(position));
         self.work.notify_one();
         rewound
     }
@@ -142,7 +142,7 @@ impl OutgoingPipe {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
-        state.log = Log::new(Retention::None);
+        state.log = SentLog::new(Retention::None);
         let waker = state.writer.take();
         drop(state);
         if let Some(waker) = waker {
@@ -151,7 +151,7 @@ impl OutgoingPipe {
     }
 }
 
-impl Sink for OutgoingPipe {
+impl MessageSink for OutgoingPipe {
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         if state.is_closed || state.is_finished {
@@ -164,13 +164,13 @@ impl Sink for OutgoingPipe {
         }
         let taken = bytes.get(..room).unwrap_or(bytes);
         let had_nothing = state.log.unsent_len() == 0;
-        let State {
+        let OutgoingState {
             log,
             filter,
             written,
             ..
         } = &mut *state;
-        filter.apply(taken, |kept| {
+        filter.filter(taken, |kept| {
             *written += kept.len() as u64;
             log.push(kept);
         });
@@ -203,7 +203,7 @@ impl Sink for OutgoingPipe {
 
     fn close_writer(&self) {
         self.lock().is_finished = true;
-        self.gone.writer();
+        self.gone.drop_writer();
         self.work.notify_one();
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::IncomingPipe;
 
 /// Where a transport writes.
-pub(crate) trait Sink: Send + Sync + 'static {
+pub(crate) trait MessageSink: Send + Sync + 'static {
     /// Takes bytes. Waits for room.
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
@@ -33,17 +33,17 @@ pub(crate) struct DroppedHalves {
 }
 
 impl DroppedHalves {
-    pub(super) fn reader(&self) {
+    pub(super) fn drop_reader(&self) {
         self.reader.store(true, Ordering::SeqCst);
-        self.check();
+        self.notify_if_both();
     }
 
-    pub(super) fn writer(&self) {
+    pub(super) fn drop_writer(&self) {
         self.writer.store(true, Ordering::SeqCst);
-        self.check();
+        self.notify_if_both();
     }
 
-    fn check(&self) {
+    fn notify_if_both(&self) {
         if self.reader.load(Ordering::SeqCst) && self.writer.load(Ordering::SeqCst) {
             self.both.cancel();
         }
@@ -55,19 +55,22 @@ impl DroppedHalves {
     }
 
     /// Returns `true` if both halves were dropped.
-    pub(crate) fn both(&self) -> bool {
+    pub(crate) fn are_both_dropped(&self) -> bool {
         self.both.is_cancelled()
     }
 }
 
 /// Creates the transport of a connection.
-pub(crate) fn transport(incoming: Arc<IncomingPipe>, outgoing: Arc<impl Sink>) -> Transport {
-    Transport::new(Reader(incoming), Writer(outgoing))
+pub(crate) fn pipe_transport(
+    incoming: Arc<IncomingPipe>,
+    outgoing: Arc<impl MessageSink>,
+) -> Transport {
+    Transport::new(PipeReader(incoming), PipeWriter(outgoing))
 }
 
-struct Reader(Arc<IncomingPipe>);
+struct PipeReader(Arc<IncomingPipe>);
 
-impl AsyncRead for Reader {
+impl AsyncRead for PipeReader {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -77,15 +80,15 @@ impl AsyncRead for Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for PipeReader {
     fn drop(&mut self) {
         self.0.close_reader();
     }
 }
 
-struct Writer<S: Sink>(Arc<S>);
+struct PipeWriter<S: MessageSink>(Arc<S>);
 
-impl<S: Sink> AsyncWrite for Writer<S> {
+impl<S: MessageSink> AsyncWrite for PipeWriter<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -103,7 +106,7 @@ impl<S: Sink> AsyncWrite for Writer<S> {
     }
 }
 
-impl<S: Sink> Drop for Writer<S> {
+impl<S: MessageSink> Drop for PipeWriter<S> {
     fn drop(&mut self) {
         self.0.close_writer();
     }

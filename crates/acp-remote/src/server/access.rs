@@ -24,7 +24,11 @@ impl Refusal {
 }
 
 /// Checks a request.
-pub(super) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_access(
+    config: &ServerConfig,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
     let forbidden = |reason: &'static str| Refusal::new(StatusCode::FORBIDDEN, reason);
     if !is_host_allowed(&config.hosts, uri, headers) {
         return Err(forbidden(
@@ -67,7 +71,7 @@ fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<I
 }
 
 /// Returns the URI without tokens.
-pub(super) fn without_token(uri: &Uri) -> Uri {
+pub(super) fn strip_token(uri: &Uri) -> Uri {
     let Some(query) = uri.query().filter(|query| query.contains("token")) else {
         return uri.clone();
     };
@@ -151,20 +155,20 @@ mod tests {
     use super::*;
     use crate::Token;
 
-    fn status(config: &ServerConfig, uri: &str, headers: &[(&str, &str)]) -> u16 {
+    fn access_status(config: &ServerConfig, uri: &str, headers: &[(&str, &str)]) -> u16 {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
             map.append(name, value.parse().unwrap());
         }
-        match check(config, &uri.parse().unwrap(), &map) {
+        match check_access(config, &uri.parse().unwrap(), &map) {
             Ok(()) => 200,
             Err(refusal) => refusal.status.as_u16(),
         }
     }
 
     #[test]
-    fn only_names_of_this_machine_are_allowed_by_default() {
+    fn only_loopback_hosts_are_allowed_by_default() {
         let config = ServerConfig::new();
         for host in [
             "localhost",
@@ -174,7 +178,11 @@ mod tests {
             "[::1]:1",
             "a.localhost",
         ] {
-            assert_eq!(status(&config, "/acp", &[("host", host)]), 200, "{host}");
+            assert_eq!(
+                access_status(&config, "/acp", &[("host", host)]),
+                200,
+                "{host}"
+            );
         }
         for host in [
             "example.com",
@@ -187,31 +195,36 @@ mod tests {
             "notlocalhost",
             "",
         ] {
-            assert_eq!(status(&config, "/acp", &[("host", host)]), 403, "{host}");
+            assert_eq!(
+                access_status(&config, "/acp", &[("host", host)]),
+                403,
+                "{host}"
+            );
         }
-        assert_eq!(status(&config, "/acp", &[]), 403);
-        assert_eq!(status(&config, "http://localhost/acp", &[]), 200);
+        assert_eq!(access_status(&config, "/acp", &[]), 403);
+        assert_eq!(access_status(&config, "http://localhost/acp", &[]), 200);
         assert_eq!(
-            status(&config, "http://evil.example/acp", &[("host", "localhost")]),
+            access_status(&config, "http://evil.example/acp", &[("host", "localhost")]),
             403
         );
         assert_eq!(
-            status(&config, "http://localhost/acp", &[("host", "evil.example")]),
+            access_status(&config, "http://localhost/acp", &[("host", "evil.example")]),
             403
         );
         let named = ServerConfig::new().hosts(AllowedHosts::Named(vec!["agents.example".into()]));
         assert_eq!(
-            status(&named, "/acp", &[("host", "Agents.example:443")]),
+            access_status(&named, "/acp", &[("host", "Agents.example:443")]),
             200
         );
-        assert_eq!(status(&named, "/acp", &[("host", "localhost")]), 200);
-        assert_eq!(status(&named, "/acp", &[("host", "example")]), 403);
+        assert_eq!(access_status(&named, "/acp", &[("host", "localhost")]), 200);
+        assert_eq!(access_status(&named, "/acp", &[("host", "example")]), 403);
     }
 
     #[test]
-    fn pages_of_other_sites_are_refused() {
+    fn foreign_origins_are_rejected() {
         let config = ServerConfig::new();
-        let with = |origin| status(&config, "/", &[("host", "localhost"), ("origin", origin)]);
+        let with =
+            |origin| access_status(&config, "/", &[("host", "localhost"), ("origin", origin)]);
         for origin in [
             "http://localhost:3000",
             "https://127.0.0.1",
@@ -229,15 +242,16 @@ mod tests {
             assert_eq!(with(origin), 403, "{origin}");
         }
         let named = ServerConfig::new().origins(AllowedOrigins::Named(vec!["https://a.b".into()]));
-        let with = |origin| status(&named, "/", &[("host", "localhost"), ("origin", origin)]);
+        let with =
+            |origin| access_status(&named, "/", &[("host", "localhost"), ("origin", origin)]);
         assert_eq!((with("https://a.b"), with("http://a.b")), (200, 403));
     }
 
     #[test]
-    fn a_token_is_accepted_in_three_places() {
+    fn token_is_accepted_in_three_places() {
         let config = ServerConfig::new().token(Token::new("s3cret").unwrap());
         let with = |uri: &str, name: &str, value: &str| {
-            status(&config, uri, &[("host", "localhost"), (name, value)])
+            access_status(&config, uri, &[("host", "localhost"), (name, value)])
         };
         assert_eq!(with("/acp", "authorization", "Bearer s3cret"), 200);
         assert_eq!(with("/acp", "authorization", "bearer  s3cret"), 200);
@@ -255,6 +269,6 @@ mod tests {
         }
         assert_eq!(with("/acp?token=", "x", "y"), 401);
         let uri = "/acp?a=b&token=s3cret&c".parse().unwrap();
-        assert_eq!(without_token(&uri), "/acp?a=b&c");
+        assert_eq!(strip_token(&uri), "/acp?a=b&c");
     }
 }

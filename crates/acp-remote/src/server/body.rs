@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::http::Events;
+use super::http::EventStream;
 
 /// The body of a response: a text, or a stream of events.
 #[derive(Debug)]
-pub struct ResponseBody(Content);
+pub struct ResponseBody(BodyContent);
 
 #[derive(Debug)]
-enum Content {
+enum BodyContent {
     Empty,
     Text(Bytes),
-    Events(Events),
+    Events(EventStream),
 }
 
 impl From<String> for ResponseBody {
@@ -29,16 +29,16 @@ impl From<String> for ResponseBody {
 impl From<Bytes> for ResponseBody {
     fn from(text: Bytes) -> Self {
         Self(if text.is_empty() {
-            Content::Empty
+            BodyContent::Empty
         } else {
-            Content::Text(text)
+            BodyContent::Text(text)
         })
     }
 }
 
-impl From<Events> for ResponseBody {
-    fn from(events: Events) -> Self {
-        Self(Content::Events(events))
+impl From<EventStream> for ResponseBody {
+    fn from(events: EventStream) -> Self {
+        Self(BodyContent::Events(events))
     }
 }
 
@@ -51,27 +51,27 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
-            Content::Empty => Poll::Ready(None),
-            Content::Text(text) => {
+            BodyContent::Empty => Poll::Ready(None),
+            BodyContent::Text(text) => {
                 let text = std::mem::take(text);
-                self.0 = Content::Empty;
+                self.0 = BodyContent::Empty;
                 Poll::Ready(Some(Ok(Frame::data(text))))
             }
-            Content::Events(events) => events
+            BodyContent::Events(events) => events
                 .poll_next(cx)
                 .map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Empty)
+        matches!(self.0, BodyContent::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Content::Empty => SizeHint::with_exact(0),
-            Content::Text(text) => SizeHint::with_exact(text.len() as u64),
-            Content::Events(_) => SizeHint::default(),
+            BodyContent::Empty => SizeHint::with_exact(0),
+            BodyContent::Text(text) => SizeHint::with_exact(text.len() as u64),
+            BodyContent::Events(_) => SizeHint::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use crate::Token;
-use crate::header::{MIN_WINDOW, ResumeTerms};
+use crate::header::{MIN_WINDOW_BYTES, ResumeTerms};
 
 /// What an endpoint accepts.
 #[derive(Debug, Clone)]
@@ -48,8 +48,8 @@ impl ServerConfig {
     /// Returns what the extension comes to for a client, if it asks for it: what to answer, and the window of this
     /// connection.
     pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
-        let theirs = ResumeTerms::read(headers).filter(|_| !self.grace.is_zero())?;
-        let window = self.limits.window.max(MIN_WINDOW);
+        let theirs = ResumeTerms::from_headers(headers).filter(|_| !self.grace.is_zero())?;
+        let window = self.limits.window.max(MIN_WINDOW_BYTES);
         let terms = ResumeTerms {
             window,
             grace: self.grace.max(Duration::from_secs(1)),

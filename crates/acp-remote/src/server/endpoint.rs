@@ -15,14 +15,14 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::access::{check, without_token};
+use super::access::{check_access, strip_token};
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo, TransportKind};
-use super::http::{UNIT, delete, get, post};
+use super::http::{PERMIT_BYTES, delete_connection, get, handle_post};
 use super::listener::PeerAddress;
-use super::registry::{Registry, count};
-use super::responses::text;
+use super::registry::{Registry, increment};
+use super::responses::text_response;
 use super::stats::ServerStats;
 use super::websocket::{is_upgrade, upgrade};
 use crate::header;
@@ -33,14 +33,14 @@ use crate::header;
 /// (`Router::route_service`, or `router`), or call it from any server of hyper. The server must not
 /// stand between it and upgrades.
 pub struct AgentEndpoint<H> {
-    inner: Arc<Inner<H>>,
+    inner: Arc<EndpointInner<H>>,
 }
 
-struct Inner<H> {
+struct EndpointInner<H> {
     config: ServerConfig,
     handler: Arc<H>,
     registry: Arc<Registry>,
-    /// What the bodies of all POSTs may take, in units of [`post::UNIT`](super::http::UNIT).
+    /// What the bodies of all POSTs may take, in units of [`post::UNIT`](super::http::PERMIT_BYTES).
     bodies: Semaphore,
 }
 
@@ -64,9 +64,9 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
             .limits
             .bodies
             .max(config.limits.message)
-            .div_ceil(UNIT)
+            .div_ceil(PERMIT_BYTES)
             + 1;
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(EndpointInner {
             bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
             config,
             handler: Arc::new(handler),
@@ -108,18 +108,18 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
     /// Checks the host, the origin and the token of a request, as the endpoint itself does. Returns the response that
     /// rejects the request, or `None` if it is allowed. For routes beside the endpoint that need the same protection.
     pub fn access_rejection<B>(&self, request: &Request<B>) -> Option<Response<ResponseBody>> {
-        let refusal = check(&self.inner.config, request.uri(), request.headers()).err()?;
-        count(&self.inner.registry.counters.refused);
+        let refusal = check_access(&self.inner.config, request.uri(), request.headers()).err()?;
+        increment(&self.inner.registry.counters.refused);
         tracing::debug!(reason = %refusal.reason, "request refused");
         Some(refusal.into())
     }
 
-    async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
+    async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: fmt::Display + Send,
     {
-        let Inner {
+        let EndpointInner {
             config,
             handler,
             registry,
@@ -131,25 +131,25 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
         let is_upgrade = is_upgrade(&request);
         let is_new = !request.headers().contains_key(header::CONNECTION_ID);
         if is_new && registry.draining.is_cancelled() {
-            return text(
+            return text_response(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the server is shutting down",
             );
         }
         if is_upgrade {
-            let info = info(&request, TransportKind::WebSocket);
+            let info = connection_info(&request, TransportKind::WebSocket);
             return upgrade(config, registry, handler, info, request).await;
         }
         match *request.method() {
             Method::POST => {
-                let info = info(&request, TransportKind::Http);
-                post(config, registry, bodies, handler, info, request).await
+                let info = connection_info(&request, TransportKind::Http);
+                handle_post(config, registry, bodies, handler, info, request).await
             }
             Method::GET => get(config, registry, request.headers()),
-            Method::DELETE => delete(registry, request.headers()),
+            Method::DELETE => delete_connection(registry, request.headers()),
             _ => {
                 let reason = "only POST, GET and DELETE are supported";
-                let mut response = text(StatusCode::METHOD_NOT_ALLOWED, reason);
+                let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, reason);
                 let allowed = HeaderValue::from_static("POST, GET, DELETE");
                 response.headers_mut().insert(ALLOW, allowed);
                 response
@@ -159,7 +159,7 @@ impl<H: ConnectionHandler> AgentEndpoint<H> {
 }
 
 /// Describes the connection that a request may open.
-fn info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
+fn connection_info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
     let mut headers = request.headers().clone();
     for secret in [
         AUTHORIZATION,
@@ -174,7 +174,7 @@ fn info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
         kind,
         version: request.version(),
         peer: request.extensions().get::<PeerAddress>().map(|peer| peer.0),
-        uri: without_token(request.uri()),
+        uri: strip_token(request.uri()),
         headers,
     }
 }
@@ -195,6 +195,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let endpoint = self.clone();
-        Box::pin(async move { Ok(endpoint.answer(request).await) })
+        Box::pin(async move { Ok(endpoint.respond(request).await) })
     }
 }

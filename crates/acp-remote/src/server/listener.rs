@@ -152,7 +152,7 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    crate::socket::prepare(&stream)?;
+    crate::socket::configure_socket(&stream)?;
     let Some(tls) = options.tls.clone() else {
         return serve_stream(stream, Some(peer), service, options).await;
     };

@@ -56,7 +56,7 @@ pub(super) struct ServerCounters {
 }
 
 /// Adds one to a counter.
-pub(super) fn count(counter: &AtomicU64) {
+pub(super) fn increment(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -87,12 +87,12 @@ impl Registry {
         let mut all = self.lock();
         if all.len() >= most {
             drop(all);
-            count(&self.counters.limited);
+            increment(&self.counters.limited);
             return false;
         }
         all.insert(info.id.clone(), (info, connection));
         drop(all);
-        count(&self.counters.connections);
+        increment(&self.counters.connections);
         true
     }
 

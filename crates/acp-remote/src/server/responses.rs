@@ -9,7 +9,7 @@ use super::access::Refusal;
 use super::body::ResponseBody;
 
 /// Returns a response with a text for people, or without a body.
-pub(super) fn text(status: StatusCode, text: &str) -> Response<ResponseBody> {
+pub(super) fn text_response(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let body = if text.is_empty() {
         String::new()
     } else {
@@ -36,6 +36,6 @@ pub(super) fn text(status: StatusCode, text: &str) -> Response<ResponseBody> {
 
 impl From<Refusal> for Response<ResponseBody> {
     fn from(refusal: Refusal) -> Self {
-        text(refusal.status, &refusal.reason)
+        text_response(refusal.status, &refusal.reason)
     }
 }

@@ -14,22 +14,22 @@ use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo};
-use super::registry::{Registry, ServedConnection, count};
-use super::responses::text;
+use super::registry::{Registry, ServedConnection, increment};
+use super::responses::text_response;
 use crate::CloseStatus;
 use crate::header;
-use crate::pipe::{OutOfWindow, Retention, transport};
+use crate::pipe::{OutOfWindow, Retention, pipe_transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, accept_key};
 
 /// How long an upgrade may take after it was answered.
-const UPGRADING: Duration = Duration::from_secs(10);
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a handler may take to return after its client is gone.
-const LINGER: Duration = Duration::from_secs(30);
+const LINGER_TIME: Duration = Duration::from_secs(30);
 
-const KEY: &str = "sec-websocket-key";
-const ACCEPT: &str = "sec-websocket-accept";
-const VERSION: &str = "sec-websocket-version";
+const KEY_HEADER: &str = "sec-websocket-key";
+const ACCEPT_HEADER: &str = "sec-websocket-accept";
+const VERSION_HEADER: &str = "sec-websocket-version";
 
 /// A WebSocket connection, as requests that resume it find it.
 pub(super) struct WebSocketConnection {
@@ -41,7 +41,10 @@ pub(super) struct WebSocketConnection {
 impl WebSocketConnection {
     /// Returns how many bytes of messages were received and sent.
     pub(super) fn transferred(&self) -> (u64, u64) {
-        (self.wire.incoming.received(), self.wire.outgoing.written())
+        (
+            self.wire.incoming.received(),
+            self.wire.outgoing.written_position(),
+        )
     }
 }
 
@@ -61,10 +64,10 @@ pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
         let protocol = request.extensions().get::<hyper::ext::Protocol>();
         return protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
     }
-    request.method() == Method::GET && has_word(request.headers(), UPGRADE.as_str(), "websocket")
+    request.method() == Method::GET && has_token(request.headers(), UPGRADE.as_str(), "websocket")
 }
 
-fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
+fn has_token(headers: &HeaderMap, name: &str, word: &str) -> bool {
     headers.get_all(name).into_iter().any(|value| {
         let value = value.to_str().unwrap_or_default();
         value
@@ -74,18 +77,21 @@ fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
 }
 
 /// Checks the handshake, and returns its answer.
-fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal> {
+fn handshake_response<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal> {
     let headers = request.headers();
-    if headers.get(VERSION).is_none_or(|version| version != "13") {
+    if headers
+        .get(VERSION_HEADER)
+        .is_none_or(|version| version != "13")
+    {
         let reason = "only WebSocket version 13 is supported";
         return Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, reason));
     }
     if request.version() == Version::HTTP_2 {
-        return Ok(text(StatusCode::OK, ""));
+        return Ok(text_response(StatusCode::OK, ""));
     }
     let key = headers
-        .get(KEY)
-        .filter(|_| has_word(headers, CONNECTION.as_str(), "upgrade"));
+        .get(KEY_HEADER)
+        .filter(|_| has_token(headers, CONNECTION.as_str(), "upgrade"));
     let accept = key.and_then(|key| HeaderValue::from_str(&accept_key(key.as_bytes())).ok());
     let Some(accept) = accept else {
         return Err(Refusal::new(
@@ -93,11 +99,11 @@ fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal>
             "the WebSocket handshake is incomplete",
         ));
     };
-    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
+    let mut response = text_response(StatusCode::SWITCHING_PROTOCOLS, "");
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(ACCEPT, accept);
+    headers.insert(ACCEPT_HEADER, accept);
     Ok(response)
 }
 
@@ -109,7 +115,7 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
     info: ConnectionInfo,
     mut request: Request<B>,
 ) -> Response<ResponseBody> {
-    let mut response = match handshake(&request) {
+    let mut response = match handshake_response(&request) {
         Ok(response) => response,
         Err(refused) => return refused.into(),
     };
@@ -119,7 +125,7 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
     if let (Some(id), Some(position)) = (id, headers.get(header::LAST_EVENT_ID)) {
         let position = position.to_str().ok().and_then(|text| text.parse().ok());
         let Some(position) = position else {
-            return text(StatusCode::BAD_REQUEST, "Acp-Last-Event-Id is not a number");
+            return text_response(StatusCode::BAD_REQUEST, "Acp-Last-Event-Id is not a number");
         };
         return resume(registry, id, position, upgraded, response).await;
     }
@@ -138,7 +144,7 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
         headers.insert(header::CONNECTION_ID, id);
     }
     if let Some((terms, _)) = terms {
-        headers.insert(header::RESUME, terms.value());
+        headers.insert(header::RESUME, terms.header_value());
     }
     let added = registry.add(
         info.clone(),
@@ -146,9 +152,9 @@ pub(super) async fn upgrade<H: ConnectionHandler, B>(
         config.limits.connections,
     );
     if !added {
-        return text(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
     }
-    let life = Life {
+    let life = ServerConnectionTask {
         options: LinkOptions {
             role: LinkRole::Server,
             resumes,
@@ -176,7 +182,7 @@ async fn resume(
     mut response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
     let unknown = || {
-        text(
+        text_response(
             StatusCode::NOT_FOUND,
             "unknown connection: it has ended, or the server was restarted",
         )
@@ -186,7 +192,7 @@ async fn resume(
         return unknown();
     };
     if !connection.resumes {
-        return text(
+        return text_response(
             StatusCode::BAD_REQUEST,
             "this connection was opened without Acp-Resume",
         );
@@ -207,27 +213,27 @@ async fn resume(
             headers.insert(header::CONNECTION_ID, id.clone());
             headers.insert(header::LAST_EVENT_ID, position.into());
             registry.tasks.spawn(async move {
-                if let Ok(Ok(upgraded)) = timeout(UPGRADING, upgraded).await {
+                if let Ok(Ok(upgraded)) = timeout(UPGRADE_TIMEOUT, upgraded).await {
                     // Fails if the connection has ended.
                     let _ = socket.send(upgraded);
                 }
             });
-            count(&registry.counters.resumed);
+            increment(&registry.counters.resumed);
             response
         }
-        Ok(Err(OutOfWindow::Dropped)) => text(
+        Ok(Err(OutOfWindow::Dropped)) => text_response(
             StatusCode::GONE,
             "the messages after this position are no longer kept",
         ),
         Ok(Err(OutOfWindow::Future)) => {
-            text(StatusCode::BAD_REQUEST, "this position was never sent")
+            text_response(StatusCode::BAD_REQUEST, "this position was never sent")
         }
         Err(_) => unknown(),
     }
 }
 
 /// The life of a connection, across its sockets.
-struct Life {
+struct ServerConnectionTask {
     options: LinkOptions,
     grace: Duration,
     wire: Arc<SocketPipes>,
@@ -235,7 +241,7 @@ struct Life {
     info: ConnectionInfo,
 }
 
-impl Life {
+impl ServerConnectionTask {
     /// Runs the handler and the sockets, until both have ended.
     async fn run<H: ConnectionHandler>(
         self,
@@ -247,7 +253,7 @@ impl Life {
         if self.options.resumes {
             wire.outgoing.set_retention(Retention::UntilAcknowledged);
         }
-        let transport = transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
+        let transport = pipe_transport(Arc::clone(&wire.incoming), Arc::clone(&wire.outgoing));
         let handling = handler.handle(self.info.clone(), transport);
         let moving = self.move_sockets(first, takeovers);
         tokio::pin!(handling, moving);
@@ -260,7 +266,7 @@ impl Life {
         tokio::select! {
             status = &mut handling => {
                 let is_draining = self.registry.draining.is_cancelled() && status.is_normal();
-                wire.close(if is_draining { going_away() } else { status });
+                wire.close(if is_draining { going_away_status() } else { status });
                 tokio::select! {
                     () = &mut moving => {}
                     () = self.registry.killed.cancelled() => {}
@@ -272,12 +278,12 @@ impl Life {
                 wire.incoming.finish(None);
                 wire.outgoing.close();
                 tokio::select! {
-                    _ = timeout(LINGER, &mut handling) => {}
+                    _ = timeout(LINGER_TIME, &mut handling) => {}
                     () = self.registry.killed.cancelled() => {}
                 }
             }
             () = self.registry.killed.cancelled() => {
-                wire.close(going_away());
+                wire.close(going_away_status());
                 let _ = timeout(Duration::from_secs(1), &mut moving).await;
             }
             () = &mut draining => {}
@@ -288,7 +294,7 @@ impl Life {
 
     /// Moves one socket after the other, until the connection has ended.
     async fn move_sockets(&self, first: OnUpgrade, mut takeovers: mpsc::Receiver<Takeover>) {
-        let Ok(Ok(upgraded)) = timeout(UPGRADING, first).await else {
+        let Ok(Ok(upgraded)) = timeout(UPGRADE_TIMEOUT, first).await else {
             return;
         };
         let mut socket = Some(upgraded);
@@ -312,7 +318,7 @@ impl Life {
                 match timeout(self.grace, takeovers.recv()).await {
                     Ok(takeover) => socket = self.take_over(takeover).await,
                     Err(_) => {
-                        count(&self.registry.counters.abandoned);
+                        increment(&self.registry.counters.abandoned);
                         return;
                     }
                 }
@@ -330,10 +336,10 @@ impl Life {
         if !is_possible {
             return None;
         }
-        timeout(UPGRADING, takeover.socket).await.ok()?.ok()
+        timeout(UPGRADE_TIMEOUT, takeover.socket).await.ok()?.ok()
     }
 }
 
-fn going_away() -> CloseStatus {
+fn going_away_status() -> CloseStatus {
     CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down")
 }

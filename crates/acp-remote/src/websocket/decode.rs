@@ -11,8 +11,8 @@ use crate::CloseStatus;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// The next bytes of a message. They are in the buffer given to [`Decoder::next`], which must be consumed.
+pub(super) enum FrameEvent {
+    /// The next bytes of a message. They are in the buffer given to [`FrameDecoder::next`], which must be consumed.
     Payload {
         /// How many bytes at the start of the buffer.
         length: usize,
@@ -25,11 +25,11 @@ pub(super) enum Event {
 }
 
 /// What a peer does that is not allowed: the status to close with.
-pub(super) type Violation = CloseStatus;
+pub(super) type FrameViolation = CloseStatus;
 
 /// Reads frames from a buffer.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct FrameDecoder {
     /// Whether frames must be masked: those of clients.
     expects_mask: bool,
     /// The maximum length of a message, in bytes.
@@ -41,7 +41,7 @@ pub(super) struct Decoder {
 
 #[derive(Debug)]
 struct FrameInProgress {
-    kind: Kind,
+    kind: FrameKind,
     is_final: bool,
     mask: Option<[u8; 4]>,
     length: u64,
@@ -49,18 +49,18 @@ struct FrameInProgress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FrameKind {
     Text,
     /// Binary, which is ignored.
     Binary,
     Control(Control),
 }
 
-fn violation(reason: &str) -> Violation {
+fn frame_violation(reason: &str) -> FrameViolation {
     CloseStatus::new(CloseStatus::PROTOCOL_ERROR, reason)
 }
 
-impl Decoder {
+impl FrameDecoder {
     pub(super) fn new(expects_mask: bool, max_message: usize) -> Self {
         Self {
             expects_mask,
@@ -71,24 +71,27 @@ impl Decoder {
     }
 
     /// Reads the next event from the start of the buffer. Returns `None` if more bytes are needed.
-    pub(super) fn next(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, Violation> {
+    pub(super) fn next(
+        &mut self,
+        buf: &mut BytesMut,
+    ) -> Result<Option<FrameEvent>, FrameViolation> {
         loop {
             let Some(frame) = &mut self.frame else {
                 let mut cursor = Cursor::new(&**buf);
                 let Some((header, length)) = FrameHeader::parse(&mut cursor)
-                    .map_err(|_| violation("a frame has an invalid header"))?
+                    .map_err(|_| frame_violation("a frame has an invalid header"))?
                 else {
                     return Ok(None);
                 };
                 let used = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
-                self.frame = Some(self.begin(&header, length)?);
+                self.frame = Some(self.begin_frame(&header, length)?);
                 buf.advance(used);
                 continue;
             };
             let left = frame.length - frame.read;
             let available = usize::try_from(left).unwrap_or(usize::MAX).min(buf.len());
             match frame.kind {
-                Kind::Text => {
+                FrameKind::Text => {
                     if available == 0 && left > 0 {
                         return Ok(None);
                     }
@@ -106,12 +109,12 @@ impl Decoder {
                     if available == 0 && !ends_message {
                         continue;
                     }
-                    return Ok(Some(Event::Payload {
+                    return Ok(Some(FrameEvent::Payload {
                         length: available,
                         ends_message,
                     }));
                 }
-                Kind::Binary => {
+                FrameKind::Binary => {
                     buf.advance(available);
                     frame.read += available as u64;
                     if frame.read < frame.length {
@@ -119,7 +122,7 @@ impl Decoder {
                     }
                     self.end_data_frame();
                 }
-                Kind::Control(_) => {
+                FrameKind::Control(_) => {
                     if (available as u64) < left {
                         return Ok(None);
                     }
@@ -134,14 +137,18 @@ impl Decoder {
     }
 
     /// Checks a frame's header.
-    fn begin(&mut self, header: &FrameHeader, length: u64) -> Result<FrameInProgress, Violation> {
+    fn begin_frame(
+        &mut self,
+        header: &FrameHeader,
+        length: u64,
+    ) -> Result<FrameInProgress, FrameViolation> {
         if header.rsv1 || header.rsv2 || header.rsv3 {
-            return Err(violation(
+            return Err(frame_violation(
                 "a frame uses an extension that was not negotiated",
             ));
         }
         if header.mask.is_some() != self.expects_mask {
-            return Err(violation(if self.expects_mask {
+            return Err(frame_violation(if self.expects_mask {
                 "a frame is not masked"
             } else {
                 "a frame is masked"
@@ -150,15 +157,15 @@ impl Decoder {
         let kind = match header.opcode {
             OpCode::Control(control) => {
                 if length > 125 || !header.is_final {
-                    return Err(violation("a control frame is too long or in pieces"));
+                    return Err(frame_violation("a control frame is too long or in pieces"));
                 }
-                Kind::Control(control)
+                FrameKind::Control(control)
             }
             OpCode::Data(data) => {
                 let (data, before) = match (data, self.message) {
                     (Data::Continue, Some(message)) => message,
                     (Data::Text | Data::Binary, None) => (data, 0),
-                    _ => return Err(violation("the pieces of a message are out of order")),
+                    _ => return Err(frame_violation("the pieces of a message are out of order")),
                 };
                 let total = before.saturating_add(length);
                 if total > self.max_message {
@@ -167,10 +174,10 @@ impl Decoder {
                 }
                 self.message = Some((data, total));
                 match data {
-                    Data::Text => Kind::Text,
-                    Data::Binary => Kind::Binary,
+                    Data::Text => FrameKind::Text,
+                    Data::Binary => FrameKind::Binary,
                     Data::Continue | Data::Reserved(_) => {
-                        return Err(violation("a frame has an unknown type"));
+                        return Err(frame_violation("a frame has an unknown type"));
                     }
                 }
             }
@@ -190,40 +197,44 @@ impl Decoder {
         }
     }
 
-    fn end_control_frame(&mut self, payload: &[u8]) -> Result<Event, Violation> {
+    fn end_control_frame(&mut self, payload: &[u8]) -> Result<FrameEvent, FrameViolation> {
         let frame = self.frame.take();
         match frame.map(|frame| frame.kind) {
-            Some(Kind::Control(Control::Ping)) => Ok(Event::Ping(payload.to_vec())),
-            Some(Kind::Control(Control::Pong)) => Ok(Event::Pong(payload.to_vec())),
-            Some(Kind::Control(Control::Close)) => {
+            Some(FrameKind::Control(Control::Ping)) => Ok(FrameEvent::Ping(payload.to_vec())),
+            Some(FrameKind::Control(Control::Pong)) => Ok(FrameEvent::Pong(payload.to_vec())),
+            Some(FrameKind::Control(Control::Close)) => {
                 let status = match payload.split_first_chunk::<2>() {
                     None if payload.is_empty() => CloseStatus::new(1005, ""),
-                    None => return Err(violation("a close frame has half a code")),
+                    None => return Err(frame_violation("a close frame has half a code")),
                     Some((code, reason)) => {
                         CloseStatus::new(u16::from_be_bytes(*code), String::from_utf8_lossy(reason))
                     }
                 };
-                Ok(Event::Close(status))
+                Ok(FrameEvent::Close(status))
             }
-            _ => Err(violation("a frame has an unknown type")),
+            _ => Err(frame_violation("a frame has an unknown type")),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::Encoder;
+    use super::super::encode::FrameEncoder;
     use super::*;
 
     /// Decodes all events, cutting the input into pieces; payloads are collected into lines.
-    fn decode(bytes: &[u8], size: usize, decoder: &mut Decoder) -> Result<Vec<String>, Violation> {
+    fn decode_frames(
+        bytes: &[u8],
+        size: usize,
+        decoder: &mut FrameDecoder,
+    ) -> Result<Vec<String>, FrameViolation> {
         let mut buf = BytesMut::new();
         let (mut out, mut line) = (Vec::new(), String::new());
         for piece in bytes.chunks(size) {
             buf.extend_from_slice(piece);
             while let Some(event) = decoder.next(&mut buf)? {
                 match event {
-                    Event::Payload {
+                    FrameEvent::Payload {
                         length,
                         ends_message,
                     } => {
@@ -232,9 +243,9 @@ mod tests {
                             out.push(std::mem::take(&mut line));
                         }
                     }
-                    Event::Ping(payload) => out.push(format!("ping {payload:?}")),
-                    Event::Pong(payload) => out.push(format!("pong {payload:?}")),
-                    Event::Close(status) => out.push(status.to_string()),
+                    FrameEvent::Ping(payload) => out.push(format!("ping {payload:?}")),
+                    FrameEvent::Pong(payload) => out.push(format!("pong {payload:?}")),
+                    FrameEvent::Close(status) => out.push(status.to_string()),
                 }
             }
         }
@@ -242,23 +253,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_however_it_is_cut() {
+    fn encoded_frames_are_decoded_at_every_cut() {
         for is_client in [false, true] {
-            let mut encoder = Encoder::new(is_client);
+            let mut encoder = FrameEncoder::new(is_client);
             let mut out = Vec::new();
             let large = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
             let lines = format!("{{\"a\":1}}\n{{}}\n{large}\n{{\"start");
             for cut in [0, 3, 7, 8, 9, 40_000, lines.len()] {
                 out.clear();
                 let (first, second) = lines.as_bytes().split_at(cut);
-                let used = encoder.messages(first, second, usize::MAX, false, &mut out);
+                let used = encoder.encode_messages(first, second, usize::MAX, false, &mut out);
                 assert_eq!(used, lines.len() - "{\"start".len());
-                encoder.ping(&[1, 2], &mut out);
-                encoder.pong(&[3], &mut out);
-                encoder.close(&CloseStatus::failed("é".repeat(100)), &mut out);
+                encoder.encode_ping(&[1, 2], &mut out);
+                encoder.encode_pong(&[3], &mut out);
+                encoder.encode_close(&CloseStatus::failed("é".repeat(100)), &mut out);
                 for size in [1, 2, 3, 50, 10_000, out.len()] {
-                    let mut decoder = Decoder::new(is_client, 1_000_000);
-                    let events = decode(&out, size, &mut decoder).unwrap();
+                    let mut decoder = FrameDecoder::new(is_client, 1_000_000);
+                    let events = decode_frames(&out, size, &mut decoder).unwrap();
                     assert_eq!(events[..3], ["{\"a\":1}", "{}", &large]);
                     assert_eq!(events[3..5], ["ping [1, 2]", "pong [3]"]);
                     let reason = format!("{} (close code 1011)", "é".repeat(61));
@@ -269,21 +280,30 @@ mod tests {
     }
 
     #[test]
-    fn a_message_whose_end_is_not_known_goes_in_pieces() {
-        let mut encoder = Encoder::new(false);
+    fn message_of_unknown_length_is_sent_in_fragments() {
+        let mut encoder = FrameEncoder::new(false);
         let mut out = Vec::new();
-        assert_eq!(encoder.messages(b"{\"a", b"b", 1000, false, &mut out), 0);
-        assert_eq!(encoder.messages(b"{\"a", b"b", 1000, true, &mut out), 4);
         assert_eq!(
-            encoder.messages(b"\":1}\n{}", b"\n", 1000, false, &mut out),
+            encoder.encode_messages(b"{\"a", b"b", 1000, false, &mut out),
+            0
+        );
+        assert_eq!(
+            encoder.encode_messages(b"{\"a", b"b", 1000, true, &mut out),
+            4
+        );
+        assert_eq!(
+            encoder.encode_messages(b"\":1}\n{}", b"\n", 1000, false, &mut out),
             8
         );
-        let mut decoder = Decoder::new(false, 1000);
-        assert_eq!(decode(&out, 1, &mut decoder).unwrap(), ["{\"ab\":1}", "{}"]);
+        let mut decoder = FrameDecoder::new(false, 1000);
+        assert_eq!(
+            decode_frames(&out, 1, &mut decoder).unwrap(),
+            ["{\"ab\":1}", "{}"]
+        );
     }
 
     #[test]
-    fn violations_are_found_before_their_payload() {
+    fn violations_are_detected_before_the_payload() {
         let frame = |first: u8, second: u8, more: &[u8]| [&[first, second], more].concat();
         let huge = (1_u64 << 30).to_be_bytes();
         for (bytes, code) in [
@@ -299,28 +319,31 @@ mod tests {
             (frame(0x80, 1, b"x"), 1002),
             (frame(0x88, 1, b"x"), 1002),
         ] {
-            let mut decoder = Decoder::new(false, 1000);
-            let refused = decode(&bytes, bytes.len(), &mut decoder).unwrap_err();
+            let mut decoder = FrameDecoder::new(false, 1000);
+            let refused = decode_frames(&bytes, bytes.len(), &mut decoder).unwrap_err();
             assert_eq!(refused.code, code, "{bytes:?}: {refused}");
         }
         // In pieces, a message may not exceed the limit either.
         let mut pieces = frame(0x01, 126, &600_u16.to_be_bytes());
         pieces.extend([b'x'; 600]);
         pieces.extend(frame(0x80, 126, &600_u16.to_be_bytes()));
-        let mut decoder = Decoder::new(false, 1000);
-        assert_eq!(decode(&pieces, 7, &mut decoder).unwrap_err().code, 1009);
+        let mut decoder = FrameDecoder::new(false, 1000);
+        assert_eq!(
+            decode_frames(&pieces, 7, &mut decoder).unwrap_err().code,
+            1009
+        );
     }
 
     #[test]
-    fn binary_frames_are_ignored_and_control_frames_may_be_between_pieces() {
+    fn binary_frames_are_ignored_and_control_frames_may_interleave() {
         let mut bytes = vec![0x02, 70];
         bytes.extend([b'x'; 70]);
         bytes.extend([0x89, 1, b'p']);
         bytes.extend([0x80, 1, b'x']);
         bytes.extend([0x01, 1, b'{', 0x89, 0, 0x00, 0, 0x80, 1, b'}']);
         for size in [1, 5, bytes.len()] {
-            let mut decoder = Decoder::new(false, 1000);
-            let events = decode(&bytes, size, &mut decoder).unwrap();
+            let mut decoder = FrameDecoder::new(false, 1000);
+            let events = decode_frames(&bytes, size, &mut decoder).unwrap();
             assert_eq!(events, ["ping [112]", "ping []", "{}"], "by {size}");
         }
     }

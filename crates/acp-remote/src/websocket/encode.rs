@@ -3,32 +3,32 @@
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::mask::{Masks, apply_mask};
+use super::mask::{MaskGenerator, apply_mask};
 use crate::CloseStatus;
 
 /// From how many bytes on a message whose end is not known yet is sent in pieces.
-const PIECE: usize = 32 * 1024;
+const MAX_FRAGMENT_BYTES: usize = 32 * 1024;
 
 /// Writes frames into a buffer.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(super) struct FrameEncoder {
     /// The source of masks. Only clients have one.
-    masks: Option<Masks>,
+    masks: Option<MaskGenerator>,
     /// Whether the start of a message was written, and its end was not.
     in_message: bool,
 }
 
-impl Encoder {
+impl FrameEncoder {
     pub(super) fn new(is_client: bool) -> Self {
         Self {
-            masks: is_client.then(Masks::new),
+            masks: is_client.then(MaskGenerator::new),
             in_message: false,
         }
     }
 
     /// Writes the messages at the start of `first` and `second` as text frames, about `most` bytes. If `in_pieces` is
     /// set, the start of a message without its end, too. Returns how many bytes were consumed, with line feeds.
-    pub(super) fn messages(
+    pub(super) fn encode_messages(
         &mut self,
         first: &[u8],
         second: &[u8],
@@ -50,11 +50,11 @@ impl Encoder {
                 .or_else(|| memchr::memchr(b'\n', b).map(|end| a.len() + end));
             let (length, is_final) = match end {
                 Some(end) => (end, true),
-                None if in_pieces || total - used >= PIECE => (total - used, false),
+                None if in_pieces || total - used >= MAX_FRAGMENT_BYTES => (total - used, false),
                 None => break,
             };
             // A large message is sent in pieces, too, so that the buffer stays small.
-            let room = PIECE.max(most - out.len());
+            let room = MAX_FRAGMENT_BYTES.max(most - out.len());
             let (length, is_final) = if length > room {
                 (room, false)
             } else {
@@ -67,25 +67,25 @@ impl Encoder {
             } else {
                 Data::Text
             };
-            self.frame(OpCode::Data(opcode), is_final, a, b, out);
+            self.encode_frame(OpCode::Data(opcode), is_final, a, b, out);
             self.in_message = !is_final;
             used += length + usize::from(is_final);
         }
         used
     }
 
-    pub(super) fn ping(&mut self, payload: &[u8], out: &mut Vec<u8>) {
-        self.frame(OpCode::Control(Control::Ping), true, payload, &[], out);
+    pub(super) fn encode_ping(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        self.encode_frame(OpCode::Control(Control::Ping), true, payload, &[], out);
     }
 
-    pub(super) fn pong(&mut self, payload: &[u8], out: &mut Vec<u8>) {
-        self.frame(OpCode::Control(Control::Pong), true, payload, &[], out);
+    pub(super) fn encode_pong(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        self.encode_frame(OpCode::Control(Control::Pong), true, payload, &[], out);
     }
 
-    pub(super) fn close(&mut self, status: &CloseStatus, out: &mut Vec<u8>) {
+    pub(super) fn encode_close(&mut self, status: &CloseStatus, out: &mut Vec<u8>) {
         // 1004 to 1006 and 1015 stand for frames that were not sent.
         if matches!(status.code, 1004..=1006 | 1015) {
-            return self.frame(OpCode::Control(Control::Close), true, &[], &[], out);
+            return self.encode_frame(OpCode::Control(Control::Close), true, &[], &[], out);
         }
         let code = status.code.to_be_bytes();
         let mut length = status.reason.len().min(123);
@@ -93,7 +93,7 @@ impl Encoder {
             length -= 1;
         }
         let reason = status.reason.get(..length).unwrap_or_default();
-        self.frame(
+        self.encode_frame(
             OpCode::Control(Control::Close),
             true,
             &code,
@@ -102,7 +102,14 @@ impl Encoder {
         );
     }
 
-    fn frame(&mut self, opcode: OpCode, is_final: bool, a: &[u8], b: &[u8], out: &mut Vec<u8>) {
+    fn encode_frame(
+        &mut self,
+        opcode: OpCode,
+        is_final: bool,
+        a: &[u8],
+        b: &[u8],
+        out: &mut Vec<u8>,
+    ) {
         // Without random bytes, zeros: the frame is valid, and TLS does not need the protection.
         let mask = self
             .masks

@@ -1,6 +1,6 @@
 //! The keys of the handshake (RFC 6455, 4.2.2).
 
-use tungstenite::handshake::{client::generate_key, derive_accept_key};
+use tungstenite::handshake::{client, derive_accept_key};
 
 /// Returns the answer to a client's key.
 pub(crate) fn accept_key(key: &[u8]) -> String {
@@ -8,6 +8,6 @@ pub(crate) fn accept_key(key: &[u8]) -> String {
 }
 
 /// Returns a random key for a client.
-pub(crate) fn new_key() -> String {
-    generate_key()
+pub(crate) fn generate_key() -> String {
+    client::generate_key()
 }

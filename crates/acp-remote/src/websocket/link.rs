@@ -8,28 +8,28 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::decode::{Decoder, Event, Violation};
-use super::encode::Encoder;
+use super::decode::{FrameDecoder, FrameEvent, FrameViolation};
+use super::encode::FrameEncoder;
 use crate::CloseStatus;
 use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe};
 
 /// How many bytes are written at a time.
-const BATCH: usize = 64 * 1024;
+const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 /// The size of the read buffer: at first, and of a socket that has much to read.
-const SMALL_READ: usize = 4 * 1024;
-const LARGE_READ: usize = 64 * 1024;
+const SMALL_READ_BYTES: usize = 4 * 1024;
+const LARGE_READ_BYTES: usize = 64 * 1024;
 
 /// The largest write buffer that an idle socket keeps.
-const KEEP: usize = 8 * 1024;
+const MAX_IDLE_CAPACITY: usize = 8 * 1024;
 
 /// How long the peer may take to answer a close frame, and to read what was sent before.
-const CLOSING: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The payloads of pongs that belong to the extension. Nobody asked for them, so every peer ignores them, and they may
 /// be sent between the pieces of a message.
-const ACKNOWLEDGE: &str = "ack ";
-const END: &str = "end";
+const ACKNOWLEDGE_PREFIX: &str = "ack ";
+const END_PAYLOAD: &str = "end";
 
 /// Which side of a WebSocket this is. Only clients mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,19 +73,19 @@ impl SocketPipes {
         }
     }
 
-    fn closing(&self) -> MutexGuard<'_, Option<CloseStatus>> {
+    fn lock_closing(&self) -> MutexGuard<'_, Option<CloseStatus>> {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the connection with a status, after everything that was written was sent.
     pub(crate) fn close(&self, status: CloseStatus) {
-        self.closing().get_or_insert(status);
+        self.lock_closing().get_or_insert(status);
         self.work.notify_one();
     }
 
     /// Returns the status with which this side closes, if it does.
     pub(crate) fn close_status(&self) -> Option<CloseStatus> {
-        self.closing().clone()
+        self.lock_closing().clone()
     }
 }
 
@@ -117,14 +117,14 @@ pub(crate) enum LinkEnd {
 pub(crate) struct Link<'a> {
     wire: &'a SocketPipes,
     options: &'a LinkOptions,
-    control: Mutex<Control>,
+    control: Mutex<ControlState>,
     /// Notifies the writer that `control` has changed.
     changed: Notify,
 }
 
 /// What the reader and the timer tell the writer.
 #[derive(Debug)]
-struct Control {
+struct ControlState {
     last_received: Instant,
     pong: Option<Vec<u8>>,
     ping_due: bool,
@@ -140,7 +140,7 @@ impl<'a> Link<'a> {
         Self {
             wire,
             options,
-            control: Mutex::new(Control {
+            control: Mutex::new(ControlState {
                 last_received: Instant::now(),
                 pong: None,
                 ping_due: false,
@@ -152,28 +152,28 @@ impl<'a> Link<'a> {
         }
     }
 
-    fn control(&self) -> MutexGuard<'_, Control> {
+    fn lock_control(&self) -> MutexGuard<'_, ControlState> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves the socket until it ends.
     pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: S) -> LinkEnd {
         let (mut reader, mut writer) = tokio::io::split(socket);
-        let mut decoder = Decoder::new(
+        let mut decoder = FrameDecoder::new(
             self.options.role == LinkRole::Server,
             self.options.max_message,
         );
-        let mut encoder = Encoder::new(self.options.role == LinkRole::Client);
+        let mut encoder = FrameEncoder::new(self.options.role == LinkRole::Client);
         let end = {
-            let reading = self.read(&mut reader, &mut decoder);
-            let writing = self.write(&mut writer, &mut encoder);
-            let watching = self.watch();
+            let reading = self.read_frames(&mut reader, &mut decoder);
+            let writing = self.write_frames(&mut writer, &mut encoder);
+            let watching = self.watch_peer();
             tokio::pin!(reading, writing, watching);
             tokio::select! {
                 end = &mut reading => end,
                 written = &mut writing => match written {
                     // The close frame was sent. What the peer has sent before its own still counts.
-                    Ok(()) => match timeout(CLOSING, &mut reading).await {
+                    Ok(()) => match timeout(CLOSE_TIMEOUT, &mut reading).await {
                         Ok(LinkEnd::Violation(status)) => LinkEnd::Violation(status),
                         _ => LinkEnd::Closed,
                     },
@@ -198,7 +198,7 @@ impl<'a> Link<'a> {
         let ending = async {
             if let Some(status) = last {
                 let mut out = Vec::new();
-                encoder.close(&status, &mut out);
+                encoder.encode_close(&status, &mut out);
                 writer.write_all(&out).await?;
             }
             writer.shutdown().await?;
@@ -211,15 +211,19 @@ impl<'a> Link<'a> {
         };
         if !matches!(end, LinkEnd::Cut(_)) {
             // The end is known, whether or not the peer hears of it.
-            let _ = timeout(CLOSING, ending).await;
+            let _ = timeout(CLOSE_TIMEOUT, ending).await;
         }
         end
     }
 
     /// Reads frames until the end.
-    async fn read(&self, reader: &mut (impl AsyncRead + Unpin), decoder: &mut Decoder) -> LinkEnd {
+    async fn read_frames(
+        &self,
+        reader: &mut (impl AsyncRead + Unpin),
+        decoder: &mut FrameDecoder,
+    ) -> LinkEnd {
         let mut buf = BytesMut::new();
-        let mut size = SMALL_READ;
+        let mut size = SMALL_READ_BYTES;
         loop {
             match self.handle_frames(&mut buf, decoder).await {
                 Ok(None) => {}
@@ -233,15 +237,15 @@ impl<'a> Link<'a> {
                 Ok(_) => {}
                 Err(error) => return LinkEnd::Cut(error.to_string()),
             }
-            let is_busy = buf.len() - before >= SMALL_READ;
+            let is_busy = buf.len() - before >= SMALL_READ_BYTES;
             if is_busy {
-                size = LARGE_READ;
-            } else if size == LARGE_READ && buf.len() < SMALL_READ {
+                size = LARGE_READ_BYTES;
+            } else if size == LARGE_READ_BYTES && buf.len() < SMALL_READ_BYTES {
                 // Gives the large buffer back.
-                size = SMALL_READ;
+                size = SMALL_READ_BYTES;
                 buf = BytesMut::from(&*buf);
             }
-            self.control().last_received = Instant::now();
+            self.lock_control().last_received = Instant::now();
         }
     }
 
@@ -249,12 +253,12 @@ impl<'a> Link<'a> {
     async fn handle_frames(
         &self,
         buf: &mut BytesMut,
-        decoder: &mut Decoder,
-    ) -> Result<Option<LinkEnd>, Violation> {
+        decoder: &mut FrameDecoder,
+    ) -> Result<Option<LinkEnd>, FrameViolation> {
         let incoming = &self.wire.incoming;
         while let Some(event) = decoder.next(buf)? {
             match event {
-                Event::Payload {
+                FrameEvent::Payload {
                     length,
                     ends_message,
                 } => {
@@ -268,24 +272,26 @@ impl<'a> Link<'a> {
                     }
                     buf.advance(length);
                 }
-                Event::Ping(payload) => {
-                    self.control().pong = Some(payload);
+                FrameEvent::Ping(payload) => {
+                    self.lock_control().pong = Some(payload);
                     self.changed.notify_one();
                 }
-                Event::Pong(payload) if self.options.resumes => self.handle_extension(&payload)?,
-                Event::Pong(_) => {}
-                Event::Close(status) => return Ok(Some(LinkEnd::PeerClosed(status))),
+                FrameEvent::Pong(payload) if self.options.resumes => {
+                    self.handle_extension(&payload)?
+                }
+                FrameEvent::Pong(_) => {}
+                FrameEvent::Close(status) => return Ok(Some(LinkEnd::PeerClosed(status))),
             }
         }
         Ok(None)
     }
 
     /// Handles a pong, which may belong to the extension.
-    fn handle_extension(&self, payload: &[u8]) -> Result<(), Violation> {
+    fn handle_extension(&self, payload: &[u8]) -> Result<(), FrameViolation> {
         let text = std::str::from_utf8(payload).unwrap_or_default();
-        if text == END {
+        if text == END_PAYLOAD {
             self.wire.incoming.finish(None);
-        } else if let Some(position) = text.strip_prefix(ACKNOWLEDGE) {
+        } else if let Some(position) = text.strip_prefix(ACKNOWLEDGE_PREFIX) {
             let is_valid = position
                 .parse()
                 .is_ok_and(|position| self.wire.outgoing.acknowledge(position));
@@ -298,15 +304,15 @@ impl<'a> Link<'a> {
     }
 
     /// Writes frames until a close frame was sent.
-    async fn write(
+    async fn write_frames(
         &self,
         writer: &mut (impl AsyncWrite + Unpin),
-        encoder: &mut Encoder,
+        encoder: &mut FrameEncoder,
     ) -> std::io::Result<()> {
         let mut out = Vec::new();
         let mut end_sent = false;
         loop {
-            let is_over = self.collect(encoder, &mut out, &mut end_sent);
+            let is_over = self.collect_frames(encoder, &mut out, &mut end_sent);
             if out.is_empty() {
                 tokio::select! {
                     () = self.wire.work.notified() => {}
@@ -314,25 +320,30 @@ impl<'a> Link<'a> {
                 }
                 continue;
             }
-            self.control().is_writing = true;
+            self.lock_control().is_writing = true;
             writer.write_all(&out).await?;
             writer.flush().await?;
-            self.control().is_writing = false;
+            self.lock_control().is_writing = false;
             if is_over {
                 return Ok(());
             }
             out.clear();
-            if out.capacity() > KEEP && self.wire.outgoing.is_idle() {
+            if out.capacity() > MAX_IDLE_CAPACITY && self.wire.outgoing.is_idle() {
                 out = Vec::new();
             }
         }
     }
 
     /// Collects what is to be sent. Returns `true` if that ends with a close frame.
-    fn collect(&self, encoder: &mut Encoder, out: &mut Vec<u8>, end_sent: &mut bool) -> bool {
+    fn collect_frames(
+        &self,
+        encoder: &mut FrameEncoder,
+        out: &mut Vec<u8>,
+        end_sent: &mut bool,
+    ) -> bool {
         let incoming = &self.wire.incoming;
         let (pong, ping, acknowledge_all, close_now) = {
-            let mut control = self.control();
+            let mut control = self.lock_control();
             (
                 control.pong.take(),
                 std::mem::take(&mut control.ping_due),
@@ -341,10 +352,10 @@ impl<'a> Link<'a> {
             )
         };
         if let Some(payload) = pong {
-            encoder.pong(&payload, out);
+            encoder.encode_pong(&payload, out);
         }
         if ping {
-            encoder.ping(b"acp", out);
+            encoder.encode_ping(b"acp", out);
         }
         if self.options.resumes {
             let step = if acknowledge_all {
@@ -353,23 +364,22 @@ impl<'a> Link<'a> {
                 incoming.acknowledgement_step()
             };
             if let Some(position) = incoming.take_acknowledgement(step) {
-                encoder.pong(format!("{ACKNOWLEDGE}{position}").as_bytes(), out);
+                encoder.encode_pong(format!("{ACKNOWLEDGE_PREFIX}{position}").as_bytes(), out);
             }
         }
         if let Some(status) = close_now {
-            encoder.close(&status, out);
+            encoder.encode_close(&status, out);
             return true;
         }
         let in_pieces = self.wire.outgoing.is_full();
-        let progress = self
-            .wire
-            .outgoing
-            .send_with(|first, second| encoder.messages(first, second, BATCH, in_pieces, out));
+        let progress = self.wire.outgoing.send_with(|first, second| {
+            encoder.encode_messages(first, second, MAX_BATCH_BYTES, in_pieces, out)
+        });
         if !progress.is_sent {
             return false;
         }
         if self.options.role == LinkRole::Client
-            && (self.wire.gone.both() || progress.is_finished && !self.options.resumes)
+            && (self.wire.gone.are_both_dropped() || progress.is_finished && !self.options.resumes)
         {
             self.wire.close(CloseStatus::normal());
         }
@@ -377,11 +387,11 @@ impl<'a> Link<'a> {
         let is_client = self.options.role == LinkRole::Client;
         if is_client && progress.is_finished && self.options.resumes && !*end_sent {
             *end_sent = true;
-            encoder.pong(END.as_bytes(), out);
+            encoder.encode_pong(END_PAYLOAD.as_bytes(), out);
         }
         match self.wire.close_status() {
             Some(status) => {
-                encoder.close(&status, out);
+                encoder.encode_close(&status, out);
                 true
             }
             None => false,
@@ -389,11 +399,11 @@ impl<'a> Link<'a> {
     }
 
     /// Sends pings. Returns what is wrong if the peer is dead.
-    async fn watch(&self) -> String {
+    async fn watch_peer(&self) -> String {
         let options = self.options;
         loop {
             tokio::time::sleep(options.heartbeat).await;
-            let mut control = self.control();
+            let mut control = self.lock_control();
             let silent = control.last_received.elapsed();
             // Who does not read does not see a ping either. That is allowed, unless the window keeps enough free.
             let may_be_slow = !options.resumes && control.is_writing;

@@ -3,7 +3,7 @@
 use rustls::crypto::SecureRandom;
 
 /// How many random bytes are fetched at a time.
-const BLOCK: usize = 256;
+const BLOCK_SIZE: usize = 256;
 
 /// Combines bytes with a mask. `offset` is the position of the first byte in its frame.
 pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
@@ -28,24 +28,24 @@ pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
 /// A source of masks. They are unpredictable, so that what a client sends cannot be made to look like a request to a
 /// proxy (RFC 6455, 10.3).
 #[derive(Debug)]
-pub(super) struct Masks {
+pub(super) struct MaskGenerator {
     random: &'static dyn SecureRandom,
-    block: [u8; BLOCK],
+    block: [u8; BLOCK_SIZE],
     used: usize,
 }
 
-impl Masks {
+impl MaskGenerator {
     pub(super) fn new() -> Self {
         Self {
             random: rustls::crypto::ring::default_provider().secure_random,
-            block: [0; BLOCK],
-            used: BLOCK,
+            block: [0; BLOCK_SIZE],
+            used: BLOCK_SIZE,
         }
     }
 
     /// Returns the next mask. `None` if the system has no random bytes.
     pub(super) fn next(&mut self) -> Option<[u8; 4]> {
-        if self.used == BLOCK {
+        if self.used == BLOCK_SIZE {
             self.random.fill(&mut self.block).ok()?;
             self.used = 0;
         }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mask_is_applied_byte_by_byte_from_any_offset() {
+    fn mask_is_applied_from_any_offset() {
         let mask = [1, 2, 4, 8];
         let plain: Vec<u8> = (0..100).collect();
         let expected: Vec<u8> = plain
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn masks_do_not_repeat() {
-        let mut masks = Masks::new();
+        let mut masks = MaskGenerator::new();
         let all: std::collections::HashSet<_> = (0..1000).map(|_| masks.next().unwrap()).collect();
         assert!(all.len() > 990);
     }

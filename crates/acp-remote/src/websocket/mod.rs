@@ -6,5 +6,5 @@ mod handshake;
 mod link;
 mod mask;
 
-pub(crate) use handshake::{accept_key, new_key};
+pub(crate) use handshake::{accept_key, generate_key};
 pub(crate) use link::{Link, LinkEnd, LinkOptions, LinkRole, SocketPipes, replace_line_feeds};

@@ -8,17 +8,20 @@ use acp::client::{Client, Update, UpdateContext};
 use acp_remote::client::{ConnectOptions, HttpVersion, connect};
 use tokio::sync::Semaphore;
 
-use crate::common::raw::{BEARER, INITIALIZE, JSON, NEW_SESSION, RawStream, SSE, request};
-use crate::common::server::token;
-use crate::common::{Server, TestClient, open, soon};
+use crate::common::raw::{
+    BEARER_HEADER, INITIALIZE_REQUEST, JSON_HEADER, NEW_SESSION_REQUEST, RawStream, SSE_HEADER,
+    send_request,
+};
+use crate::common::server::test_token;
+use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
 /// How many bytes each message of the agent has, and how much may be on its way: two windows, the buffers of both
 /// libraries and those of the sockets.
-const MESSAGE: usize = 10_000;
-const MOST_ON_THE_WAY: usize = 16 * 1024 * 1024;
+const MESSAGE_BYTES: usize = 10_000;
+const MAX_IN_TRANSIT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Waits until the agent makes no progress, and returns how much it has sent.
-async fn stalled(sent: &AtomicUsize) -> usize {
+async fn wait_until_stalled(sent: &AtomicUsize) -> usize {
     let mut before = usize::MAX;
     loop {
         // This waits for nothing to happen, which has no event.
@@ -44,55 +47,71 @@ impl Client for SlowClient {
 }
 
 #[tokio::test]
-async fn an_agent_waits_for_its_slow_client_and_nobody_else_does() {
+async fn slow_client_delays_only_its_own_agent() {
     for (scheme, version) in [
         ("ws", HttpVersion::Auto),
         ("ws", HttpVersion::Http2),
         ("http", HttpVersion::Http2),
         ("http", HttpVersion::Http1),
     ] {
-        let server = Server::start().await;
-        let options = ConnectOptions::new().token(token()).http_version(version);
+        let server = TestServer::start().await;
+        let options = ConnectOptions::new()
+            .token(test_token())
+            .http_version(version);
         let transport = connect(&server.url(scheme), options.clone()).await.unwrap();
         let gate = Arc::new(Semaphore::new(0));
         let slow = SlowClient(Arc::clone(&gate));
         let agent = acp::testing::start_client(transport, slow, acp::Options::default());
-        let session = soon(soon(agent).await.unwrap().new_session("/"))
+        let session = with_timeout(with_timeout(agent).await.unwrap().new_session("/"))
             .await
             .unwrap();
-        let messages = 2 * MOST_ON_THE_WAY / MESSAGE;
+        let messages = 2 * MAX_IN_TRANSIT_BYTES / MESSAGE_BYTES;
         let prompt = tokio::spawn({
             let session = session.clone();
-            async move { session.prompt(format!("stream {messages} {MESSAGE}")).await }
+            async move {
+                session
+                    .prompt(format!("stream {messages} {MESSAGE_BYTES}"))
+                    .await
+            }
         });
-        let sent = soon(stalled(&server.agent.sent)).await;
+        let sent = with_timeout(wait_until_stalled(&server.agent.sent)).await;
         assert!(
-            sent * MESSAGE < MOST_ON_THE_WAY,
+            sent * MESSAGE_BYTES < MAX_IN_TRANSIT_BYTES,
             "{scheme} {version:?}: {sent}"
         );
         // Another client of the same server is served.
-        let (_, other) = open(&server.url(scheme), options, TestClient::default()).await;
-        soon(other.prompt("stream 1000 1000")).await.unwrap();
+        let (_, other) =
+            connect_and_open(&server.url(scheme), options, TestClient::default()).await;
+        with_timeout(other.prompt("stream 1000 1000"))
+            .await
+            .unwrap();
         // The first one goes on where it was.
         gate.add_permits(1);
-        soon(prompt).await.unwrap().unwrap();
+        with_timeout(prompt).await.unwrap().unwrap();
         let shown = session
             .thread()
             .read(|thread| format!("{:?}", thread.items()).len());
-        assert!(shown >= messages * MESSAGE, "{shown}");
+        assert!(shown >= messages * MESSAGE_BYTES, "{shown}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_makes_the_agent_wait() {
-    let server = Server::start().await;
+async fn unread_stream_blocks_the_agent() {
+    let server = TestServer::start().await;
     let to = server.address;
-    let opened = request(to, "POST", &[BEARER, JSON], INITIALIZE).await;
-    let id = opened.connection();
-    let mut stream = RawStream::open(to, &[BEARER, SSE, ("Acp-Connection-Id", &id)]).await;
-    let headers = [BEARER, JSON, ("Acp-Connection-Id", &*id)];
-    request(to, "POST", &headers, NEW_SESSION).await;
-    let session = stream.message().await["result"]["sessionId"]
+    let opened = send_request(
+        to,
+        "POST",
+        &[BEARER_HEADER, JSON_HEADER],
+        INITIALIZE_REQUEST,
+    )
+    .await;
+    let id = opened.connection_id();
+    let mut stream =
+        RawStream::open(to, &[BEARER_HEADER, SSE_HEADER, ("Acp-Connection-Id", &id)]).await;
+    let headers = [BEARER_HEADER, JSON_HEADER, ("Acp-Connection-Id", &*id)];
+    send_request(to, "POST", &headers, NEW_SESSION_REQUEST).await;
+    let session = stream.read_message().await["result"]["sessionId"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -108,24 +127,24 @@ async fn a_stream_that_nobody_reads_makes_the_agent_wait() {
         ("Acp-Session-Id", &*session),
     ];
     assert_eq!(
-        request(to, "POST", &headers, &prompt.to_string())
+        send_request(to, "POST", &headers, &prompt.to_string())
             .await
             .status,
         202
     );
-    let sent = soon(stalled(&server.agent.sent)).await;
-    assert!(sent * MESSAGE < 6 * 1024 * 1024, "{sent}");
-    assert!(sent * MESSAGE > 3 * 1024 * 1024, "{sent}");
+    let sent = with_timeout(wait_until_stalled(&server.agent.sent)).await;
+    assert!(sent * MESSAGE_BYTES < 6 * 1024 * 1024, "{sent}");
+    assert!(sent * MESSAGE_BYTES > 3 * 1024 * 1024, "{sent}");
     // Once it is read, the agent goes on.
     let headers = [
-        BEARER,
-        SSE,
+        BEARER_HEADER,
+        SSE_HEADER,
         ("Acp-Connection-Id", &*id),
         ("Acp-Session-Id", &*session),
     ];
     let mut stream = RawStream::open(to, &headers).await;
     for number in 0..2000 {
-        let message = stream.message().await;
+        let message = stream.read_message().await;
         let text = message["params"]["update"]["content"]["text"]
             .as_str()
             .unwrap();
@@ -134,14 +153,15 @@ async fn a_stream_that_nobody_reads_makes_the_agent_wait() {
 }
 
 #[tokio::test]
-async fn a_message_of_many_megabytes_passes_in_both_directions() {
-    let server = Server::start().await;
+async fn multi_megabyte_messages_pass_in_both_directions() {
+    let server = TestServer::start().await;
     for scheme in ["ws", "http"] {
-        let options = ConnectOptions::new().token(token());
-        let (_, session) = open(&server.url(scheme), options, TestClient::default()).await;
+        let options = ConnectOptions::new().token(test_token());
+        let (_, session) =
+            connect_and_open(&server.url(scheme), options, TestClient::default()).await;
         let long = "z".repeat(5_000_000);
-        soon(session.prompt(long)).await.unwrap();
-        soon(session.prompt("large 5000000")).await.unwrap();
+        with_timeout(session.prompt(long)).await.unwrap();
+        with_timeout(session.prompt("large 5000000")).await.unwrap();
         let shown = session
             .thread()
             .read(|thread| format!("{:?}", thread.items()).len());

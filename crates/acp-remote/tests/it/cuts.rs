@@ -6,29 +6,36 @@ use acp::v1::StopReason;
 use acp_remote::client::{ConnectOptions, HttpVersion};
 
 use crate::common::proxy::CuttingProxy;
-use crate::common::server::{token, url};
-use crate::common::{Server, TestClient, open, soon};
+use crate::common::server::{server_url, test_token};
+use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
 /// The prompts of a run.
 const PROMPTS: [&str; 4] = ["stream 400 300", "ask 3", "large 100000", "stream 2000 40"];
 
 /// What is left of a run: the thread, how often permission was asked for, and how often it was answered.
-type Outcome = (String, usize, usize);
+type TurnOutcome = (String, usize, usize);
 
 /// Runs the prompts over a proxy that cuts connections, and returns the outcome and the number of cuts.
-async fn run(scheme: &str, version: HttpVersion, seed: Option<u64>) -> (Outcome, usize) {
-    let server = Server::start().await;
+async fn run_session(
+    scheme: &str,
+    version: HttpVersion,
+    seed: Option<u64>,
+) -> (TurnOutcome, usize) {
+    let server = TestServer::start().await;
     let mut random = fastrand::Rng::with_seed(seed.unwrap_or_default());
     let proxy = CuttingProxy::start(server.address, move || {
         // Enough to make progress: a handshake takes about a kilobyte.
         seed.map(|_| random.usize(500..150_000))
     })
     .await;
-    let options = ConnectOptions::new().token(token()).http_version(version);
+    let options = ConnectOptions::new()
+        .token(test_token())
+        .http_version(version);
     let client = TestClient::default();
-    let (agent, session) = open(&url(scheme, proxy.address), options, client.clone()).await;
+    let (agent, session) =
+        connect_and_open(&server_url(scheme, proxy.address), options, client.clone()).await;
     for prompt in PROMPTS {
-        let stopped = soon(session.prompt(prompt)).await;
+        let stopped = with_timeout(session.prompt(prompt)).await;
         let stopped = stopped.unwrap_or_else(|error| panic!("{scheme} {seed:?} {prompt}: {error}"));
         assert_eq!(stopped, StopReason::EndTurn);
     }
@@ -39,11 +46,11 @@ async fn run(scheme: &str, version: HttpVersion, seed: Option<u64>) -> (Outcome,
     let answered = server.agent.answered.load(Ordering::Relaxed);
     let cuts = proxy.cuts.load(Ordering::Relaxed);
     agent.close();
-    ((without_ids(&shown), asked, answered), cuts)
+    ((normalize_ids(&shown), asked, answered), cuts)
 }
 
 /// Replaces what differs from run to run, the random digits of ids: all runs of eight hexadecimal digits or more.
-fn without_ids(shown: &str) -> String {
+fn normalize_ids(shown: &str) -> String {
     let mut out = String::new();
     for word in shown.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
         let digits = word.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
@@ -55,7 +62,7 @@ fn without_ids(shown: &str) -> String {
 }
 
 /// Returns where two outcomes begin to differ.
-fn difference(one: &Outcome, other: &Outcome) -> String {
+fn first_difference(one: &TurnOutcome, other: &TurnOutcome) -> String {
     let pairs = one.0.char_indices().zip(other.0.chars());
     let at = pairs
         .take_while(|((_, a), b)| a == b)
@@ -76,17 +83,17 @@ fn difference(one: &Outcome, other: &Outcome) -> String {
     )
 }
 
-async fn compare(scheme: &str, version: HttpVersion, seeds: std::ops::Range<u64>) {
-    let (uncut, none) = run(scheme, version, None).await;
+async fn compare_with_cuts(scheme: &str, version: HttpVersion, seeds: std::ops::Range<u64>) {
+    let (uncut, none) = run_session(scheme, version, None).await;
     assert_eq!(none, 0);
     assert_eq!((uncut.1, uncut.2), (3, 3));
     let mut total = 0;
     for seed in seeds.clone() {
-        let (outcome, cuts) = run(scheme, version, Some(seed)).await;
+        let (outcome, cuts) = run_session(scheme, version, Some(seed)).await;
         assert!(
             outcome == uncut,
             "{scheme} {version:?}: seed {seed} with {cuts} cuts: {}",
-            difference(&outcome, &uncut)
+            first_difference(&outcome, &uncut)
         );
         total += cuts;
     }
@@ -98,21 +105,21 @@ async fn compare(scheme: &str, version: HttpVersion, seeds: std::ops::Range<u64>
 }
 
 #[tokio::test]
-async fn a_websocket_that_is_cut_loses_nothing() {
-    compare("ws", HttpVersion::Auto, 0..8).await;
+async fn cut_websocket_loses_nothing() {
+    compare_with_cuts("ws", HttpVersion::Auto, 0..8).await;
 }
 
 #[tokio::test]
-async fn a_websocket_over_http_2_that_is_cut_loses_nothing() {
-    compare("ws", HttpVersion::Http2, 100..104).await;
+async fn cut_websocket_over_http_2_loses_nothing() {
+    compare_with_cuts("ws", HttpVersion::Http2, 100..104).await;
 }
 
 #[tokio::test]
-async fn streams_over_http_2_that_are_cut_lose_nothing() {
-    compare("http", HttpVersion::Http2, 200..208).await;
+async fn cut_streams_over_http_2_lose_nothing() {
+    compare_with_cuts("http", HttpVersion::Http2, 200..208).await;
 }
 
 #[tokio::test]
-async fn streams_over_http_1_that_are_cut_lose_nothing() {
-    compare("http", HttpVersion::Http1, 300..308).await;
+async fn cut_streams_over_http_1_lose_nothing() {
+    compare_with_cuts("http", HttpVersion::Http1, 300..308).await;
 }

@@ -6,11 +6,11 @@ use acp_remote::server::{
 };
 use tokio::net::TcpListener;
 
-use crate::common::server::{token, url};
-use crate::common::{TestAgent, TestClient, open, soon};
+use crate::common::server::{server_url, test_token};
+use crate::common::{TestAgent, TestClient, connect_and_open, with_timeout};
 
 #[tokio::test]
-async fn a_router_of_axum_serves_agents_beside_other_routes() {
+async fn axum_router_serves_agents_next_to_other_routes() {
     let (seen, mut infos) = tokio::sync::mpsc::unbounded_channel();
     let handler = move |info: ConnectionInfo, transport: acp::Transport| {
         seen.send(info).unwrap();
@@ -19,7 +19,7 @@ async fn a_router_of_axum_serves_agents_beside_other_routes() {
         }
     };
     let agents = router(
-        ServerConfig::new().path("/agents/one").token(token()),
+        ServerConfig::new().path("/agents/one").token(test_token()),
         handler,
     );
     let app = agents.route("/health", axum::routing::get(async || "fine"));
@@ -30,14 +30,14 @@ async fn a_router_of_axum_serves_agents_beside_other_routes() {
         ("ws", TransportKind::WebSocket),
         ("http", TransportKind::Http),
     ] {
-        let url = url(scheme, address).replace("/acp", "/agents/one?token=secret&x=1");
-        let (_, session) = open(
+        let url = server_url(scheme, address).replace("/acp", "/agents/one?token=secret&x=1");
+        let (_, session) = connect_and_open(
             &url,
-            ConnectOptions::new().token(token()),
+            ConnectOptions::new().token(test_token()),
             TestClient::default(),
         )
         .await;
-        soon(session.prompt("ask 1")).await.unwrap();
+        with_timeout(session.prompt("ask 1")).await.unwrap();
         let info = infos.recv().await.unwrap();
         assert_eq!(info.kind, kind);
         assert_eq!(info.uri, "/agents/one?x=1");
@@ -49,7 +49,7 @@ async fn a_router_of_axum_serves_agents_beside_other_routes() {
 }
 
 #[tokio::test]
-async fn an_agent_on_a_plain_socket_is_reached() {
+async fn agent_on_a_plain_socket_is_reachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -59,6 +59,6 @@ async fn an_agent_on_a_plain_socket_is_reached() {
         let _ = acp::agent::serve(transport, TestAgent::default()).await;
     });
     let url = format!("tcp://{address}");
-    let (_, session) = open(&url, ConnectOptions::new(), TestClient::default()).await;
-    soon(session.prompt("ask 1")).await.unwrap();
+    let (_, session) = connect_and_open(&url, ConnectOptions::new(), TestClient::default()).await;
+    with_timeout(session.prompt("ask 1")).await.unwrap();
 }

@@ -9,21 +9,23 @@ use acp_remote::client::{ConnectError, ConnectOptions, ConnectionStatus, HttpVer
 use acp_remote::server::{ConnectionInfo, ServeOptions, ServerConfig, ServerLimits};
 
 use crate::common::proxy::CuttingProxy;
-use crate::common::server::{token, url};
-use crate::common::{Server, TestAgent, TestClient, open, soon};
+use crate::common::server::{server_url, test_token};
+use crate::common::{TestAgent, TestClient, TestServer, connect_and_open, with_timeout};
 
-const KINDS: [(&str, HttpVersion); 3] = [
+const TRANSPORTS: [(&str, HttpVersion); 3] = [
     ("ws", HttpVersion::Auto),
     ("http", HttpVersion::Http2),
     ("http", HttpVersion::Http1),
 ];
 
-fn options(version: HttpVersion) -> ConnectOptions {
-    ConnectOptions::new().token(token()).http_version(version)
+fn connect_options(version: HttpVersion) -> ConnectOptions {
+    ConnectOptions::new()
+        .token(test_token())
+        .http_version(version)
 }
 
 /// Returns the text of the reason why a connection ended.
-fn text(reason: &CloseReason) -> String {
+fn close_reason_text(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Transport(error) => error.to_string(),
         other => other.to_string(),
@@ -31,29 +33,31 @@ fn text(reason: &CloseReason) -> String {
 }
 
 #[tokio::test]
-async fn without_the_extension_a_loss_is_told() {
-    for (scheme, version) in KINDS {
+async fn loss_without_the_extension_is_reported() {
+    for (scheme, version) in TRANSPORTS {
         // A server that numbers events keeps the last ones. Here, hardly any.
         let limits = ServerLimits::new().window(4096_usize);
         let config = ServerConfig::new()
-            .token(token())
+            .token(test_token())
             .grace(Duration::ZERO)
             .limits(limits);
-        let server = Server::with(config, ServeOptions::new()).await;
+        let server = TestServer::start_with(config, ServeOptions::new()).await;
         // Enough to open a session, and too little for the turn.
         let proxy = CuttingProxy::start(server.address, || Some(30_000)).await;
-        let (agent, session) = open(
-            &url(scheme, proxy.address),
-            options(version),
+        let (agent, session) = connect_and_open(
+            &server_url(scheme, proxy.address),
+            connect_options(version),
             TestClient::default(),
         )
         .await;
-        let failed = soon(session.prompt("stream 10000 100")).await.unwrap_err();
+        let failed = with_timeout(session.prompt("stream 10000 100"))
+            .await
+            .unwrap_err();
         assert!(
             matches!(failed, acp::Error::Closed(_)),
             "{scheme} {version:?}: {failed}"
         );
-        let told = text(&soon(agent.closed()).await);
+        let told = close_reason_text(&with_timeout(agent.closed()).await);
         assert!(
             told.starts_with("connection lost: ") && told.contains("messages may be missing"),
             "{scheme} {version:?}: {told}"
@@ -62,27 +66,27 @@ async fn without_the_extension_a_loss_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_forgotten_the_connection_is_a_loss() {
-    for (scheme, version) in KINDS {
-        let first = Server::start().await;
+async fn restarted_server_is_reported_as_a_loss() {
+    for (scheme, version) in TRANSPORTS {
+        let first = TestServer::start().await;
         // The second connection and all later ones reach a server that was just started.
-        let second = Server::start().await;
+        let second = TestServer::start().await;
         let addresses = Arc::new(Mutex::new(first.address));
         let proxy = SwitchingProxy::start(Arc::clone(&addresses)).await;
-        let (agent, session) = open(
-            &url(scheme, proxy.address),
-            options(version),
+        let (agent, session) = connect_and_open(
+            &server_url(scheme, proxy.address),
+            connect_options(version),
             TestClient::default(),
         )
         .await;
         *addresses.lock().unwrap() = second.address;
         proxy.cut();
-        let failed = soon(session.prompt("hi")).await.unwrap_err();
+        let failed = with_timeout(session.prompt("hi")).await.unwrap_err();
         assert!(
             matches!(failed, acp::Error::Closed(_)),
             "{scheme}: {failed}"
         );
-        let told = text(&soon(agent.closed()).await);
+        let told = close_reason_text(&with_timeout(agent.closed()).await);
         assert!(told.contains("404"), "{scheme} {version:?}: {told}");
     }
 }
@@ -121,8 +125,8 @@ impl SwitchingProxy {
 }
 
 #[tokio::test]
-async fn the_client_learns_why_the_server_closes() {
-    for (scheme, version) in KINDS {
+async fn client_gets_the_close_reason_of_the_server() {
+    for (scheme, version) in TRANSPORTS {
         let handler = |_: ConnectionInfo, transport: acp::Transport| async move {
             let (agent, driver) =
                 acp::agent::start(transport, TestAgent::default(), acp::Options::new());
@@ -133,15 +137,21 @@ async fn the_client_learns_why_the_server_closes() {
             let _ = driving.await;
             CloseStatus::failed("the agent exited with status 3")
         };
-        let config = ServerConfig::new().token(token());
-        let server =
-            Server::with_handler(config, ServeOptions::new(), TestAgent::default(), handler).await;
+        let config = ServerConfig::new().token(test_token());
+        let server = TestServer::start_with_handler(
+            config,
+            ServeOptions::new(),
+            TestAgent::default(),
+            handler,
+        )
+        .await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let statuses = Arc::clone(&seen);
-        let options =
-            options(version).on_status(move |status| statuses.lock().unwrap().push(status.clone()));
-        let (agent, _session) = open(&server.url(scheme), options, TestClient::default()).await;
-        let told = text(&soon(agent.closed()).await);
+        let options = connect_options(version)
+            .on_status(move |status| statuses.lock().unwrap().push(status.clone()));
+        let (agent, _session) =
+            connect_and_open(&server.url(scheme), options, TestClient::default()).await;
+        let told = close_reason_text(&with_timeout(agent.closed()).await);
         assert!(
             told.contains("the agent exited with status 3"),
             "{scheme} {version:?}: {told}"
@@ -156,19 +166,23 @@ async fn the_client_learns_why_the_server_closes() {
 }
 
 #[tokio::test]
-async fn a_server_that_shuts_down_ends_its_connections_in_order() {
-    for (scheme, version) in KINDS {
-        let server = Server::start().await;
-        let (agent, session) =
-            open(&server.url(scheme), options(version), TestClient::default()).await;
-        soon(session.prompt("hi")).await.unwrap();
-        soon(server.endpoint.shut_down()).await;
-        let reason = soon(agent.closed()).await;
+async fn server_shutdown_closes_connections_cleanly() {
+    for (scheme, version) in TRANSPORTS {
+        let server = TestServer::start().await;
+        let (agent, session) = connect_and_open(
+            &server.url(scheme),
+            connect_options(version),
+            TestClient::default(),
+        )
+        .await;
+        with_timeout(session.prompt("hi")).await.unwrap();
+        with_timeout(server.endpoint.shut_down()).await;
+        let reason = with_timeout(agent.closed()).await;
         assert!(
             matches!(reason, CloseReason::Peer),
             "{scheme} {version:?}: {reason}"
         );
-        let refused = connect(&server.url("ws"), options(HttpVersion::Auto))
+        let refused = connect(&server.url("ws"), connect_options(HttpVersion::Auto))
             .await
             .unwrap_err();
         assert!(refused.to_string().contains("503"), "{refused}");
@@ -176,8 +190,8 @@ async fn a_server_that_shuts_down_ends_its_connections_in_order() {
 }
 
 #[tokio::test]
-async fn a_client_that_closes_ends_its_agent_at_once() {
-    for (scheme, version) in KINDS {
+async fn closing_client_ends_its_agent_at_once() {
+    for (scheme, version) in TRANSPORTS {
         let (ended, mut endings) = tokio::sync::mpsc::unbounded_channel();
         let handler = move |_: ConnectionInfo, transport: acp::Transport| {
             let ended = ended.clone();
@@ -186,22 +200,31 @@ async fn a_client_that_closes_ends_its_agent_at_once() {
                 ended.send(()).unwrap();
             }
         };
-        let config = ServerConfig::new().token(token());
-        let server =
-            Server::with_handler(config, ServeOptions::new(), TestAgent::default(), handler).await;
-        let (agent, _session) =
-            open(&server.url(scheme), options(version), TestClient::default()).await;
+        let config = ServerConfig::new().token(test_token());
+        let server = TestServer::start_with_handler(
+            config,
+            ServeOptions::new(),
+            TestAgent::default(),
+            handler,
+        )
+        .await;
+        let (agent, _session) = connect_and_open(
+            &server.url(scheme),
+            connect_options(version),
+            TestClient::default(),
+        )
+        .await;
         agent.close();
         let closing = tokio::time::Instant::now();
-        soon(agent.closed()).await;
-        soon(endings.recv()).await.unwrap();
+        with_timeout(agent.closed()).await;
+        with_timeout(endings.recv()).await.unwrap();
         // Well below the time that is given to peers that do not answer.
         assert!(
             closing.elapsed() < Duration::from_millis(1500),
             "{scheme} {:?}",
             closing.elapsed()
         );
-        soon(async {
+        with_timeout(async {
             while server.endpoint.stats().open_connections > 0 {
                 tokio::task::yield_now().await;
             }
@@ -211,8 +234,8 @@ async fn a_client_that_closes_ends_its_agent_at_once() {
 }
 
 #[tokio::test]
-async fn rejections_say_what_to_do() {
-    let server = Server::start().await;
+async fn rejection_explains_what_to_do() {
+    let server = TestServer::start().await;
     let refused = connect(&server.url("ws"), ConnectOptions::new())
         .await
         .unwrap_err();
@@ -224,7 +247,7 @@ async fn rejections_say_what_to_do() {
         .await
         .unwrap();
     let client = acp::testing::start_client(transport, TestClient::default(), acp::Options::new());
-    let failed = soon(client).await.unwrap_err().to_string();
+    let failed = with_timeout(client).await.unwrap_err().to_string();
     assert!(failed.contains("401"), "{failed}");
     let nobody = connect("ws://127.0.0.1:1/acp", ConnectOptions::new())
         .await
@@ -246,8 +269,8 @@ async fn rejections_say_what_to_do() {
             "{url}: {invalid}"
         );
     }
-    let tls = Server::start_tls().await;
-    let untrusted = connect(&tls.url("wss"), options(HttpVersion::Auto))
+    let tls = TestServer::start_tls().await;
+    let untrusted = connect(&tls.url("wss"), connect_options(HttpVersion::Auto))
         .await
         .unwrap_err();
     assert!(matches!(untrusted, ConnectError::Tls { .. }), "{untrusted}");

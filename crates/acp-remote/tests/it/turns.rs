@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use acp::v1::StopReason;
 use acp_remote::client::{ConnectOptions, HttpVersion, Trust};
 
-use crate::common::agent::numbered;
-use crate::common::server::token;
-use crate::common::{Server, TestClient, open, soon};
+use crate::common::agent::numbered_text;
+use crate::common::server::test_token;
+use crate::common::{TestClient, TestServer, connect_and_open, with_timeout};
 
 /// All transports: the scheme, and the version of HTTP.
 pub(crate) const TRANSPORTS: [(&str, HttpVersion); 8] = [
@@ -22,15 +22,15 @@ pub(crate) const TRANSPORTS: [(&str, HttpVersion); 8] = [
 ];
 
 /// Returns what the agent said in a session.
-fn said(session: &acp::client::ClientSession) -> String {
+fn agent_text(session: &acp::client::ClientSession) -> String {
     session
         .thread()
         .read(|thread| format!("{:?}", thread.items()))
 }
 
 #[tokio::test]
-async fn a_turn_with_permission_and_files_works_over_every_transport() {
-    let (plain, tls) = (Server::start().await, Server::start_tls().await);
+async fn turn_with_permission_and_files_works_over_every_transport() {
+    let (plain, tls) = (TestServer::start().await, TestServer::start_tls().await);
     for (scheme, version) in TRANSPORTS {
         println!("{scheme} {version:?}");
         let server = if scheme.ends_with('s') && scheme != "ws" {
@@ -38,9 +38,11 @@ async fn a_turn_with_permission_and_files_works_over_every_transport() {
         } else {
             &plain
         };
-        let mut options = ConnectOptions::new().token(token()).http_version(version);
+        let mut options = ConnectOptions::new()
+            .token(test_token())
+            .http_version(version);
         if let Some(fingerprint) = &server.fingerprint {
-            options = options.trust(Trust::pinned(fingerprint).unwrap());
+            options = options.trust(Trust::from_pin(fingerprint).unwrap());
         }
         let client = TestClient::default();
         client
@@ -48,23 +50,23 @@ async fn a_turn_with_permission_and_files_works_over_every_transport() {
             .lock()
             .unwrap()
             .insert("/a".to_owned(), "héllo".to_owned());
-        let (agent, session) = open(&server.url(scheme), options, client.clone()).await;
+        let (agent, session) = connect_and_open(&server.url(scheme), options, client.clone()).await;
         for (prompt, expected) in [
             ("hi\nthere", "You said: hi\\nthere".to_owned()),
             ("ask 2", "0: Allowed;".to_owned()),
             ("file /a", "reversed 5 characters".to_owned()),
-            ("stream 3000 50", numbered(2999, 50)),
+            ("stream 3000 50", numbered_text(2999, 50)),
         ] {
-            let stopped = soon(session.prompt(prompt)).await.unwrap();
+            let stopped = with_timeout(session.prompt(prompt)).await.unwrap();
             assert_eq!(stopped, StopReason::EndTurn, "{scheme} {version:?}");
             assert!(
-                said(&session).contains(&expected),
+                agent_text(&session).contains(&expected),
                 "{scheme} {version:?}: {prompt}"
             );
         }
         assert_eq!(client.asked.load(Ordering::Relaxed), 2);
         assert_eq!(client.files.lock().unwrap()["/a.out"], "olléh");
         agent.close();
-        soon(agent.closed()).await;
+        with_timeout(agent.closed()).await;
     }
 }

@@ -236,7 +236,7 @@ mod tests {
 
     /// Expects `rule` to be broken where the capability is missing, and not where it is supported.
     #[track_caller]
-    fn gate(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
+    fn check_gated_method(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
         let mut talk = ExpectedConversation::with("{}", "{}");
         let mut offered = ExpectedConversation::with(client, agent);
         if from_client {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_call_only_what_clients_have_offered() {
+    fn agents_may_call_only_supported_client_methods() {
         for (rule, offer, message) in [
             (
                 "fs-not-offered",
@@ -272,12 +272,12 @@ mod tests {
                 r#"{"id":5,"method":"elicitation/create","params":{"mode":"url","message":"a"}}"#,
             ),
         ] {
-            gate(rule, false, offer, "{}", message);
+            check_gated_method(rule, false, offer, "{}", message);
         }
     }
 
     #[test]
-    fn clients_call_only_what_agents_have_offered() {
+    fn clients_may_call_only_supported_agent_methods() {
         let new = |more: &str| {
             format!(r#"{{"id":5,"method":"session/new","params":{{"cwd":"/",{more}}}}}"#)
         };
@@ -354,12 +354,12 @@ mod tests {
                 new(r#""additionalDirectories":["/a"]"#),
             ),
         ] {
-            gate(rule, true, "{}", offer, &message);
+            check_gated_method(rule, true, "{}", offer, &message);
         }
     }
 
     #[test]
-    fn options_and_logins_are_those_that_can_be_shown() {
+    fn options_and_logins_must_be_supported_by_the_client() {
         let options = r#"{"id":0,"result":{"sessionId":"s","configOptions":[{"id":"a","type":"boolean","currentValue":true}]}}"#;
         let new = r#"{"cwd":"/","mcpServers":[]}"#;
         let mut talk = ExpectedConversation::with("{}", "{}");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_has_its_own() {
+    fn version_2_has_its_own_capabilities() {
         let mut talk = ExpectedConversation::v2();
         talk.client_sends(
             "session-method-not-offered client",

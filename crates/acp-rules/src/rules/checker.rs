@@ -57,7 +57,7 @@ impl RuleChecker {
     }
 
     /// Returns all rules.
-    pub fn all() -> impl Iterator<Item = &'static Rule> {
+    pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
         let subjects = [
             initialization::RULES,
             capabilities::RULES,
@@ -85,7 +85,7 @@ impl RuleChecker {
     /// request is unknown. Call this before [`check_message`](Self::check_message), which forgets the request.
     #[must_use]
     pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
-        match Envelope::read(message)? {
+        match Envelope::parse(message)? {
             Envelope::Response { id, .. } => self.requests.method_for_response(direction, id),
             _ => None,
         }
@@ -100,7 +100,7 @@ impl RuleChecker {
     ) -> Vec<Finding> {
         self.findings.position = at;
         let none = Value::Null;
-        match Envelope::read(message) {
+        match Envelope::parse(message) {
             Some(Envelope::Request { id, method, params }) => {
                 let params = params.unwrap_or(&none);
                 self.handle_call(direction, method, params, Some(id));
@@ -247,13 +247,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_of_rules_are_different() {
-        let mut names: Vec<&str> = RuleChecker::all().map(|rule| rule.name).collect();
+    fn rule_names_are_unique() {
+        let mut names: Vec<&str> = RuleChecker::all_rules().map(|rule| rule.name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        for rule in RuleChecker::all() {
+        for rule in RuleChecker::all_rules() {
             assert!(rule.requirement.ends_with('.'), "{}", rule.name);
         }
     }

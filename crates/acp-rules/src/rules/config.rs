@@ -146,7 +146,7 @@ impl SessionConfig {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    fn opened(setup: &str, expected: &str) -> ExpectedConversation {
+    fn session_with_setup(setup: &str, expected: &str) -> ExpectedConversation {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests(1, "session/new", "{}");
         talk.agent_sends(
@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_those_that_are_available() {
+    fn mode_must_be_available() {
         let modes =
             r#""modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"code"}]}"#;
-        opened(
+        session_with_setup(
             &modes.replace(":\"ask\",", ":\"x\","),
             "current-mode-unavailable agent",
         );
-        let mut talk = opened(modes, "");
+        let mut talk = session_with_setup(modes, "");
         talk.client_requests(
             2,
             "session/set_mode",
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn values_are_among_those_of_the_option() {
+    fn value_must_be_one_of_the_option() {
         let option = r#""configOptions":[{"id":"model","type":"select","currentValue":"a","options":[
             {"value":"a"},{"group":"g","options":[{"value":"b"}]}]}]"#;
-        opened(
+        session_with_setup(
             &option.replace(":\"a\",\"o", ":\"x\",\"o"),
             "config-current-value agent",
         );
-        let mut talk = opened(option, "");
+        let mut talk = session_with_setup(option, "");
         let set = |id: &str, value: &str| {
             format!(
                 r#"{{"id":9,"method":"session/set_config_option","params":{{"sessionId":"s","configId":"{id}","value":"{value}"}}}}"#

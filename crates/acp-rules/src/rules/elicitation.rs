@@ -42,7 +42,7 @@ mod tests {
     use crate::rules::testing::ExpectedConversation;
 
     #[test]
-    fn what_is_completed_was_created() {
+    fn completed_elicitation_must_have_been_created() {
         let mut talk = ExpectedConversation::with(r#"{"elicitation":{"url":{}}}"#, "{}");
         let complete = r#"{"method":"elicitation/complete","params":{"elicitationId":"e"}}"#;
         talk.agent_sends("elicitation-unknown agent", complete);

@@ -88,7 +88,7 @@ mod tests {
     use crate::rules::testing::ExpectedConversation;
 
     #[test]
-    fn nothing_comes_before_initialize_and_its_answer() {
+    fn nothing_may_precede_initialize_and_its_response() {
         let mut talk = ExpectedConversation::new();
         talk.client_sends_valid(r#"{"method":"_hello","params":{}}"#);
         talk.client_requests(0, "initialize", r#"{"protocolVersion":1}"#);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_one_that_both_speak() {
+    fn version_must_be_supported_by_both_sides() {
         let mut talk = ExpectedConversation::new();
         talk.client_requests(0, "initialize", r#"{"protocolVersion":65535}"#);
         talk.agent_sends(

@@ -52,7 +52,7 @@ mod tests {
     use crate::rules::testing::ExpectedConversation;
 
     #[test]
-    fn a_message_is_of_one_side() {
+    fn message_id_belongs_to_one_role() {
         let mut talk = ExpectedConversation::session_v2();
         talk.update("", r#"{"sessionUpdate":"user_message","messageId":"a"}"#);
         talk.update(

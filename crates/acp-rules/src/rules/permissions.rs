@@ -68,31 +68,31 @@ pub(super) fn check_response(
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const ASKED: &str = r#"{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"yes"},{"optionId":"no"}]}"#;
+    const PERMISSION_PARAMS: &str = r#"{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"yes"},{"optionId":"no"}]}"#;
 
-    fn asked() -> ExpectedConversation {
+    fn conversation_with_request() -> ExpectedConversation {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.update("", r#"{"sessionUpdate":"tool_call","toolCallId":"c"}"#);
-        talk.agent_requests("p", "session/request_permission", ASKED);
+        talk.agent_requests("p", "session/request_permission", PERMISSION_PARAMS);
         talk
     }
 
     #[test]
-    fn only_what_was_offered_is_chosen() {
-        let mut talk = asked();
+    fn selected_option_must_have_been_offered() {
+        let mut talk = conversation_with_request();
         talk.client_sends(
             "option-not-offered client",
             r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"maybe"}}}"#,
         );
-        talk.agent_requests("p", "session/request_permission", ASKED);
+        talk.agent_requests("p", "session/request_permission", PERMISSION_PARAMS);
         talk.client_sends_valid(
             r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#,
         );
     }
 
     #[test]
-    fn who_cancels_answers_cancelled() {
+    fn cancelled_turn_requires_a_cancelled_outcome() {
         for (waits, answer, expected) in [
             (
                 2,
@@ -102,7 +102,7 @@ mod tests {
             (2, r#"{"outcome":"cancelled"}"#, ""),
             (0, r#"{"outcome":"selected","optionId":"yes"}"#, ""),
         ] {
-            let mut talk = asked();
+            let mut talk = conversation_with_request();
             talk.wait(waits);
             talk.client_sends_valid(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
             talk.client_sends(
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn there_are_options_and_they_can_be_told_apart() {
-        let mut talk = asked();
+    fn options_must_exist_and_have_unique_ids() {
+        let mut talk = conversation_with_request();
         talk.agent_sends("option-id-twice agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},
                 "options":[{"optionId":"yes"},{"optionId":"yes"}]}}"#);

@@ -245,7 +245,7 @@ mod tests {
     use crate::rules::testing::ExpectedConversation;
 
     #[test]
-    fn each_request_is_answered_once() {
+    fn request_must_be_answered_once() {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests("x", "session/list", "{}");
         talk.agent_sends("answer-to-nothing agent", r#"{"id":7,"result":{}}"#);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_used_again_only_after_the_answer() {
+    fn id_may_be_reused_only_after_the_response() {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests("x", "session/list", "{}");
         talk.client_sends(
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_with_requests_open_is_wrong_and_who_no_longer_waits_is_not() {
+    fn agent_must_not_exit_with_open_requests() {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests(1, "session/list", "{}");
         talk.end_agent_first("request-unanswered agent");

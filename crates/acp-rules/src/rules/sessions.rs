@@ -317,26 +317,26 @@ impl RuleSessions {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const INFO: &str = r#"{"method":"session/update","params":{"sessionId":"t",
+    const INFO_UPDATE: &str = r#"{"method":"session/update","params":{"sessionId":"t",
         "update":{"sessionUpdate":"agent_message_chunk","content":{}}}}"#;
 
     #[test]
-    fn updates_are_of_sessions_that_are_known() {
+    fn updates_must_name_a_known_session() {
         let mut talk = ExpectedConversation::session();
-        talk.agent_sends("session-unknown agent", INFO);
+        talk.agent_sends("session-unknown agent", INFO_UPDATE);
         talk.update("", r#"{"sessionUpdate":"available_commands_update"}"#);
     }
 
     #[test]
-    fn what_comes_before_the_answer_belongs_to_the_session_that_is_opened() {
+    fn early_updates_belong_to_the_session_being_opened() {
         let mut talk = ExpectedConversation::v1();
         talk.client_requests(1, "session/new", "{}");
-        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(INFO_UPDATE);
         talk.agent_sends_valid(r#"{"id":1,"result":{"sessionId":"t"}}"#);
-        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(INFO_UPDATE);
         let mut talk = ExpectedConversation::v1();
         talk.client_requests(1, "session/new", "{}");
-        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(INFO_UPDATE);
         talk.agent_sends(
             "session-unknown agent",
             r#"{"id":1,"result":{"sessionId":"u"}}"#,
@@ -344,19 +344,19 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_sent_in_sessions_that_were_set_up() {
+    fn prompt_requires_an_open_session() {
         let prompt = r#"{"id":9,"method":"session/prompt","params":{"sessionId":"t","prompt":[]}}"#;
         let mut talk = ExpectedConversation::session();
         talk.client_sends("session-not-set-up client", prompt);
         let mut talk = ExpectedConversation::session();
         talk.client_requests(1, "session/load", r#"{"sessionId":"t"}"#);
-        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(INFO_UPDATE);
         talk.agent_sends_valid(r#"{"id":1,"result":{}}"#);
         talk.client_sends_valid(prompt);
     }
 
     #[test]
-    fn a_session_that_was_closed_is_over() {
+    fn closed_session_must_not_be_used() {
         let mut talk = ExpectedConversation::session();
         talk.client_requests(1, "session/close", r#"{"sessionId":"s"}"#);
         let update = r#"{"sessionUpdate":"available_commands_update"}"#;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn new_sessions_have_ids_of_their_own() {
+    fn new_session_must_have_a_new_id() {
         let mut talk = ExpectedConversation::session();
         talk.client_requests(1, "session/new", "{}");
         talk.agent_sends(

@@ -98,33 +98,36 @@ impl SessionStates {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const RUNNING: &str = r#"{"sessionUpdate":"state_update","state":"running"}"#;
-    const ACTION: &str = r#"{"sessionUpdate":"state_update","state":"requires_action"}"#;
-    const IDLE: &str = r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}"#;
-    const ASKED: &str = r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#;
+    const RUNNING_UPDATE: &str = r#"{"sessionUpdate":"state_update","state":"running"}"#;
+    const REQUIRES_ACTION_UPDATE: &str =
+        r#"{"sessionUpdate":"state_update","state":"requires_action"}"#;
+    const IDLE_UPDATE: &str =
+        r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}"#;
+    const PERMISSION_PARAMS: &str =
+        r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#;
 
-    fn prompted() -> ExpectedConversation {
+    fn conversation_with_prompt() -> ExpectedConversation {
         let mut talk = ExpectedConversation::session_v2();
         talk.prompt(1);
         talk.agent_sends_valid(r#"{"id":1,"result":{}}"#);
-        talk.update("", RUNNING);
+        talk.update("", RUNNING_UPDATE);
         talk
     }
 
     #[test]
-    fn a_turn_runs_and_is_idle_once() {
-        let mut talk = prompted();
-        talk.update("", ACTION);
-        talk.agent_requests("p", "session/request_permission", ASKED);
-        talk.update("", RUNNING);
-        talk.update("", IDLE);
-        talk.update("idle-twice agent", IDLE);
-        talk.update("requires-action-while-idle agent", ACTION);
+    fn turn_runs_and_becomes_idle_once() {
+        let mut talk = conversation_with_prompt();
+        talk.update("", REQUIRES_ACTION_UPDATE);
+        talk.agent_requests("p", "session/request_permission", PERMISSION_PARAMS);
+        talk.update("", RUNNING_UPDATE);
+        talk.update("", IDLE_UPDATE);
+        talk.update("idle-twice agent", IDLE_UPDATE);
+        talk.update("requires-action-while-idle agent", REQUIRES_ACTION_UPDATE);
     }
 
     #[test]
-    fn the_end_says_why() {
-        prompted().update(
+    fn idle_update_must_have_a_stop_reason() {
+        conversation_with_prompt().update(
             "idle-without-reason agent",
             r#"{"sessionUpdate":"state_update","state":"idle"}"#,
         );
@@ -134,18 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_permission_says_so() {
-        prompted().agent_sends(
+    fn permission_request_requires_the_matching_state() {
+        conversation_with_prompt().agent_sends(
             "permission-while-running agent",
-            &format!(r#"{{"id":"p","method":"session/request_permission","params":{ASKED}}}"#),
+            &format!(
+                r#"{{"id":"p","method":"session/request_permission","params":{PERMISSION_PARAMS}}}"#
+            ),
         );
     }
 
     #[test]
-    fn work_ends_before_the_agent_does() {
-        prompted().end_agent_first("turn-without-end agent");
-        let mut talk = prompted();
-        talk.update("", IDLE);
+    fn turn_must_end_before_the_agent_exits() {
+        conversation_with_prompt().end_agent_first("turn-without-end agent");
+        let mut talk = conversation_with_prompt();
+        talk.update("", IDLE_UPDATE);
         talk.end_agent_first("");
     }
 }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_table_forgets_the_oldest_and_says_so() {
+    fn full_table_evicts_the_oldest_entry() {
         let mut table = BoundedTable::with_capacity(2);
         for id in ["a", "b", "b"] {
             table.insert(id, ());

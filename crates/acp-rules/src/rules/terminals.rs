@@ -170,71 +170,72 @@ impl DisplayTerminals {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const OF: &str = r#"{"sessionId":"s","terminalId":"t"}"#;
+    const TERMINAL_PARAMS: &str = r#"{"sessionId":"s","terminalId":"t"}"#;
 
-    fn created() -> ExpectedConversation {
+    fn conversation_with_terminal() -> ExpectedConversation {
         let mut talk = ExpectedConversation::session();
         talk.agent_requests("c", "terminal/create", r#"{"sessionId":"s","command":"a"}"#);
         talk.client_sends_valid(r#"{"id":"c","result":{"terminalId":"t"}}"#);
         talk
     }
 
-    fn call(method: &str) -> String {
-        format!(r#"{{"id":"x","method":"terminal/{method}","params":{OF}}}"#)
+    fn terminal_call(method: &str) -> String {
+        format!(r#"{{"id":"x","method":"terminal/{method}","params":{TERMINAL_PARAMS}}}"#)
     }
 
     #[test]
-    fn terminals_are_used_between_their_creation_and_their_release() {
+    fn terminal_may_be_used_only_until_its_release() {
         for method in ["output", "wait_for_exit", "kill", "release"] {
-            ExpectedConversation::session().agent_sends("terminal-unknown agent", &call(method));
-            let mut talk = created();
-            talk.agent_sends_valid(&call(method));
+            ExpectedConversation::session()
+                .agent_sends("terminal-unknown agent", &terminal_call(method));
+            let mut talk = conversation_with_terminal();
+            talk.agent_sends_valid(&terminal_call(method));
             talk.client_sends_valid(r#"{"id":"x","result":{}}"#);
             if method != "release" {
-                talk.agent_requests("r", "terminal/output", OF);
+                talk.agent_requests("r", "terminal/output", TERMINAL_PARAMS);
             }
         }
     }
 
     #[test]
-    fn what_was_released_is_gone() {
-        let mut talk = created();
-        talk.agent_requests("r", "terminal/release", OF);
-        talk.agent_sends("terminal-after-release agent", &call("output"));
+    fn released_terminal_must_not_be_used() {
+        let mut talk = conversation_with_terminal();
+        talk.agent_requests("r", "terminal/release", TERMINAL_PARAMS);
+        talk.agent_sends("terminal-after-release agent", &terminal_call("output"));
         talk.client_sends_valid(r#"{"id":"r","result":{}}"#);
     }
 
     #[test]
-    fn a_terminal_is_released_when_its_command_has_ended() {
+    fn terminal_must_be_released_after_its_command() {
         for (release, expected) in [(false, "terminal-not-released agent"), (true, "")] {
-            let mut talk = created();
-            talk.agent_requests("w", "terminal/wait_for_exit", OF);
+            let mut talk = conversation_with_terminal();
+            talk.agent_requests("w", "terminal/wait_for_exit", TERMINAL_PARAMS);
             talk.client_sends_valid(r#"{"id":"w","result":{"exitCode":0}}"#);
             if release {
-                talk.agent_requests("r", "terminal/release", OF);
+                talk.agent_requests("r", "terminal/release", TERMINAL_PARAMS);
                 talk.client_sends_valid(r#"{"id":"r","result":{}}"#);
             }
             talk.wait(2);
             talk.end_client_first(expected);
         }
-        created().end_client_first("");
+        conversation_with_terminal().end_client_first("");
     }
 
     #[test]
-    fn tool_calls_show_terminals_that_there_are() {
+    fn tool_call_must_embed_a_known_terminal() {
         let show = r#"{"sessionUpdate":"tool_call","toolCallId":"c","content":[{"type":"terminal","terminalId":"t"}]}"#;
         ExpectedConversation::session().update("terminal-shown-unknown agent", show);
         let own = show.replace("\"content\"", "\"_meta\":{},\"content\"");
         ExpectedConversation::session().update("", &own);
-        let mut talk = created();
+        let mut talk = conversation_with_terminal();
         talk.update("", show);
-        let mut talk = created();
-        talk.agent_requests("r", "terminal/release", OF);
+        let mut talk = conversation_with_terminal();
+        talk.agent_requests("r", "terminal/release", TERMINAL_PARAMS);
         talk.update("terminal-shown-late agent", show);
     }
 
     #[test]
-    fn version_2_reports_a_terminal_before_its_output() {
+    fn version_2_must_report_a_terminal_before_its_output() {
         let chunk = r#"{"sessionUpdate":"terminal_output_chunk","terminalId":"t","data":""}"#;
         ExpectedConversation::session_v2().update("terminal-chunk-first agent", chunk);
         let mut talk = ExpectedConversation::session_v2();

@@ -135,18 +135,18 @@ fn status_rank(status: &str) -> Option<u8> {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const CALL: &str =
+    const TOOL_CALL: &str =
         r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"a","status":"pending"}"#;
 
     #[test]
-    fn calls_are_announced_before_they_are_updated() {
+    fn tool_call_must_be_reported_before_its_updates() {
         let mut talk = ExpectedConversation::session();
         talk.update(
             "tool-call-unannounced agent",
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
         );
         let mut talk = ExpectedConversation::session();
-        talk.update("", CALL);
+        talk.update("", TOOL_CALL);
         talk.update(
             "",
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#,
@@ -156,22 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_used_once_but_what_is_replayed_may_be_known() {
+    fn tool_call_ids_are_unique_except_in_replays() {
         let mut talk = ExpectedConversation::session();
-        talk.update("", CALL);
-        talk.update("tool-call-id-twice agent", CALL);
+        talk.update("", TOOL_CALL);
+        talk.update("tool-call-id-twice agent", TOOL_CALL);
         talk.client_requests(1, "session/load", r#"{"sessionId":"s"}"#);
-        talk.update("", CALL);
+        talk.update("", TOOL_CALL);
     }
 
     #[test]
-    fn a_status_does_not_go_back() {
+    fn status_must_not_go_back() {
         let update = |status: &str| {
             format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":{status}}}"#)
         };
-        let upsert = CALL.replace("tool_call\"", "tool_call_update\"");
+        let upsert = TOOL_CALL.replace("tool_call\"", "tool_call_update\"");
         for (mut talk, call) in [
-            (ExpectedConversation::session(), CALL),
+            (ExpectedConversation::session(), TOOL_CALL),
             (ExpectedConversation::session_v2(), &*upsert),
         ] {
             talk.update("", call);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_version_2_belong_to_a_call() {
+    fn version_2_chunks_must_belong_to_a_call() {
         let chunk = r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c","content":{}}"#;
         let mut talk = ExpectedConversation::session_v2();
         talk.update("tool-call-unannounced agent", chunk);

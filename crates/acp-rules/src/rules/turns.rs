@@ -113,11 +113,11 @@ impl RuleTurns {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    const CANCEL: &str = r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#;
-    const CHUNK: &str = r#"{"sessionUpdate":"agent_message_chunk","content":{}}"#;
+    const CANCEL_MESSAGE: &str = r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#;
+    const CHUNK_UPDATE: &str = r#"{"sessionUpdate":"agent_message_chunk","content":{}}"#;
 
     #[test]
-    fn a_session_has_one_turn_at_a_time() {
+    fn session_must_run_one_turn_at_a_time() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.client_sends(
@@ -130,24 +130,24 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_turn_comes_before_its_end() {
+    fn turn_updates_must_precede_its_response() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
-        talk.update("", CHUNK);
+        talk.update("", CHUNK_UPDATE);
         talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         talk.update("", r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#);
-        talk.update("update-after-turn agent", CHUNK);
+        talk.update("update-after-turn agent", CHUNK_UPDATE);
         // A late update is reported once.
-        talk.update("", CHUNK);
+        talk.update("", CHUNK_UPDATE);
         talk.prompt(2);
-        talk.update("", CHUNK);
+        talk.update("", CHUNK_UPDATE);
     }
 
     #[test]
-    fn a_cancelled_turn_ends_as_cancelled_unless_it_was_over_already() {
+    fn cancelled_turn_must_end_as_cancelled_unless_already_over() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
-        talk.client_sends_valid(CANCEL);
+        talk.client_sends_valid(CANCEL_MESSAGE);
         talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         for (answer, expected) in [
             (
@@ -161,14 +161,14 @@ mod tests {
             (r#""result":{"stopReason":"cancelled"}"#, ""),
         ] {
             talk.prompt(2);
-            talk.client_sends_valid(CANCEL);
+            talk.client_sends_valid(CANCEL_MESSAGE);
             talk.wait(3);
             talk.agent_sends(expected, &format!(r#"{{"id":2,{answer}}}"#));
         }
     }
 
     #[test]
-    fn a_turn_that_nobody_cancelled_does_not_end_as_cancelled() {
+    fn uncancelled_turn_must_not_end_as_cancelled() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.agent_sends(

@@ -9,7 +9,7 @@ use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, Shape
 use super::shapes::Schema;
 
 /// The maximum depth to check. No shape is deeper: below that, everything is of type `any`.
-const MAX_DEPTH: usize = 64;
+const MAX_NESTING_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
 const MAX_FAULTS: usize = 256;
@@ -62,7 +62,7 @@ impl<'a> SchemaChecker<'a> {
             PathSegment::Item(index) => write!(self.path, "[{index}]"),
         };
         self.depth += 1;
-        if self.depth <= MAX_DEPTH {
+        if self.depth <= MAX_NESTING_DEPTH {
             work(self);
         }
         self.depth -= 1;
@@ -482,20 +482,23 @@ fn is_currency(currency: &str) -> bool {
 /// Returns the names that shapes refer to without being defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
-    fn named(of: &ShapeType, names: &mut Vec<&'static str>) {
+    fn collect_named(of: &ShapeType, names: &mut Vec<&'static str>) {
         match of {
             ShapeType::Named(name) => names.push(name),
-            ShapeType::List(of) | ShapeType::Map(of) => named(of, names),
-            ShapeType::AnyOf(either) => either.iter().for_each(|of| named(of, names)),
+            ShapeType::List(of) | ShapeType::Map(of) => collect_named(of, names),
+            ShapeType::AnyOf(either) => either.iter().for_each(|of| collect_named(of, names)),
             _ => {}
         }
     }
     let mut names = Vec::new();
     for shape in schema.shapes.values() {
         match shape {
-            ShapeDefinition::Alias(of) => named(of, &mut names),
+            ShapeDefinition::Alias(of) => collect_named(of, &mut names),
             ShapeDefinition::Object(object) => {
-                object.fields.iter().for_each(|f| named(&f.ty, &mut names));
+                object
+                    .fields
+                    .iter()
+                    .for_each(|f| collect_named(&f.ty, &mut names));
                 names.extend(object.one_of.iter());
                 if let Some(union) = &object.union {
                     let stable = union.variants.iter().filter(|v| !v.unstable);

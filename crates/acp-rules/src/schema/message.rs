@@ -85,7 +85,7 @@ pub enum Envelope<'a> {
 impl<'a> Envelope<'a> {
     /// Reads a message as tolerantly as possible. Returns `None` if it is not a request, a notification or a response.
     #[must_use]
-    pub fn read(message: &'a Value) -> Option<Self> {
+    pub fn parse(message: &'a Value) -> Option<Self> {
         let fields = message.as_object()?;
         let params = fields.get("params");
         match (
@@ -145,7 +145,7 @@ impl Schema {
             return vec![envelope_fault(format!("the message is {what}"))];
         };
         let mut faults = self.check_envelope(fields);
-        match Envelope::read(message) {
+        match Envelope::parse(message) {
             Some(Envelope::Request { method, params, .. }) => {
                 self.check_call(direction, MethodKind::Request, method, params, &mut faults);
             }
@@ -273,18 +273,18 @@ mod tests {
     use super::*;
     use crate::schema::version::SchemaVersion;
 
-    fn faults(direction: Direction, message: &Value, asked: Option<&str>) -> Vec<String> {
-        let schema = Schema::of(SchemaVersion::V1);
+    fn fault_texts(direction: Direction, message: &Value, asked: Option<&str>) -> Vec<String> {
+        let schema = Schema::for_version(SchemaVersion::V1);
         let faults = schema.check_message(direction, message, asked);
         faults.iter().map(ToString::to_string).collect()
     }
 
-    fn update(update: Value) -> Value {
+    fn update_message(update: Value) -> Value {
         json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
     }
 
     #[test]
-    fn what_is_right_has_no_fault() {
+    fn valid_messages_have_no_faults() {
         let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {
             "protocolVersion": 1,
             "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}},
@@ -293,26 +293,26 @@ mod tests {
         }});
         let none = Vec::<String>::new();
         assert_eq!(
-            faults(Direction::ToClient, &answer, Some("initialize")),
+            fault_texts(Direction::ToClient, &answer, Some("initialize")),
             none
         );
-        let call = update(
+        let call = update_message(
             json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "t", "content": [
                 {"type": "diff", "path": "/a", "oldText": null, "newText": "x"},
                 {"type": "content", "content": {"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}},
             ]}),
         );
-        assert_eq!(faults(Direction::ToClient, &call, None), none);
+        assert_eq!(fault_texts(Direction::ToClient, &call, None), none);
         let error =
             json!({"jsonrpc": "2.0", "id": "x", "error": {"code": -31000, "message": "no"}});
-        assert_eq!(faults(Direction::ToClient, &error, None), none);
+        assert_eq!(fault_texts(Direction::ToClient, &error, None), none);
         let own = json!({"jsonrpc": "2.0", "id": "x", "method": "_mine/own", "params": [1]});
-        assert_eq!(faults(Direction::ToAgent, &own, None), none);
+        assert_eq!(fault_texts(Direction::ToAgent, &own, None), none);
     }
 
     #[test]
-    fn a_fault_is_told_at_its_place() {
-        let wrong = update(
+    fn fault_is_reported_at_its_path() {
+        let wrong = update_message(
             json!({"sessionUpdate": "tool_call", "toolCallId": 1, "kind": "lunch", "mine": 1, "content": [
                 {"type": "diff", "path": "a", "newText": "x"},
                 {"type": "content", "content": {"type": "text"}},
@@ -320,7 +320,7 @@ mod tests {
             ]}),
         );
         assert_eq!(
-            faults(Direction::ToClient, &wrong, None),
+            fault_texts(Direction::ToClient, &wrong, None),
             [
                 "`params.update.toolCallId` must be a string, but is 1",
                 "`params.update.title` is missing",
@@ -335,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_is_judged() {
+    fn invalid_envelopes_are_reported() {
         let both = json!({"id": 1.5, "result": {}, "error": {"code": 1, "message": ""}, "more": 1});
         assert_eq!(
-            faults(Direction::ToClient, &both, None),
+            fault_texts(Direction::ToClient, &both, None),
             [
                 "`jsonrpc` is missing",
                 "`id` must be null or an integer or a string, but is 1.5",
@@ -348,18 +348,18 @@ mod tests {
         );
         let direction = json!({"jsonrpc": "2.0", "id": 1, "method": "session/cancel", "params": {"sessionId": "s"}});
         assert_eq!(
-            faults(Direction::ToClient, &direction, None),
+            fault_texts(Direction::ToClient, &direction, None),
             ["the agent must not send \"session/cancel\""]
         );
         assert_eq!(
-            faults(Direction::ToAgent, &direction, None),
+            fault_texts(Direction::ToAgent, &direction, None),
             ["\"session/cancel\" is a notification, but has an id"]
         );
         assert_eq!(
-            faults(Direction::ToAgent, &json!([]), None),
+            fault_texts(Direction::ToAgent, &json!([]), None),
             ["the message is a batch, which the protocol does not support"]
         );
         let unknown = json!({"jsonrpc": "2.0", "method": "session/lunch"});
-        assert_eq!(faults(Direction::ToAgent, &unknown, None).len(), 1);
+        assert_eq!(fault_texts(Direction::ToAgent, &unknown, None).len(), 1);
     }
 }

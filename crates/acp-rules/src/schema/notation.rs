@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_can_be_written_is_read() {
+    fn every_notation_is_parsed() {
         let (shapes, mistakes) = parse_shapes(
             "# of everything\n\
              A = \"x\" | -3 | [string] | {B} | null\n\
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn syntax_error_is_reported_with_its_line() {
         let (shapes, mistakes) = parse_shapes("A = string\nB { x y }\nC = nothing\nA = null\n");
         assert_eq!(shapes.len(), 1);
         assert_eq!(

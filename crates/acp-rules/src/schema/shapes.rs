@@ -18,21 +18,21 @@ pub struct Schema {
 }
 
 static V1: LazyLock<Schema> =
-    LazyLock::new(|| Schema::read(SchemaVersion::V1, include_str!("v1.shapes"), v1::METHODS));
+    LazyLock::new(|| Schema::parse(SchemaVersion::V1, include_str!("v1.shapes"), v1::METHODS));
 static V2: LazyLock<Schema> =
-    LazyLock::new(|| Schema::read(SchemaVersion::V2, include_str!("v2.shapes"), v2::METHODS));
+    LazyLock::new(|| Schema::parse(SchemaVersion::V2, include_str!("v2.shapes"), v2::METHODS));
 
 impl Schema {
     /// Returns the schema of a version.
     #[must_use]
-    pub fn of(version: SchemaVersion) -> &'static Self {
+    pub fn for_version(version: SchemaVersion) -> &'static Self {
         match version {
             SchemaVersion::V1 => &V1,
             SchemaVersion::V2 => &V2,
         }
     }
 
-    fn read(version: SchemaVersion, text: &'static str, methods: &'static [Method]) -> Self {
+    fn parse(version: SchemaVersion, text: &'static str, methods: &'static [Method]) -> Self {
         let (shapes, _) = notation::parse_shapes(text);
         Self {
             shapes,
@@ -96,7 +96,7 @@ mod tests {
     use crate::schema::checker;
 
     #[test]
-    fn the_shapes_can_be_read_and_name_only_what_is_there() {
+    fn shapes_parse_and_reference_only_defined_names() {
         for (version, text) in [
             (SchemaVersion::V1, include_str!("v1.shapes")),
             (SchemaVersion::V2, include_str!("v2.shapes")),
@@ -104,7 +104,7 @@ mod tests {
             let (_, mistakes) = notation::parse_shapes(text);
             assert_eq!(mistakes, Vec::<String>::new(), "{version}");
             assert_eq!(
-                checker::names_without_shape(Schema::of(version)),
+                checker::names_without_shape(Schema::for_version(version)),
                 Vec::<&str>::new(),
                 "{version}"
             );
@@ -112,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn every_stable_method_has_its_shapes() {
+    fn every_stable_method_has_shapes() {
         for version in [SchemaVersion::V1, SchemaVersion::V2] {
-            let schema = Schema::of(version);
+            let schema = Schema::for_version(version);
             for method in schema.methods().iter().filter(|m| m.unstable.is_none()) {
                 for name in [Some(method.params), method.result].into_iter().flatten() {
                     assert!(

@@ -21,8 +21,8 @@ struct ShapeComparison {
 impl ShapeComparison {
     /// What the shapes find. Fields that they do not know are not looked at here: the official schema allows any.
     /// Forms of strings neither: it does not look at them.
-    fn faults(&self, value: &Value) -> Vec<String> {
-        let faults = Schema::of(self.version).check_value(self.name, value, "");
+    fn fault_texts(&self, value: &Value) -> Vec<String> {
+        let faults = Schema::for_version(self.version).check_value(self.name, value, "");
         let faults = faults.iter().filter(|fault| {
             !matches!(
                 fault.kind,
@@ -34,16 +34,16 @@ impl ShapeComparison {
         faults.map(ToString::to_string).collect()
     }
 
-    fn agree_on(&self, value: &Value, changed: &str) -> Result<(), TestCaseError> {
-        let ours = self.faults(value);
+    fn check_agreement(&self, value: &Value, changed: &str) -> Result<(), TestCaseError> {
+        let ours = self.fault_texts(value);
         let valid = self.official.is_valid(value);
         // What only the unstable schema has is not judged.
-        let kinds = Schema::of(self.version).variants("SessionUpdate");
+        let kinds = Schema::for_version(self.version).variants("SessionUpdate");
         let kind = value
             .pointer("/update/sessionUpdate")
             .and_then(Value::as_str);
         let unstable = kind.is_some_and(|kind| !kinds.contains(&kind))
-            || UNSTABLE.iter().any(|name| changed.contains(name));
+            || UNSTABLE_SHAPES.iter().any(|name| changed.contains(name));
         if !valid && ours.is_empty() && unstable {
             return Ok(());
         }
@@ -64,8 +64,8 @@ impl ShapeComparison {
         Ok(())
     }
 
-    fn knows_all_of(&self, value: &Value) -> Result<(), TestCaseError> {
-        let faults = Schema::of(self.version).check_value(self.name, value, "");
+    fn check_known_fields(&self, value: &Value) -> Result<(), TestCaseError> {
+        let faults = Schema::for_version(self.version).check_value(self.name, value, "");
         let unknown = faults
             .iter()
             .find(|fault| fault.kind == SchemaFaultKind::UnknownField);
@@ -82,7 +82,7 @@ impl ShapeComparison {
 
 /// Parts of paths that lead to what is not part of the stable schemas, or is otherwise since the official crate is
 /// newer than the draft that the shapes are of.
-const UNSTABLE: &[&str] = &[
+const UNSTABLE_SHAPES: &[&str] = &[
     "/usage",
     "/name",
     "/providers",
@@ -107,9 +107,9 @@ const UNSTABLE: &[&str] = &[
 ];
 
 /// Another value in the place of one that is chosen by `choice`, or nothing there. Gives where.
-fn change(value: &mut Value, choice: u64, with: &Value) -> String {
+fn change_value(value: &mut Value, choice: u64, with: &Value) -> String {
     let mut places = Vec::new();
-    collect(value, String::new(), &mut places);
+    collect_paths(value, String::new(), &mut places);
     let at = places.swap_remove(usize::try_from(choice).unwrap_or(0) % places.len());
     match (at.rsplit_once('/'), choice % 3) {
         (Some((parent, name)), 0) => {
@@ -122,7 +122,7 @@ fn change(value: &mut Value, choice: u64, with: &Value) -> String {
     at
 }
 
-fn collect(value: &Value, at: String, places: &mut Vec<String>) {
+fn collect_paths(value: &Value, at: String, places: &mut Vec<String>) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields
             .iter()
@@ -136,12 +136,12 @@ fn collect(value: &Value, at: String, places: &mut Vec<String>) {
         _ => Vec::new(),
     };
     for (name, value) in inner {
-        collect(value, format!("{at}/{name}"), places);
+        collect_paths(value, format!("{at}/{name}"), places);
     }
     places.push(at);
 }
 
-fn any_value() -> impl Strategy<Value = Value> {
+fn arbitrary_json() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
         Just(json!(true)),
@@ -155,12 +155,12 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn made<T: for<'a> Arbitrary<'a> + Serialize>(bytes: &[u8]) -> Value {
+fn arbitrary_serialized<T: for<'a> Arbitrary<'a> + Serialize>(bytes: &[u8]) -> Value {
     let made = T::arbitrary(&mut Unstructured::new(bytes)).unwrap();
     serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap()
 }
 
-macro_rules! compared {
+macro_rules! compare_shapes {
     ($test:ident $version:ident $ours:ident $official:ident $changes:literal; $($name:ident)+) => {
         mod $test {
             use super::*;
@@ -176,15 +176,15 @@ macro_rules! compared {
                     };
                     proptest!(|(
                         bytes in proptest::collection::vec(any::<u8>(), 0..1500),
-                        choices in proptest::collection::vec((any::<u64>(), any_value()), $changes),
+                        choices in proptest::collection::vec((any::<u64>(), arbitrary_json()), $changes),
                     )| {
-                        let right = made::<$ours::$name>(&bytes);
-                        both.agree_on(&right, "nowhere")?;
-                        both.knows_all_of(&right)?;
+                        let right = arbitrary_serialized::<$ours::$name>(&bytes);
+                        both.check_agreement(&right, "nowhere")?;
+                        both.check_known_fields(&right)?;
                         for (choice, with) in choices {
                             let mut changed = right.clone();
-                            let at = change(&mut changed, choice, &with);
-                            both.agree_on(&changed, &at)?;
+                            let at = change_value(&mut changed, choice, &with);
+                            both.check_agreement(&changed, &at)?;
                         }
                     });
                 }
@@ -193,7 +193,7 @@ macro_rules! compared {
     };
 }
 
-compared! { version_1 V1 v1 official1 8;
+compare_shapes! { version_1 V1 v1 official1 8;
     InitializeRequest InitializeResponse
     AuthenticateRequest AuthenticateResponse
     LogoutRequest LogoutResponse
@@ -220,7 +220,7 @@ compared! { version_1 V1 v1 official1 8;
     CompleteElicitationNotification
 }
 
-compared! { version_2 V2 v2 official2 8;
+compare_shapes! { version_2 V2 v2 official2 8;
     InitializeRequest
     LoginAuthRequest LoginAuthResponse
     LogoutAuthRequest LogoutAuthResponse
@@ -236,7 +236,7 @@ compared! { version_2 V2 v2 official2 8;
 
 // The official crate is newer than the draft that the shapes are of, and judges these otherwise: they are compared in what
 // is right alone.
-compared! { newer_version_2 V2 v2 official2 0;
+compare_shapes! { newer_version_2 V2 v2 official2 0;
     InitializeResponse
     NewSessionResponse
     ResumeSessionResponse

@@ -16,7 +16,7 @@ use summary::EntrySummary;
 const MAX_PENDING: usize = 64 * 1024;
 
 /// The maximum length of an entry's summary, in bytes.
-const MAX_SUMMARY_LEN: usize = 16 * 1024;
+const MAX_SUMMARY_BYTES: usize = 16 * 1024;
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,8 +337,8 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
 
 /// Truncates text to the maximum length of a summary.
 fn truncate(text: &mut String) {
-    if text.len() > MAX_SUMMARY_LEN {
-        let mut end = MAX_SUMMARY_LEN;
+    if text.len() > MAX_SUMMARY_BYTES {
+        let mut end = MAX_SUMMARY_BYTES;
         while !text.is_char_boundary(end) {
             end -= 1;
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 /// The size from which a new block is started, in bytes. Browsers support strings that are a hundred times larger. The
 /// script parses only the blocks that are viewed.
-const MAX_BLOCK_LEN: usize = 4 * 1024 * 1024;
+const MAX_BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Writes messages in blocks.
 pub(super) struct BlockWriter<'a, W> {
@@ -39,7 +39,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         self.out.write_all(b"\n")?;
         self.block_len += json.len() + 1;
         self.line_count += 1;
-        if self.block_len >= MAX_BLOCK_LEN {
+        if self.block_len >= MAX_BLOCK_BYTES {
             self.close()?;
         }
         Ok(())

@@ -12,10 +12,10 @@ use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
 /// The maximum number of pending requests to remember.
-const PENDING: usize = 64 * 1024;
+const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The maximum length of a summary in the index, in characters.
-const SUMMARY: usize = 160;
+const MAX_SUMMARY_CHARS: usize = 160;
 
 /// The index, with one value per record in each column.
 #[derive(Debug, Default, Serialize)]
@@ -135,7 +135,7 @@ impl PageIndex {
         self.redacted.push(redacted);
         self.summary.push(text::truncate_text(
             &text::sanitize_line(&entry.summary),
-            SUMMARY,
+            MAX_SUMMARY_CHARS,
         ));
     }
 
@@ -144,7 +144,7 @@ impl PageIndex {
         let (from, id) = (entry.from?, entry.id.clone()?);
         match entry.kind {
             TraceEntryKind::Request => {
-                if self.pending.len() < PENDING {
+                if self.pending.len() < MAX_PENDING_REQUESTS {
                     self.pending.insert((from, id), row);
                 }
                 None

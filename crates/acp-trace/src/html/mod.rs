@@ -86,7 +86,7 @@ pub struct PageSummary {
 ///
 /// # Errors
 /// The trace could not be read, or the page could not be written. What was written so far is an incomplete page.
-pub fn page<R: BufRead>(
+pub fn write_page<R: BufRead>(
     mut reader: TraceReader<R>,
     findings: &[PageFinding],
     out: &mut impl Write,
@@ -137,7 +137,7 @@ impl PageBuilder {
         blocks: &mut BlockWriter<'_, impl Write>,
     ) -> io::Result<()> {
         self.ended |= matches!(record.body, RecordBody::Event(TraceEvent::End));
-        self.sessions.record(&record, self.index.len());
+        self.sessions.record_message(&record, self.index.len());
         let (length, redacted) = match &record.body {
             RecordBody::Message {
                 length, redacted, ..
@@ -175,12 +175,12 @@ impl PageBuilder {
             .collect();
         write_data(out, "told-ids", &told)?;
         for session in self.sessions.iter() {
-            let told = session::html(session);
+            let told = session::session_markup(session);
             // A template is not part of the document until it is viewed.
             let told = html! { template.session { (told) } };
             out.write_all(told.into_string().as_bytes())?;
         }
-        if let Some(more) = self.sessions.left_out() {
+        if let Some(more) = self.sessions.omission_note() {
             let more = html! { template.session { p.left-out { (more) } } };
             out.write_all(more.into_string().as_bytes())?;
         }

@@ -16,15 +16,15 @@ use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
 use super::text;
 
 /// The maximum length of a shown text, in characters. The messages have all of it.
-const TEXT: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The limit of shown items. The last ones are shown.
-const ITEMS: usize = 5000;
+const MAX_ITEMS: usize = 5000;
 
 /// How long a diff may take before it is made coarser.
-const DIFFING: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-pub(super) fn html(session: &TracedSession) -> Markup {
+pub(super) fn session_markup(session: &TracedSession) -> Markup {
     session
         .thread
         .read(|thread| render_session(session, thread))
@@ -32,7 +32,7 @@ pub(super) fn html(session: &TracedSession) -> Markup {
 
 fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
     let dropped = thread.truncation().items;
-    let skipped = thread.items().len().saturating_sub(ITEMS);
+    let skipped = thread.items().len().saturating_sub(MAX_ITEMS);
     let first = dropped + skipped;
     let mut ends = session.positions.turn_ends.iter().peekable();
     while ends
@@ -151,7 +151,7 @@ fn render_code(text: &str) -> Markup {
 }
 
 fn truncate_text(text: &str) -> String {
-    text::truncate_text(&text::sanitize_text(text), TEXT)
+    text::truncate_text(&text::sanitize_text(text), MAX_TEXT_BYTES)
 }
 
 fn render_blocks(content: &[ContentBlock]) -> Markup {
@@ -293,7 +293,7 @@ fn render_diff(diff: &ThreadDiff) -> Markup {
 
 fn render_texts(change: &FileChange, texts: &FileTexts) -> Markup {
     let unified = TextDiff::configure()
-        .timeout(DIFFING)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new)
         .unified_diff()
         .context_radius(3)

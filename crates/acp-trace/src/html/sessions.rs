@@ -12,7 +12,7 @@ use crate::format::{RecordBody, TraceRecord};
 use acp_rules::Side;
 
 /// The limit of shown sessions.
-const SESSIONS: usize = 256;
+const MAX_SESSIONS: usize = 256;
 
 /// A position in the trace.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ pub(super) struct TracedSessions {
 impl Default for TracedSessions {
     fn default() -> Self {
         Self {
-            observer: Observer::new(SESSIONS),
+            observer: Observer::new(MAX_SESSIONS),
             all: Vec::new(),
             indices: HashMap::new(),
         }
@@ -87,14 +87,16 @@ impl TracedSessions {
     }
 
     /// Returns a note if there are more sessions than are shown.
-    pub(super) fn left_out(&self) -> Option<String> {
+    pub(super) fn omission_note(&self) -> Option<String> {
         self.observer.has_ignored_sessions().then(|| {
-            format!("Only the first {SESSIONS} sessions are shown here; all messages are included.")
+            format!(
+                "Only the first {MAX_SESSIONS} sessions are shown here; all messages are included."
+            )
         })
     }
 
     /// Processes a record, which is number `row`, counting from 0.
-    pub(super) fn record(&mut self, record: &TraceRecord, row: usize) {
+    pub(super) fn record_message(&mut self, record: &TraceRecord, row: usize) {
         let RecordBody::Message { from, message, .. } = &record.body else {
             return;
         };
@@ -102,8 +104,8 @@ impl TracedSessions {
             return;
         };
         let change = match from {
-            Side::Client => self.observer.client_sent(&message),
-            Side::Agent => self.observer.agent_sent(&message),
+            Side::Client => self.observer.handle_client_message(&message),
+            Side::Agent => self.observer.handle_agent_message(&message),
         };
         let Some(ObservedChange {
             session_id,
@@ -130,14 +132,14 @@ impl TracedSessions {
             });
         }
         if let Some(session) = self.all.get_mut(number) {
-            session.record(thread, event, position);
+            session.record_event(thread, event, position);
         }
     }
 }
 
 impl TracedSession {
     /// Records a change: where new items started, and what the thread does not keep.
-    fn record(
+    fn record_event(
         &mut self,
         thread: ThreadHandle,
         event: Option<ObservedEvent>,

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::{Value, json};
 
 /// Text that attacks the browser or the user who views the page.
-const HOSTILE: &str =
+const HOSTILE_TEXT: &str =
     "</script><img src=x onerror=alert(1)><!--\u{2028}\u{1b}[31mred\u{202e}\u{0}]]>&amp;\"'";
 
 /// A trace that is built line by line.
@@ -12,8 +12,8 @@ struct PageTrace(String, u64);
 
 impl PageTrace {
     fn new() -> Self {
-        let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE],
-            "by": HOSTILE, "secrets": "redacted"});
+        let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE_TEXT],
+            "by": HOSTILE_TEXT, "secrets": "redacted"});
         Self(format!("{header}\n"), 0)
     }
 
@@ -24,76 +24,78 @@ impl PageTrace {
         self
     }
 
-    fn said(self, from: &str, message: Value) -> Self {
+    fn message(self, from: &str, message: Value) -> Self {
         self.record(json!({"from": from, "len": 10, "msg": message}))
     }
 
     fn update(self, update: Value) -> Self {
-        let params = json!({"sessionId": HOSTILE, "update": update});
-        self.said(
+        let params = json!({"sessionId": HOSTILE_TEXT, "update": update});
+        self.message(
             "agent",
             json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
         )
     }
 
-    fn page(&self, findings: &[PageFinding]) -> String {
+    fn render_page(&self, findings: &[PageFinding]) -> String {
         let mut out = Vec::new();
         let reader = TraceReader::new(self.0.as_bytes()).unwrap();
-        page(reader, findings, &mut out).unwrap();
+        write_page(reader, findings, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 }
 
-fn conversation() -> PageTrace {
-    let text = json!({"type": "text", "text": HOSTILE});
-    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": HOSTILE, "kind": HOSTILE, "status": HOSTILE,
-        "rawInput": {HOSTILE: HOSTILE}, "locations": [{"path": HOSTILE, "line": 3}],
-        "content": [{"type": "diff", "path": HOSTILE, "oldText": "one\n", "newText": format!("one\n{HOSTILE}\n")},
+fn sample_trace() -> PageTrace {
+    let text = json!({"type": "text", "text": HOSTILE_TEXT});
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": HOSTILE_TEXT, "kind": HOSTILE_TEXT, "status": HOSTILE_TEXT,
+        "rawInput": {HOSTILE_TEXT: HOSTILE_TEXT}, "locations": [{"path": HOSTILE_TEXT, "line": 3}],
+        "content": [{"type": "diff", "path": HOSTILE_TEXT, "oldText": "one\n", "newText": format!("one\n{HOSTILE_TEXT}\n")},
             {"type": "terminal", "terminalId": "t"}, {"type": "content", "content": text}]});
     PageTrace::new()
-        .said("client", json!({"jsonrpc": "2.0", "id": HOSTILE, "method": "session/prompt",
-            "params": {"sessionId": HOSTILE, "prompt": [text, {"type": "image", "mimeType": HOSTILE, "data": HOSTILE}]}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": HOSTILE_TEXT, "method": "session/prompt",
+            "params": {"sessionId": HOSTILE_TEXT, "prompt": [text, {"type": "image", "mimeType": HOSTILE_TEXT, "data": HOSTILE_TEXT}]}}))
         .update(json!({"sessionUpdate": "agent_thought_chunk", "content": text}))
         .update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hel"}}))
         .update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "lo"}}))
         .update(call)
-        .said("agent", json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission",
-            "params": {"sessionId": HOSTILE, "toolCall": {"toolCallId": "c"}, "options": [
-                {"optionId": "o", "name": HOSTILE, "kind": "allow_once"}, {"optionId": "p", "name": "Never", "kind": "reject_once"}]}}))
-        .said("client", json!({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "p"}}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 8, "method": "terminal/create",
-            "params": {"sessionId": HOSTILE, "command": "echo", "args": [HOSTILE]}}))
-        .said("client", json!({"jsonrpc": "2.0", "id": 8, "result": {"terminalId": "t"}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 9, "method": "terminal/output", "params": {"sessionId": HOSTILE, "terminalId": "t"}}))
-        .said("client", json!({"jsonrpc": "2.0", "id": 9, "result": {"output": "printed\n", "truncated": false}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 10, "method": "terminal/output", "params": {"sessionId": HOSTILE, "terminalId": "t"}}))
-        .said("client", json!({"jsonrpc": "2.0", "id": 10,
+        .message("agent", json!({"jsonrpc": "2.0", "id": 7, "method": "session/request_permission",
+            "params": {"sessionId": HOSTILE_TEXT, "toolCall": {"toolCallId": "c"}, "options": [
+                {"optionId": "o", "name": HOSTILE_TEXT, "kind": "allow_once"}, {"optionId": "p", "name": "Never", "kind": "reject_once"}]}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "p"}}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 8, "method": "terminal/create",
+            "params": {"sessionId": HOSTILE_TEXT, "command": "echo", "args": [HOSTILE_TEXT]}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 8, "result": {"terminalId": "t"}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 9, "method": "terminal/output", "params": {"sessionId": HOSTILE_TEXT, "terminalId": "t"}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 9, "result": {"output": "printed\n", "truncated": false}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 10, "method": "terminal/output", "params": {"sessionId": HOSTILE_TEXT, "terminalId": "t"}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 10,
             "result": {"output": "printed\nmore\n", "truncated": false, "exitStatus": {"exitCode": 4}}}))
-        .update(json!({"sessionUpdate": "plan", "entries": [{"content": HOSTILE, "priority": "high", "status": "completed"}]}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": HOSTILE, "result": {"stopReason": "end_turn"}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 99, "error": {"code": -32603, "message": HOSTILE}}))
-        .said("agent", json!({"jsonrpc": "2.0", "method": HOSTILE, "params": {HOSTILE: HOSTILE}}))
-        .record(json!({"from": "agent", "len": 3, "noise": HOSTILE}))
-        .record(json!({"from": "agent", "len": 300, "cut": HOSTILE}))
-        .record(json!({"stderr": HOSTILE}))
-        .record(json!({"event": "failed", "from": "agent", "message": HOSTILE}))
+        .update(json!({"sessionUpdate": "plan", "entries": [{"content": HOSTILE_TEXT, "priority": "high", "status": "completed"}]}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": HOSTILE_TEXT, "result": {"stopReason": "end_turn"}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 99, "error": {"code": -32603, "message": HOSTILE_TEXT}}))
+        .message("agent", json!({"jsonrpc": "2.0", "method": HOSTILE_TEXT, "params": {HOSTILE_TEXT: HOSTILE_TEXT}}))
+        .record(json!({"from": "agent", "len": 3, "noise": HOSTILE_TEXT}))
+        .record(json!({"from": "agent", "len": 300, "cut": HOSTILE_TEXT}))
+        .record(json!({"stderr": HOSTILE_TEXT}))
+        .record(json!({"event": "failed", "from": "agent", "message": HOSTILE_TEXT}))
 }
 
 /// Returns the content of the elements that start with `begins`.
-fn inside<'a>(page: &'a str, begins: &str) -> Vec<&'a str> {
+fn elements_starting_with<'a>(page: &'a str, begins: &str) -> Vec<&'a str> {
     let parts = page.split(begins).skip(1);
     parts
         .map(|part| part.split("</script>").next().unwrap())
         .collect()
 }
 
-fn index(page: &str) -> Value {
-    serde_json::from_str(inside(page, "<script type=\"application/json\" id=\"index\">")[0])
-        .unwrap()
+fn page_index(page: &str) -> Value {
+    serde_json::from_str(
+        elements_starting_with(page, "<script type=\"application/json\" id=\"index\">")[0],
+    )
+    .unwrap()
 }
 
-fn lines(page: &str) -> Vec<Value> {
-    inside(page, "<script type=\"application/json\" class=\"block\">\n")
+fn page_lines(page: &str) -> Vec<Value> {
+    elements_starting_with(page, "<script type=\"application/json\" class=\"block\">\n")
         .iter()
         .flat_map(|block| block.lines())
         .map(|line| serde_json::from_str(line).unwrap())
@@ -101,15 +103,15 @@ fn lines(page: &str) -> Vec<Value> {
 }
 
 #[test]
-fn nothing_that_a_peer_sends_is_markup() {
+fn peer_content_is_never_markup() {
     let finding = PageFinding {
         line: 3,
         level: "MUST".to_owned(),
         who: Some(Side::Agent),
-        rule: HOSTILE.to_owned(),
-        text: HOSTILE.to_owned(),
+        rule: HOSTILE_TEXT.to_owned(),
+        text: HOSTILE_TEXT.to_owned(),
     };
-    let page = conversation().page(&[finding]);
+    let page = sample_trace().render_page(&[finding]);
     let own = [STYLE, SCRIPT].map(str::len).iter().sum::<usize>();
     assert!(page.len() > own);
     // Every tag is one of ours: a peer's `<` is an entity in text, and an escape in data.
@@ -125,20 +127,20 @@ fn nothing_that_a_peer_sends_is_markup() {
         "\u{0}",
     ] {
         let data_only = matches!(wrong, "onerror=alert(1)>" | "]]>" | "\u{2028}" | "\u{202e}");
-        let markup = markup(&without);
+        let markup = page_markup(&without);
         let place = if data_only { &markup } else { &without };
         assert!(!place.contains(wrong), "{wrong:?}");
     }
     let ends = without.matches("</script>").count();
     assert_eq!(ends, without.matches("<script").count());
     assert_eq!(
-        lines(&page)[0]["params"]["prompt"][0]["text"],
-        json!(HOSTILE)
+        page_lines(&page)[0]["params"]["prompt"][0]["text"],
+        json!(HOSTILE_TEXT)
     );
 }
 
 /// Returns the page without its data.
-fn markup(page: &str) -> String {
+fn page_markup(page: &str) -> String {
     let mut parts = page.split("<script type=\"application/json\"");
     let first = parts.next().unwrap().to_owned();
     parts.fold(first, |all, part| {
@@ -147,8 +149,8 @@ fn markup(page: &str) -> String {
 }
 
 #[test]
-fn the_policy_knows_the_script_and_the_style_and_lets_nothing_else_in() {
-    let page = conversation().page(&[]);
+fn content_security_policy_allows_only_the_embedded_script_and_style() {
+    let page = sample_trace().render_page(&[]);
     let policy = page
         .split("Content-Security-Policy\" content=\"")
         .nth(1)
@@ -156,19 +158,19 @@ fn the_policy_knows_the_script_and_the_style_and_lets_nothing_else_in() {
     let policy = policy.split('"').next().unwrap();
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"));
     assert!(!policy.contains("unsafe") && !policy.contains("http"));
-    let script = inside(&page, "<script>");
+    let script = elements_starting_with(&page, "<script>");
     assert_eq!(script.len(), 1);
     assert!(policy.contains(&csp_hash(script[0])));
     let style = page.split("<style>").nth(1).unwrap();
     assert!(policy.contains(&csp_hash(style.split("</style>").next().unwrap())));
     for outside in ["src=", "href=", "@import", "url(", "://"] {
-        let without = page.replace(HOSTILE, "");
+        let without = page.replace(HOSTILE_TEXT, "");
         assert!(
             !STYLE.contains(outside) && !SCRIPT.contains(outside),
             "{outside}"
         );
         assert!(
-            !markup(&without)
+            !page_markup(&without)
                 .replace("src=x onerror", "")
                 .contains(outside),
             "{outside}"
@@ -178,11 +180,11 @@ fn the_policy_knows_the_script_and_the_style_and_lets_nothing_else_in() {
 }
 
 #[test]
-fn all_records_are_in_it_and_answers_find_their_requests() {
-    let trace = conversation();
-    let page = trace.page(&[]);
+fn every_record_is_listed_and_responses_link_to_requests() {
+    let trace = sample_trace();
+    let page = trace.render_page(&[]);
     let records = trace.0.lines().count() - 1;
-    let index = index(&page);
+    let index = page_index(&page);
     for column in [
         "t", "line", "name", "session", "id", "mate", "len", "redacted", "summary",
     ] {
@@ -190,7 +192,7 @@ fn all_records_are_in_it_and_answers_find_their_requests() {
     }
     assert_eq!(index["kind"], "qnnnnqaqaqaqanaenxxsv");
     assert_eq!(index["from"].as_str().unwrap().len(), records);
-    assert_eq!(lines(&page).len(), records);
+    assert_eq!(page_lines(&page).len(), records);
     // The fifteenth record is the response to the prompt.
     assert_eq!(index["mate"][0], 14);
     assert_eq!(index["mate"][14], 0);
@@ -199,8 +201,8 @@ fn all_records_are_in_it_and_answers_find_their_requests() {
 }
 
 #[test]
-fn a_session_is_told_as_a_person_saw_it() {
-    let page = conversation().page(&[]);
+fn session_is_rendered_as_the_user_saw_it() {
+    let page = sample_trace().render_page(&[]);
     let told = page.split("<template").nth(1).unwrap();
     let told = told.split("</template>").next().unwrap();
     let mut rest = told;
@@ -231,16 +233,16 @@ fn a_session_is_told_as_a_person_saw_it() {
 }
 
 #[test]
-fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace() {
+fn truncated_trace_says_so_and_the_page_stays_small() {
     let mut trace = PageTrace::new();
     for _ in 0..20_000 {
         trace = trace.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}));
     }
     trace.0.push_str("{\"t\":1,\"x");
-    let page = trace.page(&[]);
+    let page = trace.render_page(&[]);
     assert!(page.contains("The trace ends here in the middle of a record"));
-    assert_eq!(lines(&page).len(), 20_000);
-    assert!(inside(&page, "class=\"block\">").len() > 1);
+    assert_eq!(page_lines(&page).len(), 20_000);
+    assert!(elements_starting_with(&page, "class=\"block\">").len() > 1);
     assert!(
         page.len() < trace.0.len() * 2,
         "{} of {}",
@@ -253,7 +255,7 @@ fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace
 }
 
 #[test]
-fn data_has_no_line_ends_and_stays_the_same_json() {
+fn embedded_data_has_no_line_breaks_and_is_the_same_json() {
     let json = "{\"a\":\r\n\"<\\\\<\\u003c\"}";
     let safe = blocks::escape_markup(json);
     assert!(!safe.contains(['<', '\r', '\n']));
@@ -262,19 +264,19 @@ fn data_has_no_line_ends_and_stays_the_same_json() {
 }
 
 #[test]
-fn in_version_2_a_message_is_told_once_and_a_turn_ends_when_the_agent_is_idle() {
+fn version_2_messages_appear_once_and_turns_end_at_idle() {
     let hello = json!([{"type": "text", "text": "Say hello"}]);
     let page = PageTrace::new()
-        .said("client", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 2}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 2}}))
-        .said("client", json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
-            "params": {"sessionId": HOSTILE, "prompt": hello}}))
-        .said("agent", json!({"jsonrpc": "2.0", "id": 1, "result": {"messageId": "m1"}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 2}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 2}}))
+        .message("client", json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
+            "params": {"sessionId": HOSTILE_TEXT, "prompt": hello}}))
+        .message("agent", json!({"jsonrpc": "2.0", "id": 1, "result": {"messageId": "m1"}}))
         .update(json!({"sessionUpdate": "user_message", "messageId": "m1", "content": hello}))
         .update(json!({"sessionUpdate": "agent_message_chunk", "messageId": "m2", "content": {"type": "text", "text": "Hi"}}))
         .update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Look", "kind": "read", "status": "completed"}))
         .update(json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"}))
-        .page(&[]);
+        .render_page(&[]);
     let told = page.split("<template").nth(1).unwrap();
     let told = told.split("</template>").next().unwrap();
     assert_eq!(told.matches("Say hello").count(), 1, "{told}");
@@ -287,9 +289,9 @@ fn in_version_2_a_message_is_told_once_and_a_turn_ends_when_the_agent_is_idle() 
 }
 
 #[test]
-fn a_trace_of_nothing_is_a_page() {
-    let page = PageTrace::new().page(&[]);
-    assert_eq!(index(&page)["t"], json!([]));
-    assert!(lines(&page).is_empty() && !page.contains("<template"));
+fn empty_trace_becomes_a_page() {
+    let page = PageTrace::new().render_page(&[]);
+    assert_eq!(page_index(&page)["t"], json!([]));
+    assert!(page_lines(&page).is_empty() && !page.contains("<template"));
     assert!(page.ends_with("</body></html>\n"));
 }

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_commands_a_terminal_is_left_out_and_what_turns_text_around_is_seen() {
+    fn escape_sequences_are_removed_and_bidi_controls_made_visible() {
         assert_eq!(
             sanitize_text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"),
             "abcd"

@@ -17,7 +17,7 @@ use FlagForm::{Attached, Next};
 use SecretPart::{After, All, Cookie, Form, Header};
 
 /// The maximum depth of nested command lines to search: `ssh host "bash -c 'curl …'"`.
-const MAX_DEPTH: usize = 4;
+const MAX_NESTING_DEPTH: usize = 4;
 
 /// Finds secrets in the arguments of one command. Arguments must be passed in order.
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ pub(super) fn redact_text(text: &str, is_command: bool) -> Option<String> {
             line.unwrap_or_default(),
             start,
             false,
-            MAX_DEPTH,
+            MAX_NESTING_DEPTH,
             &mut found,
         );
     }
@@ -223,7 +223,7 @@ fn collect_secrets(
     let mut words = ShellWords {
         text,
         offset: 0,
-        within_quotes: depth == MAX_DEPTH,
+        within_quotes: depth == MAX_NESTING_DEPTH,
     };
     while let Some(token) = words.next() {
         let ShellToken::Word { place, quoted } = token else {
@@ -232,7 +232,7 @@ fn collect_secrets(
         };
         let word = text.get(place.clone()).unwrap_or_default();
         let secrets = arguments.find_secrets_in(word);
-        if secrets.is_empty() && depth < MAX_DEPTH {
+        if secrets.is_empty() && depth < MAX_NESTING_DEPTH {
             for inner in quoted {
                 let line = text.get(inner.clone()).unwrap_or_default();
                 if line.contains(' ') {
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_each_program_takes_as_a_secret_is_replaced() {
+    fn secrets_in_program_arguments_are_replaced() {
         for (line, expected) in [
             ("curl -u me:pw x", "curl -u me:[redacted] x"),
             ("curl -sSu 'me:p w' x", "curl -sSu 'me:[redacted]' x"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn ordinary_arguments_are_unchanged() {
         for line in [
             "curl -u me https://host:80/ -o out:put",
             "curl -u $USER:$PASSWORD x",
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_a_list_are_read_like_a_line() {
+    fn argument_lists_are_redacted_like_command_lines() {
         let becomes = |program, args: &[&str]| redact_arguments(program, args);
         let user = [(1, "me:[redacted]".to_owned())];
         assert_eq!(becomes(Some("curl"), &["-u", "me:pw", "x"]), user);

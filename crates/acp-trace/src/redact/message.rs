@@ -160,7 +160,7 @@ impl RedactionScanner<'_> {
             } else {
                 RedactionMode::Keep
             }),
-            JsonContext::Plain => match names::kind_of_name(&frame.name) {
+            JsonContext::Plain => match names::name_kind(&frame.name) {
                 NameKind::Plain => hide(RedactionMode::Keep),
                 NameKind::Secret => hide(RedactionMode::All),
                 NameKind::Token => hide(RedactionMode::Strings),
@@ -402,7 +402,7 @@ mod tests {
     use crate::redact::Redactor;
 
     #[track_caller]
-    fn becomes(message: &str, expected: &str) {
+    fn assert_redacted(message: &str, expected: &str) {
         let redactor = Redactor::new();
         let (redacted, _) = redactor
             .redact_message(message)
@@ -411,74 +411,74 @@ mod tests {
     }
 
     #[track_caller]
-    fn stays(message: &str) {
+    fn assert_unchanged(message: &str) {
         assert_eq!(Redactor::new().redact_message(message), None);
     }
 
     #[test]
-    fn values_of_variables_and_headers_are_replaced_and_their_names_are_not() {
-        becomes(
+    fn values_of_variables_and_headers_are_redacted_but_not_their_names() {
+        assert_redacted(
             r#"{"env":[{"name":"A","value":"x"},{"value":"","name":"B"}],"command":"run"}"#,
             r#"{"env":[{"name":"A","value":"[redacted]"},{"value":"","name":"B"}],"command":"run"}"#,
         );
-        becomes(
+        assert_redacted(
             r#"{"headers":{"name":"x","X-Id":7},"env":["A=b c","x"]}"#,
             r#"{"headers":{"name":"[redacted]","X-Id":"[redacted]"},"env":["A=[redacted]","[redacted]"]}"#,
         );
     }
 
     #[test]
-    fn what_stands_under_a_secret_name_is_replaced_as_deep_as_it_is() {
-        becomes(
+    fn nested_values_of_secret_fields_are_redacted() {
+        assert_redacted(
             r#"{ "clientSecret" : {"a":["x", 1, null, true]}, "b": "y" }"#,
             r#"{ "clientSecret" : {"a":["[redacted]", "[redacted]", null, true]}, "b": "y" }"#,
         );
-        becomes(
+        assert_redacted(
             r#"{"pass\u0077ord":"x","configId":"apiKey","value":"y"}"#,
             r#"{"pass\u0077ord":"[redacted]","configId":"apiKey","value":"[redacted]"}"#,
         );
-        becomes(
+        assert_redacted(
             r#"{"value":"y","name":"GH_TOKEN","args":["--token","z","--verbose"]}"#,
             r#"{"value":"[redacted]","name":"GH_TOKEN","args":["--token","[redacted]","--verbose"]}"#,
         );
-        stays(r#"{"usage":{"inputTokens":5,"maxToken":7},"key":"x"}"#);
+        assert_unchanged(r#"{"usage":{"inputTokens":5,"maxToken":7},"key":"x"}"#);
     }
 
     #[test]
-    fn the_program_that_arguments_are_for_may_come_behind_them() {
-        becomes(
+    fn program_may_follow_its_arguments() {
+        assert_redacted(
             r#"{"args":["-u","me:x","-o","a:b"],"command":"curl"}"#,
             r#"{"args":["-u","me:[redacted]","-o","a:b"],"command":"curl"}"#,
         );
-        stays(r#"{"args":["-u","me:x"],"command":"sort","cwd":"/curl"}"#);
+        assert_unchanged(r#"{"args":["-u","me:x"],"command":"sort","cwd":"/curl"}"#);
     }
 
     #[test]
-    fn what_a_secret_field_may_be_is_no_secret() {
-        stays(r#"{"properties":{"password":{"type":"string","title":"Password"}}}"#);
-        becomes(
+    fn schema_of_a_secret_field_is_not_redacted() {
+        assert_unchanged(r#"{"properties":{"password":{"type":"string","title":"Password"}}}"#);
+        assert_redacted(
             r#"{"properties":{"password":{"type":"string","default":"x"}}}"#,
             r#"{"properties":{"password":{"type":"string","default":"[redacted]"}}}"#,
         );
     }
 
     #[test]
-    fn what_looks_like_a_secret_is_replaced_in_texts_and_the_rest_of_the_text_stays() {
-        becomes(
+    fn secrets_in_text_are_redacted_in_place() {
+        assert_redacted(
             r#"{"text":"a\n\u0073k-abcdefgh12 b","c":"\u00e9\/"}"#,
             r#"{"text":"a\nsk-[redacted] b","c":"\u00e9\/"}"#,
         );
-        stays(r#"{"text":"a\n\u0041 key \ud800 b"}"#);
+        assert_unchanged(r#"{"text":"a\n\u0041 key \ud800 b"}"#);
     }
 
     #[test]
-    fn what_is_cut_off_or_no_json_is_walked_through_to_its_end() {
-        becomes(
+    fn truncated_or_invalid_json_is_scanned_to_its_end() {
+        assert_redacted(
             r#"{"env":[{"name":"A","value":"x"#,
             r#"{"env":[{"name":"A","value":"[redacted]""#,
         );
         for text in ["", "}", "]]", "\"", "{\"a\\", "{:,\"\\u12", "[\\ud8"] {
-            stays(text);
+            assert_unchanged(text);
         }
     }
 }

@@ -40,7 +40,7 @@ const COMPOUND_WORDS: &[&str] = &[
 ];
 
 /// Returns what a name says about its value.
-pub(super) fn kind_of_name(name: &str) -> NameKind {
+pub(super) fn name_kind(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {
         "env" | "headers" | "httpheaders" | "http_headers" => return NameKind::Variables,
@@ -67,7 +67,7 @@ pub(super) fn kind_of_name(name: &str) -> NameKind {
 
 /// Returns `true` if a name hints at a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
-    matches!(kind_of_name(name), NameKind::Secret | NameKind::Token)
+    matches!(name_kind(name), NameKind::Secret | NameKind::Token)
 }
 
 /// Returns `true` if the argument after this one is a secret: after `--api-key`, but not after `--api-key=…`.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_of_secrets_in_any_spelling() {
+    fn secret_names_are_recognized_in_every_notation() {
         for name in [
             "apiKey",
             "API_KEY",
@@ -95,13 +95,13 @@ mod tests {
             "private_key",
             "aws.access.key.id",
         ] {
-            assert_eq!(kind_of_name(name), NameKind::Secret, "{name}");
+            assert_eq!(name_kind(name), NameKind::Secret, "{name}");
         }
         for name in ["token", "accessToken", "GITHUB_TOKEN", "accounts"] {
-            assert_eq!(kind_of_name(name), NameKind::Token, "{name}");
+            assert_eq!(name_kind(name), NameKind::Token, "{name}");
         }
         for name in ["key", "keyboard", "authMethods", "text", "sessionId"] {
-            assert_eq!(kind_of_name(name), NameKind::Plain, "{name}");
+            assert_eq!(name_kind(name), NameKind::Plain, "{name}");
         }
         assert!(is_secret_flag("--api-key") && !is_secret_flag("--api-key=x"));
     }

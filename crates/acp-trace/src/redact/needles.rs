@@ -72,10 +72,10 @@ const NEEDLES: &[&str] = &[
 ];
 
 /// The length of the longest needle.
-const MAX_NEEDLE_LEN: usize = 11;
+const MAX_NEEDLE_BYTES: usize = 11;
 
 /// The maximum size of the buffer that is kept for the next search, in bytes.
-const MAX_KEPT_BUFFER: usize = 1024 * 1024;
+const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
 /// The bit that distinguishes uppercase from lowercase ASCII letters.
 const CASE_BIT: u8 = 0x20;
@@ -162,7 +162,7 @@ impl GatheredLines {
     /// Adds a line whose first `shared` bytes are the same as those of the previous line.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
         // A needle may start in the shared bytes and end after them.
-        let in_line = shared.saturating_sub(MAX_NEEDLE_LEN - 1);
+        let in_line = shared.saturating_sub(MAX_NEEDLE_BYTES - 1);
         let part = line.get(in_line..).unwrap_or_default();
         let start = self.folded.len();
         self.folded.extend(part.iter().map(|byte| byte | CASE_BIT));
@@ -202,7 +202,7 @@ impl GatheredLines {
         self.last_needle_end = last;
         self.parts.clear();
         self.folded.clear();
-        self.folded.shrink_to(MAX_KEPT_BUFFER);
+        self.folded.shrink_to(MAX_IDLE_CAPACITY);
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_finds_needles_in_any_case_and_nothing_in_what_is_streamed() {
+    fn needles_are_found_in_any_case() {
         let needles = NeedleSearch::new();
         let mut folded = Vec::new();
         for needle in NEEDLES {
@@ -232,9 +232,9 @@ mod tests {
     }
 
     #[test]
-    fn no_needle_is_too_long_or_goes_over_the_end_of_a_line() {
+    fn needles_are_short_and_contain_no_line_breaks() {
         for needle in NEEDLES {
-            assert!(needle.len() <= MAX_NEEDLE_LEN, "{needle}");
+            assert!(needle.len() <= MAX_NEEDLE_BYTES, "{needle}");
             assert!(!fold(needle).contains(&(b'\n' | CASE_BIT)), "{needle}");
         }
     }
@@ -242,7 +242,7 @@ mod tests {
     proptest! {
         /// Generates lines that start alike and contain words, of which some are needles and some are truncated.
         #[test]
-        fn what_lines_have_in_common_is_searched_once_and_not_forgotten(
+        fn common_prefix_of_lines_is_searched_once(
             changes in prop::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 1..24),
             searched in any::<u32>(),
         ) {

@@ -88,12 +88,12 @@ fn replace(patterns: &[Regex], text: &str) -> Option<String> {
 }
 
 /// Returns `true` if a line starts a private key that continues on the next lines.
-pub(super) fn begins_key(line: &str) -> bool {
+pub(super) fn starts_private_key(line: &str) -> bool {
     line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
 }
 
 /// Returns `true` if a line ends a private key.
-pub(super) fn ends_key(line: &str) -> bool {
+pub(super) fn ends_private_key(line: &str) -> bool {
     line.contains("-----END ")
 }
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_patterns_are_patterns() {
+    fn all_patterns_compile() {
         for pattern in [KEY_PATTERNS, MESSAGE_PATTERNS, OUTPUT_PATTERNS].concat() {
             let compiled = Regex::new(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));
             assert!(matches!(compiled.captures_len(), 2..=3), "{pattern}");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_secret_is_replaced_wherever_it_stands() {
+    fn secret_patterns_are_redacted_anywhere() {
         let patterns = SecretPatterns::default();
         for (text, expected) in [
             ("use sk-ant-api03-abcdefgh now", "use sk-[redacted] now"),

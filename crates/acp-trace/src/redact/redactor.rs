@@ -58,10 +58,10 @@ impl Redactor {
     /// which spans several lines.
     pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
         if self.is_in_key {
-            self.is_in_key = !patterns::ends_key(line);
+            self.is_in_key = !patterns::ends_private_key(line);
             return Some(REDACTED.to_owned());
         }
-        self.is_in_key = patterns::begins_key(line) && !patterns::ends_key(line);
+        self.is_in_key = patterns::starts_private_key(line) && !patterns::ends_private_key(line);
         if self.may_have_secret(line.as_bytes()) {
             self.redact_text(line)
         } else {

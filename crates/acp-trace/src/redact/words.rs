@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The maximum length of quoted text. A quote that is not closed within this length is an apostrophe.
-const MAX_QUOTE_LEN: usize = 64 * 1024;
+const MAX_QUOTE_BYTES: usize = 64 * 1024;
 
 /// A token of a command line.
 pub(super) enum ShellToken {
@@ -88,7 +88,7 @@ impl ShellWords<'_> {
         let bytes = self.text.as_bytes();
         let mut at = self.offset + 1;
         loop {
-            if at - self.offset > MAX_QUOTE_LEN {
+            if at - self.offset > MAX_QUOTE_BYTES {
                 return None;
             }
             match *bytes.get(at)? {

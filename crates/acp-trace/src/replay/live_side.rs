@@ -8,11 +8,11 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-use crate::format::MAX_MESSAGE_LEN;
+use crate::format::MAX_MESSAGE_BYTES;
 
 /// The number of messages to read ahead. They are taken out during writes, so that two sides writing to each other do
 /// not block each other.
-const READ_AHEAD: usize = 64;
+const MAX_QUEUED_MESSAGES: usize = 64;
 
 pub(super) struct LiveSide {
     incoming: mpsc::Receiver<io::Result<Value>>,
@@ -22,7 +22,7 @@ pub(super) struct LiveSide {
 impl LiveSide {
     pub(super) fn new(transport: Transport) -> Self {
         let (reader, writer) = transport.into_split();
-        let (sender, incoming) = mpsc::channel(READ_AHEAD);
+        let (sender, incoming) = mpsc::channel(MAX_QUEUED_MESSAGES);
         // The task ends with its input, or when the receiver is dropped.
         tokio::spawn(read_messages(reader, sender));
         Self {
@@ -98,7 +98,7 @@ async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Optio
         }
         let end = memchr::memchr(b'\n', there);
         let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-        let room = MAX_MESSAGE_LEN.saturating_sub(line.len());
+        let room = MAX_MESSAGE_BYTES.saturating_sub(line.len());
         line.extend_from_slice(part.get(..room).unwrap_or(part));
         let used = part.len() + usize::from(end.is_some());
         reader.consume(used);

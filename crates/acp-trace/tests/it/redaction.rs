@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// What must not survive. It has no needle in it that would tell of it.
-const SECRET: &str = "hush7Qz0hush";
+const PLANTED_SECRET: &str = "hush7Qz0hush";
 
 /// One for all messages, as there is one for all of a trace.
-fn redactor() -> MutexGuard<'static, Redactor> {
+fn lock_redactor() -> MutexGuard<'static, Redactor> {
     static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
     REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Texts of which none is a secret, with what makes JSON hard to read in it.
-fn text() -> impl Strategy<Value = String> {
+fn arbitrary_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z ]{0,12}",
         "\\PC{0,8}",
@@ -31,7 +31,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Names of which none tells of a secret.
-fn name() -> impl Strategy<Value = String> {
+fn arbitrary_name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-m]{1,6}",
         Just("sessionId".to_owned()),
@@ -39,9 +39,9 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn arbitrary_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
-        text().prop_map(Value::String),
+        arbitrary_text().prop_map(Value::String),
         any::<i64>().prop_map(Value::from),
         any::<bool>().prop_map(Value::from),
         Just(Value::Null),
@@ -49,14 +49,14 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((name(), inner), 0..4)
+            prop::collection::vec((arbitrary_name(), inner), 0..4)
                 .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
         ]
     })
 }
 
 /// Something with the secret in it, as members that are put into an object.
-fn planted() -> impl Strategy<Value = (String, Value)> {
+fn secret_member() -> impl Strategy<Value = (String, Value)> {
     let named = prop::sample::select(vec![
         "apiKey",
         "API_KEY",
@@ -75,91 +75,110 @@ fn planted() -> impl Strategy<Value = (String, Value)> {
     ]);
     let under_a_name = (named, 0..3).prop_map(|(name, shape)| {
         let secret = match shape {
-            0 => json!(SECRET),
-            1 => json!([SECRET, {"x": SECRET}]),
-            _ => json!({"some": {"thing": [[SECRET]]}}),
+            0 => json!(PLANTED_SECRET),
+            1 => json!([PLANTED_SECRET, {"x": PLANTED_SECRET}]),
+            _ => json!({"some": {"thing": [[PLANTED_SECRET]]}}),
         };
         (name.to_owned(), secret)
     });
     let variables = prop::sample::select(vec![
-        ("env", json!([{"name": "WHO", "value": SECRET}])),
-        ("env", json!({"WHO": SECRET})),
-        ("env", json!([format!("WHO={SECRET}")])),
-        ("headers", json!([{"value": SECRET, "name": "X-Who"}])),
-        ("headers", json!({"X-Who": SECRET})),
-        ("pair", json!({"name": "SOME_TOKEN", "value": SECRET})),
-        ("args", json!(["run", "--api-key", SECRET, "now"])),
+        ("env", json!([{"name": "WHO", "value": PLANTED_SECRET}])),
+        ("env", json!({"WHO": PLANTED_SECRET})),
+        ("env", json!([format!("WHO={PLANTED_SECRET}")])),
+        (
+            "headers",
+            json!([{"value": PLANTED_SECRET, "name": "X-Who"}]),
+        ),
+        ("headers", json!({"X-Who": PLANTED_SECRET})),
+        (
+            "pair",
+            json!({"name": "SOME_TOKEN", "value": PLANTED_SECRET}),
+        ),
+        ("args", json!(["run", "--api-key", PLANTED_SECRET, "now"])),
         (
             "run",
-            json!({"command": "curl", "args": ["-u", format!("me:{SECRET}"), "x"]}),
+            json!({"command": "curl", "args": ["-u", format!("me:{PLANTED_SECRET}"), "x"]}),
         ),
         (
             "run",
-            json!({"command": "mysql", "args": ["-u", "me", format!("-p{SECRET}")]}),
+            json!({"command": "mysql", "args": ["-u", "me", format!("-p{PLANTED_SECRET}")]}),
         ),
         (
             "run",
-            json!({"command": "docker", "args": ["login", "-p", SECRET]}),
+            json!({"command": "docker", "args": ["login", "-p", PLANTED_SECRET]}),
         ),
         (
             "run",
-            json!({"command": "make", "args": [format!("token={SECRET}")]}),
+            json!({"command": "make", "args": [format!("token={PLANTED_SECRET}")]}),
         ),
         (
             "run",
-            json!({"command": ["bash", "-lc", format!("curl -u me:{SECRET} x")]}),
+            json!({"command": ["bash", "-lc", format!("curl -u me:{PLANTED_SECRET} x")]}),
         ),
         (
             "run",
-            json!({"command": ["curl", "-H", format!("X-Api-Key: {SECRET}")]}),
+            json!({"command": ["curl", "-H", format!("X-Api-Key: {PLANTED_SECRET}")]}),
         ),
-        ("run", json!({"command": format!("token={SECRET} make")})),
-        ("run", json!({"command": format!("tool --token={SECRET}")})),
-        ("title", json!(format!("Run `password={SECRET} make`"))),
-        ("text", json!(format!("$ mysql -p{SECRET} db"))),
+        (
+            "run",
+            json!({"command": format!("token={PLANTED_SECRET} make")}),
+        ),
+        (
+            "run",
+            json!({"command": format!("tool --token={PLANTED_SECRET}")}),
+        ),
+        (
+            "title",
+            json!(format!("Run `password={PLANTED_SECRET} make`")),
+        ),
+        ("text", json!(format!("$ mysql -p{PLANTED_SECRET} db"))),
     ])
     .prop_map(|(name, value)| (name.to_owned(), value));
     let forms = prop::sample::select(vec![
-        format!("sk-{SECRET}"),
-        format!("ghp_{SECRET}"),
-        format!("github_pat_{SECRET}"),
-        format!("Bearer {SECRET}"),
-        format!("https://me:{SECRET}@host/path"),
-        format!("https://host/path?access_token={SECRET}&x=1"),
-        format!("curl -H 'Authorization: Basic {SECRET}' x"),
-        format!("Cookie: a={SECRET}"),
-        format!("OPENAI_API_KEY={SECRET}"),
-        format!("TOKEN={SECRET} make"),
-        format!("export DB_PASS={SECRET}"),
-        format!("curl -u me:{SECRET} https://host"),
-        format!("Run `curl -sSu me:{SECRET} host`"),
-        format!("sh -c 'curl --user \"me:{SECRET}\" host'"),
-        format!("curl -H 'X-Api-Key: {SECRET}' host"),
-        format!("sshpass -p {SECRET} ssh host"),
-        format!("{{\"token\": \"{SECRET}\"}}"),
-        format!("-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"),
+        format!("sk-{PLANTED_SECRET}"),
+        format!("ghp_{PLANTED_SECRET}"),
+        format!("github_pat_{PLANTED_SECRET}"),
+        format!("Bearer {PLANTED_SECRET}"),
+        format!("https://me:{PLANTED_SECRET}@host/path"),
+        format!("https://host/path?access_token={PLANTED_SECRET}&x=1"),
+        format!("curl -H 'Authorization: Basic {PLANTED_SECRET}' x"),
+        format!("Cookie: a={PLANTED_SECRET}"),
+        format!("OPENAI_API_KEY={PLANTED_SECRET}"),
+        format!("TOKEN={PLANTED_SECRET} make"),
+        format!("export DB_PASS={PLANTED_SECRET}"),
+        format!("curl -u me:{PLANTED_SECRET} https://host"),
+        format!("Run `curl -sSu me:{PLANTED_SECRET} host`"),
+        format!("sh -c 'curl --user \"me:{PLANTED_SECRET}\" host'"),
+        format!("curl -H 'X-Api-Key: {PLANTED_SECRET}' host"),
+        format!("sshpass -p {PLANTED_SECRET} ssh host"),
+        format!("{{\"token\": \"{PLANTED_SECRET}\"}}"),
+        format!("-----BEGIN PRIVATE KEY-----\n{PLANTED_SECRET}\n-----END PRIVATE KEY-----"),
     ]);
-    let in_text = (name(), text(), forms, text()).prop_map(|(name, before, form, after)| {
-        (name, Value::String(format!("{before} {form} {after}")))
-    });
+    let in_text = (arbitrary_name(), arbitrary_text(), forms, arbitrary_text()).prop_map(
+        |(name, before, form, after)| (name, Value::String(format!("{before} {form} {after}"))),
+    );
     prop_oneof![under_a_name, variables, in_text]
 }
 
 /// How many objects there are in a value.
-fn objects(value: &Value) -> usize {
+fn count_objects(value: &Value) -> usize {
     match value {
-        Value::Array(items) => items.iter().map(objects).sum(),
-        Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
+        Value::Array(items) => items.iter().map(count_objects).sum(),
+        Value::Object(members) => 1 + members.values().map(count_objects).sum::<usize>(),
         _ => 0,
     }
 }
 
 /// Puts a member into the object that comes after `n` others.
-fn plant(value: &mut Value, member: &(String, Value), n: &mut usize) {
+fn plant_secret(value: &mut Value, member: &(String, Value), n: &mut usize) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| plant(item, member, n)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| plant_secret(item, member, n)),
         Value::Object(members) => {
-            members.values_mut().for_each(|item| plant(item, member, n));
+            members
+                .values_mut()
+                .for_each(|item| plant_secret(item, member, n));
             if *n == 0 {
                 members.insert(member.0.clone(), member.1.clone());
             }
@@ -170,7 +189,7 @@ fn plant(value: &mut Value, member: &(String, Value), n: &mut usize) {
 }
 
 /// The message as someone writes it who escapes all that can be escaped.
-fn escaped(json: &str) -> String {
+fn escape_json(json: &str) -> String {
     let mut written = String::new();
     let mut in_string = false;
     let mut chars = json.chars();
@@ -198,63 +217,63 @@ fn escaped(json: &str) -> String {
 
 proptest! {
     #[test]
-    fn a_message_without_secrets_is_not_touched(value in value()) {
-        let redactor = redactor();
+    fn message_without_secrets_is_unchanged(value in arbitrary_json()) {
+        let redactor = lock_redactor();
         prop_assert_eq!(redactor.redact_message(&value.to_string()), None);
         prop_assert_eq!(redactor.redact_message(&format!("{value:#}")), None);
     }
 
     #[test]
-    fn no_secret_survives_wherever_it_is_planted(
-        value in value(), member in planted(), at in any::<prop::sample::Index>(), by_escapes in any::<bool>()
+    fn planted_secret_is_always_redacted(
+        value in arbitrary_json(), member in secret_member(), at in any::<prop::sample::Index>(), by_escapes in any::<bool>()
     ) {
         let mut message = json!({"jsonrpc": "2.0", "params": value});
-        let mut n = at.index(objects(&message));
-        plant(&mut message, &member, &mut n);
+        let mut n = at.index(count_objects(&message));
+        plant_secret(&mut message, &member, &mut n);
         let mut sent = message.to_string();
-        prop_assert!(sent.contains(SECRET));
+        prop_assert!(sent.contains(PLANTED_SECRET));
         if by_escapes {
-            sent = escaped(&sent);
+            sent = escape_json(&sent);
             prop_assert_eq!(&serde_json::from_str::<Value>(&sent).unwrap(), &message);
         }
-        let redactor = redactor();
+        let redactor = lock_redactor();
         prop_assert!(redactor.may_have_secret(sent.as_bytes()), "{}", sent);
         let (redacted, count) = redactor.redact_message(&sent).unwrap_or_else(|| panic!("{sent}"));
         prop_assert!(count > 0);
         let read: Value = serde_json::from_str(&redacted).unwrap_or_else(|e| panic!("{redacted}: {e}"));
-        prop_assert!(!read.to_string().contains(SECRET), "{}", redacted);
+        prop_assert!(!read.to_string().contains(PLANTED_SECRET), "{}", redacted);
         // Wherever nothing was replaced, it is what was sent.
-        prop_assert_eq!(objects(&read), objects(&message));
+        prop_assert_eq!(count_objects(&read), count_objects(&message));
     }
 
     #[test]
-    fn nor_does_it_in_lines_that_are_no_messages(before in "[a-z ]{0,12}", member in planted(), cut in 0_usize..40) {
+    fn planted_secret_in_noise_is_redacted(before in "[a-z ]{0,12}", member in secret_member(), cut in 0_usize..40) {
         let (name, secret) = &member;
         let mut line = format!("{before}{{\"x\":1,{}:{secret}}}", json!(name));
         for _ in 0..cut {
             // What is cut off is not complete, and no JSON.
             line.pop();
         }
-        let redactor = redactor();
-        if line.contains(SECRET) {
+        let redactor = lock_redactor();
+        if line.contains(PLANTED_SECRET) {
             prop_assert!(redactor.may_have_secret(line.as_bytes()), "{}", line);
             let redacted = redactor.redact_text(&line).unwrap_or_else(|| panic!("{line}"));
-            prop_assert!(!redacted.contains(SECRET), "{}", redacted);
+            prop_assert!(!redacted.contains(PLANTED_SECRET), "{}", redacted);
         }
     }
 }
 
 #[test]
-fn a_private_key_on_standard_error_is_replaced_line_by_line() {
+fn private_key_on_stderr_is_redacted_line_by_line() {
     let mut redactor = Redactor::new();
     let key = [
         "-----BEGIN PRIVATE KEY-----",
-        SECRET,
+        PLANTED_SECRET,
         "-----END PRIVATE KEY-----",
     ];
     for line in key {
         let shown = redactor.redact_stderr(line);
-        assert!(!shown.unwrap_or_default().contains(SECRET));
+        assert!(!shown.unwrap_or_default().contains(PLANTED_SECRET));
     }
     assert_eq!(redactor.redact_stderr("reading 3 files"), None);
     let said = redactor.redact_stderr("token: hush, and so on");

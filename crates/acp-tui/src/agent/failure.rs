@@ -60,7 +60,7 @@ impl AgentExit {
     }
 
     /// Creates the exit of an agent whose program could not be started.
-    pub(crate) fn not_started(error: &SpawnError) -> Self {
+    pub(crate) fn from_spawn_error(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {
             gone.remedy = Remedy::Install;

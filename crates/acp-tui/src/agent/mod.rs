@@ -10,4 +10,6 @@ pub(crate) use client::ChatNotes;
 pub(crate) use client::ChatPrompter;
 pub(crate) use failure::{AgentExit, AgentFailure, Remedy, output_tail};
 pub(crate) use question_queue::{ChatAnswer, ChatQuestion, OpenQuestion, QuestionQueue};
-pub(crate) use running_agent::{ChatEnvironment, GRACE, RunningAgent, connect, spawn};
+pub(crate) use running_agent::{
+    ChatEnvironment, RunningAgent, SHUTDOWN_GRACE_PERIOD, connect, spawn,
+};

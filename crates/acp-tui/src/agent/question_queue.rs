@@ -160,17 +160,17 @@ mod tests {
     use acp::ThreadHandle;
     use acp::v1::ToolCallUpdate;
 
-    fn permission(session: &str) -> ChatQuestion {
+    fn permission_question(session: &str) -> ChatQuestion {
         let call = ToolCallUpdate::new("call");
         let request = PermissionRequest::new(session, &call, Vec::new(), ThreadHandle::new());
         ChatQuestion::Permission(Box::new(request), AlwaysEffect::LeftToAgent)
     }
 
     #[tokio::test]
-    async fn a_question_waits_until_it_is_answered_or_withdrawn() {
+    async fn question_waits_until_answered_or_withdrawn() {
         let questions = QuestionQueue::new(Arc::default());
-        let first = questions.ask(permission("a"));
-        let second = questions.ask(permission("b"));
+        let first = questions.ask(permission_question("a"));
+        let second = questions.ask(permission_question("b"));
         tokio::pin!(first);
         {
             tokio::pin!(second);
@@ -192,9 +192,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_turn_has_no_questions() {
+    async fn cancelled_turn_withdraws_its_questions() {
         let questions = QuestionQueue::new(Arc::default());
-        let asked = questions.ask(permission("a"));
+        let asked = questions.ask(permission_question("a"));
         tokio::pin!(asked);
         assert!(futures_util::poll!(asked.as_mut()).is_pending());
         questions.drop_session(&"b".into());
@@ -202,6 +202,6 @@ mod tests {
         questions.drop_session(&"a".into());
         assert!(asked.await.is_none());
         questions.close();
-        assert!(questions.ask(permission("a")).await.is_none());
+        assert!(questions.ask(permission_question("a")).await.is_none());
     }
 }

@@ -18,7 +18,7 @@ use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
 /// How long an agent has to exit after its stdin is closed, and again after it is asked to terminate.
-pub(crate) const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// The state that all agents of a chat share.
 pub(crate) struct ChatEnvironment {
@@ -61,7 +61,7 @@ pub(crate) fn spawn(
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(&command, log)
         .map(Arc::new)
-        .map_err(|e| AgentFailure::Exited(AgentExit::not_started(&e)))
+        .map_err(|e| AgentFailure::Exited(AgentExit::from_spawn_error(&e)))
 }
 
 /// Connects to the agent's process and negotiates the protocol version.

@@ -41,7 +41,7 @@ impl KeyAction {
 
 impl App {
     /// Performs an action.
-    pub(super) fn act(&mut self, action: KeyAction) -> Vec<ChatEffect> {
+    pub(super) fn perform_action(&mut self, action: KeyAction) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
         };

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::overlay::ChatOverlay;
 use super::tab::{Tab, TabPhase};
 use super::{AgentKey, AgentStart, App, ChatEffect};
-use crate::agent::{AgentFailure, ChatNotes, GRACE, QuestionQueue, RunningAgent};
+use crate::agent::{AgentFailure, ChatNotes, QuestionQueue, RunningAgent, SHUTDOWN_GRACE_PERIOD};
 use crate::setup::{AgentSpec, SessionSource};
 
 /// An agent of the chat, with its state.
@@ -197,7 +197,7 @@ impl App {
             return vec![ChatEffect::StopAgent {
                 process: Arc::clone(&link.process),
                 link: Some(link),
-                grace: GRACE,
+                grace: SHUTDOWN_GRACE_PERIOD,
             }];
         }
         if let Some(agent) = self.agent_mut(key) {
@@ -245,7 +245,7 @@ impl App {
                 effects.push(ChatEffect::StopAgent {
                     process,
                     link: agent.running_agent(),
-                    grace: GRACE,
+                    grace: SHUTDOWN_GRACE_PERIOD,
                 });
             }
             agent.state = AgentState::Idle;

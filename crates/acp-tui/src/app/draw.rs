@@ -17,15 +17,15 @@ use unicode_width::UnicodeWidthStr;
 use super::failure::wrap_indented;
 use super::tab::{LastTurnEnd, Tab, TabPhase};
 use super::{App, ChatFocus, plan, time};
-use crate::draw_context::{DrawContext, SPINNER};
+use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::images;
 use crate::keys::KeyAction;
-use crate::text::fit::truncate;
+use crate::text::fit::truncate_to_width;
 use crate::theme::Theme;
 use crate::view;
 
 /// How long an agent may keep working after a cancel before the status line says so.
-const SLOW_CANCEL: Duration = Duration::from_secs(5);
+const SLOW_CANCEL_DELAY: Duration = Duration::from_secs(5);
 
 /// The maximum number of queued prompts shown.
 const MAX_QUEUED_SHOWN: usize = 3;
@@ -136,7 +136,7 @@ impl App {
             spans.push(Span::styled(format!(" {} ", n + 1), style));
             spans.push(sign);
             spans.push(Span::styled(
-                format!(" {} ", truncate(&name, room)),
+                format!(" {} ", truncate_to_width(&name, room)),
                 if n == self.active {
                     theme.strong
                 } else {
@@ -160,7 +160,9 @@ impl App {
             TabPhase::LoginRequired(_) => Span::styled("!", theme.warn),
             TabPhase::Starting | TabPhase::Opening(_) => Span::styled("◌", theme.dim),
             TabPhase::Open if tab.is_working() => {
-                let frame = SPINNER.get(self.frame % SPINNER.len()).copied();
+                let frame = SPINNER_FRAMES
+                    .get(self.frame % SPINNER_FRAMES.len())
+                    .copied();
                 Span::styled(frame.unwrap_or("●"), theme.accent)
             }
             TabPhase::Open if tab.has_unseen => Span::styled("●", theme.good),
@@ -201,7 +203,7 @@ impl App {
             let text = terminal_text::clean_line(draft.display_text()) + &files;
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
-                Span::styled(truncate(&text, width.saturating_sub(6)), theme.dim),
+                Span::styled(truncate_to_width(&text, width.saturating_sub(6)), theme.dim),
             ]));
         }
         lines
@@ -215,7 +217,9 @@ impl App {
     /// Builds the status line: what the agent is doing, how the last turn ended, or what is queued.
     fn render_status(&self, tab: &Tab) -> Line<'static> {
         let theme = &self.setup.theme;
-        let spinner = SPINNER.get(self.frame % SPINNER.len()).copied();
+        let spinner = SPINNER_FRAMES
+            .get(self.frame % SPINNER_FRAMES.len())
+            .copied();
         let moving = |text: String| {
             Line::from(vec![
                 Span::styled(format!(" {} ", spinner.unwrap_or_default()), theme.accent),
@@ -251,7 +255,7 @@ impl App {
                 _ => tab.thread.read(activity_text),
             };
             let cancelled_at = turn.and_then(|turn| turn.cancelled_at);
-            if cancelled_at.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL) {
+            if cancelled_at.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL_DELAY) {
                 let again = self.key_name(KeyAction::Restart);
                 let text =
                     format!("cancelling… the agent has not stopped yet   {again}: restart agent");
@@ -316,7 +320,10 @@ impl App {
                         .iter()
                         .find(|o| o.value == select.current_value)
                         .map_or_else(|| select.current_value.to_string(), |o| o.name.clone());
-                    part(truncate(&terminal_text::clean_line(&value), 24), style);
+                    part(
+                        truncate_to_width(&terminal_text::clean_line(&value), 24),
+                        style,
+                    );
                 }
             }
             if let Some(usage) = thread.usage() {
@@ -449,7 +456,7 @@ fn activity_text(thread: &acp::Thread) -> String {
         .filter(|call| call.status == ToolCallStatus::InProgress);
     let open = running.next().or_else(|| open.clone().next());
     if let Some(call) = open {
-        let title = truncate(&terminal_text::clean_line(&call.title).replace('`', ""), 40);
+        let title = truncate_to_width(&terminal_text::clean_line(&call.title).replace('`', ""), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),

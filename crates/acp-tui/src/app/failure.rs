@@ -14,16 +14,16 @@ use super::{App, ChatEffect};
 use crate::agent::{AgentExit, AgentFailure, Remedy, output_tail};
 use crate::keys::KeyAction;
 use crate::setup::SessionSource;
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 
 /// How long an agent may take to respond before the panel mentions it.
-const SLOW_RESPONSE: Duration = Duration::from_secs(3);
+const SLOW_RESPONSE_DELAY: Duration = Duration::from_secs(3);
 
 /// The time within which the restart key must be pressed a second time to stop a working agent.
 const RESTART_CONFIRM_TIME: Duration = Duration::from_secs(4);
 
 /// The maximum number of lines of the panel.
-const MAX_LINES: usize = 12;
+const MAX_PANEL_LINES: usize = 12;
 /// The maximum number of output lines shown for an agent that has not responded.
 const MAX_OUTPUT_LINES: usize = 4;
 
@@ -50,7 +50,7 @@ impl FailurePanel {
 
 /// Wraps text into lines that are indented by two columns.
 pub(super) fn wrap_indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
-    let mut lines = wrap(&Line::styled(text, style), width.saturating_sub(2));
+    let mut lines = wrap_line(&Line::styled(text, style), width.saturating_sub(2));
     for line in &mut lines {
         line.spans.insert(0, "  ".into());
     }
@@ -73,7 +73,7 @@ impl App {
             TabPhase::Starting | TabPhase::Opening(_) => {
                 let slow = self
                     .starting_since()
-                    .is_some_and(|t| t.elapsed() > SLOW_RESPONSE);
+                    .is_some_and(|t| t.elapsed() > SLOW_RESPONSE_DELAY);
                 if slow && let Some(process) = agent.process() {
                     panel.push_output(&output_tail(&process), MAX_OUTPUT_LINES, theme.dim);
                     panel.push_text(self.silent_agent_text(tab, &name), theme.warn);
@@ -87,7 +87,7 @@ impl App {
                             format!("{name} {}", terminal_text::clean_line(&gone.description)),
                             theme.bad,
                         );
-                        panel.push_output(&gone.output_tail, MAX_LINES - 5, theme.dim);
+                        panel.push_output(&gone.output_tail, MAX_PANEL_LINES - 5, theme.dim);
                         self.push_remedy(agent, gone, &mut panel);
                     }
                     other => {
@@ -101,7 +101,7 @@ impl App {
             }
             TabPhase::Open => {}
         }
-        panel.lines.truncate(MAX_LINES);
+        panel.lines.truncate(MAX_PANEL_LINES);
         panel.lines
     }
 

@@ -64,7 +64,7 @@ impl App {
         if let Some(action) = action
             && (action != KeyAction::FocusThread || self.is_tab_key_free())
         {
-            return self.act(action);
+            return self.perform_action(action);
         }
         self.handle_prompt_key(key)
     }

@@ -350,7 +350,7 @@ impl App {
     }
 
     /// Returns the connections to close.
-    pub(crate) fn links(&self) -> Vec<crate::agent::RunningAgent> {
+    pub(crate) fn running_agents(&self) -> Vec<crate::agent::RunningAgent> {
         self.agents
             .iter()
             .filter_map(ChatAgent::running_agent)

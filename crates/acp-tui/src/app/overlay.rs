@@ -433,7 +433,7 @@ impl App {
         }
         match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
-            OverlayOutcome::KeyAction(action) => self.act(action),
+            OverlayOutcome::KeyAction(action) => self.perform_action(action),
             OverlayOutcome::Agent(agent) => self.new_tab(agent, SessionSource::New),
             OverlayOutcome::Login(agent, method) => self.log_in_with(agent, &method),
             OverlayOutcome::Option(option) => {

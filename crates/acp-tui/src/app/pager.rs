@@ -7,10 +7,10 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Widget};
 
 use crate::draw_context::DrawContext;
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 
 /// The maximum width of the window, in columns.
-const MAX_WIDTH: u16 = 100;
+const MAX_WIDTH_COLUMNS: u16 = 100;
 
 /// Text in a window that scrolls.
 pub(super) struct Pager {
@@ -60,14 +60,14 @@ impl Pager {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
-        let room = area.width.saturating_sub(4).min(MAX_WIDTH);
+        let room = area.width.saturating_sub(4).min(MAX_WIDTH_COLUMNS);
         let needed = self.lines.iter().map(Line::width).max().unwrap_or_default();
         let needed = u16::try_from(needed + 4).unwrap_or(u16::MAX);
         let width = needed.clamp(room.min(44), room);
         let lines: Vec<Line<'_>> = self
             .lines
             .iter()
-            .flat_map(|line| wrap(line, width.saturating_sub(4)))
+            .flat_map(|line| wrap_line(line, width.saturating_sub(4)))
             .collect();
         let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX - 2);
         let height = area.height.saturating_sub(2).min(rows + 2);

@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::draw_context::DrawContext;
-use crate::text::fit::truncate;
+use crate::text::fit::truncate_to_width;
 
 /// The maximum number of steps shown.
-const MAX_STEPS: usize = 6;
+const MAX_SHOWN_STEPS: usize = 6;
 
 /// Lays out a plan above the prompt. If there is not enough space, completed steps are hidden first.
 pub(super) fn render_plan(
@@ -36,8 +36,8 @@ pub(super) fn render_plan(
             }
             let next = entries.iter().position(|entry| !over(&entry.status));
             let from = next.unwrap_or(0).saturating_sub(1);
-            let from = from.min(entries.len().saturating_sub(MAX_STEPS));
-            for entry in entries.iter().skip(from).take(MAX_STEPS) {
+            let from = from.min(entries.len().saturating_sub(MAX_SHOWN_STEPS));
+            for entry in entries.iter().skip(from).take(MAX_SHOWN_STEPS) {
                 let (mark, style) = match entry.status {
                     PlanEntryStatus::Completed => ("✓", theme.good),
                     PlanEntryStatus::InProgress => ("▸", theme.accent),
@@ -51,12 +51,12 @@ pub(super) fn render_plan(
                 lines.push(Line::from(vec![
                     Span::styled(format!("  {mark} "), style),
                     Span::styled(
-                        truncate(&terminal_text::clean_line(&entry.content), room),
+                        truncate_to_width(&terminal_text::clean_line(&entry.content), room),
                         text,
                     ),
                 ]));
             }
-            let more = entries.len().saturating_sub(from + MAX_STEPS);
+            let more = entries.len().saturating_sub(from + MAX_SHOWN_STEPS);
             if more > 0 {
                 lines.push(Line::styled(format!("    {more} more"), theme.dim));
             }
@@ -65,9 +65,9 @@ pub(super) fn render_plan(
         PlanContent::Markdown(text) => {
             let mut lines = vec![render_heading("", width, look)];
             let text = terminal_text::clean_text(text);
-            for line in text.lines().take(MAX_STEPS) {
+            for line in text.lines().take(MAX_SHOWN_STEPS) {
                 lines.push(Line::styled(
-                    format!("  {}", truncate(line, room)),
+                    format!("  {}", truncate_to_width(line, room)),
                     theme.dim,
                 ));
             }
@@ -76,7 +76,7 @@ pub(super) fn render_plan(
         PlanContent::File(uri) => {
             let text = format!(
                 "  Plan: {}",
-                truncate(&terminal_text::clean_line(uri), room)
+                truncate_to_width(&terminal_text::clean_line(uri), room)
             );
             vec![Line::styled(text, theme.dim)]
         }

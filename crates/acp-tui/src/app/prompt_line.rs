@@ -9,7 +9,7 @@ use crate::draw_context::DrawContext;
 use crate::input::LineInput;
 
 /// The maximum length of the input, in bytes.
-const MAX_BYTES: usize = 4 * 1024;
+const MAX_LINE_BYTES: usize = 4 * 1024;
 
 /// The effect of a key on the input.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct PromptLine {
 
 impl PromptLine {
     pub(super) fn new(title: &'static str, text: &str) -> Self {
-        let mut input = LineInput::new(MAX_BYTES);
+        let mut input = LineInput::new(MAX_LINE_BYTES);
         input.insert(text, false);
         Self { title, input }
     }

@@ -16,7 +16,7 @@ use crate::setup::{InitialOptions, SessionSource};
 use crate::view::ThreadView;
 
 /// The maximum number of queued prompts per tab.
-const MAX_QUEUED: usize = 32;
+const MAX_QUEUED_PROMPTS: usize = 32;
 
 /// The state of a tab's session.
 pub(super) enum TabPhase {
@@ -200,7 +200,7 @@ impl Tab {
         if draft.is_empty() {
             return Vec::new();
         }
-        if self.queue.len() >= MAX_QUEUED {
+        if self.queue.len() >= MAX_QUEUED_PROMPTS {
             // Returned to the editor, so that nothing the user wrote is lost.
             self.editor.set(draft);
             return vec![ChatEffect::Bell];

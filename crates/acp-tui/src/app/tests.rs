@@ -39,7 +39,7 @@ impl acp::Agent for ReadyAgent {
 }
 
 /// Creates a chat with two agents, neither of them started. Its effects are inspected, not performed.
-fn app() -> (App, Vec<ChatEffect>) {
+fn app_with_agent() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
     let first = AgentSpec::new("first", command.clone());
@@ -50,7 +50,7 @@ fn app() -> (App, Vec<ChatEffect>) {
 }
 
 /// Connects to an agent in this process. Its child process is an unrelated one that does nothing.
-async fn link(app: &App) -> RunningAgent {
+async fn connect_agent(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
     let (ours, theirs) = acp::transport::memory();
@@ -84,23 +84,23 @@ async fn link(app: &App) -> RunningAgent {
     }
 }
 
-fn key(app: &mut App, code: KeyCode) -> Vec<ChatEffect> {
+fn press_key(app: &mut App, code: KeyCode) -> Vec<ChatEffect> {
     app.update(ChatEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)))
 }
 
-fn ctrl(app: &mut App, letter: char) -> Vec<ChatEffect> {
+fn press_ctrl(app: &mut App, letter: char) -> Vec<ChatEffect> {
     let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
     app.update(ChatEvent::Key(key))
 }
 
-fn say(app: &mut App, line: &str) -> Vec<ChatEffect> {
+fn submit_line(app: &mut App, line: &str) -> Vec<ChatEffect> {
     for letter in line.chars() {
-        key(app, KeyCode::Char(letter));
+        press_key(app, KeyCode::Char(letter));
     }
-    key(app, KeyCode::Enter)
+    press_key(app, KeyCode::Enter)
 }
 
-fn screen(app: &mut App, width: u16, height: u16) -> String {
+fn render_screen(app: &mut App, width: u16, height: u16) -> String {
     app.collect_news();
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);
@@ -113,13 +113,13 @@ fn screen(app: &mut App, width: u16, height: u16) -> String {
 }
 
 #[track_caller]
-fn shows(app: &mut App, text: &str) {
-    let screen = screen(app, 80, 24);
+fn assert_shows(app: &mut App, text: &str) {
+    let screen = render_screen(app, 80, 24);
     assert!(screen.contains(text), "{text} is not on\n{screen}");
 }
 
 /// Returns the prompts that these effects send.
-fn said(effects: &[ChatEffect]) -> Vec<String> {
+fn sent_prompts(effects: &[ChatEffect]) -> Vec<String> {
     let said = effects.iter().filter_map(|effect| match effect {
         ChatEffect::SendPrompt { draft, .. } => Some(draft.display_text().to_owned()),
         _ => None,
@@ -128,8 +128,8 @@ fn said(effects: &[ChatEffect]) -> Vec<String> {
 }
 
 /// Opens the first agent's session.
-async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
-    let link = link(app).await;
+async fn open_session(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
+    let link = connect_agent(app).await;
     let session = link
         .connection
         .new_session(acp::client::SessionSetup::new("/"))
@@ -151,7 +151,7 @@ async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     )
 }
 
-fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
+fn end_agent(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
     let failure = AgentFailure::Exited(AgentExit {
         description: "ended: exit code 1".to_owned(),
         output_tail: "out of memory".to_owned(),
@@ -166,47 +166,47 @@ fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_session_is_there_is_said_in_it() {
-    let (mut app, effects) = app();
+async fn prompt_typed_before_the_session_opens_is_sent_afterwards() {
+    let (mut app, effects) = app_with_agent();
     assert!(matches!(effects[..], [ChatEffect::StartAgent { .. }]));
-    assert!(say(&mut app, "one").is_empty());
-    assert!(say(&mut app, "two").is_empty());
-    shows(&mut app, "↳ one");
-    let (_session, effects) = opened(&mut app).await;
+    assert!(submit_line(&mut app, "one").is_empty());
+    assert!(submit_line(&mut app, "two").is_empty());
+    assert_shows(&mut app, "↳ one");
+    let (_session, effects) = open_session(&mut app).await;
     // One at a time: the other prompt is queued.
-    assert_eq!(said(&effects), ["one"]);
+    assert_eq!(sent_prompts(&effects), ["one"]);
     let tab = TabKey(0);
     let result = Ok(StopReason::EndTurn);
     assert_eq!(
-        said(&app.update(ChatEvent::TurnEnded { tab, result })),
+        sent_prompts(&app.update(ChatEvent::TurnEnded { tab, result })),
         ["two"]
     );
 }
 
 #[tokio::test]
-async fn whoever_cancels_says_the_next_themselves() {
-    let (mut app, _) = app();
-    let (_session, _) = opened(&mut app).await;
-    assert_eq!(said(&say(&mut app, "one")), ["one"]);
-    assert!(say(&mut app, "two").is_empty());
+async fn queued_prompts_are_held_after_a_cancel() {
+    let (mut app, _) = app_with_agent();
+    let (_session, _) = open_session(&mut app).await;
+    assert_eq!(sent_prompts(&submit_line(&mut app, "one")), ["one"]);
+    assert!(submit_line(&mut app, "two").is_empty());
     assert!(matches!(
-        key(&mut app, KeyCode::Esc)[..],
+        press_key(&mut app, KeyCode::Esc)[..],
         [ChatEffect::CancelTurn { .. }]
     ));
     let tab = TabKey(0);
     let result = Ok(StopReason::Cancelled);
     assert!(app.update(ChatEvent::TurnEnded { tab, result }).is_empty());
-    shows(&mut app, "↳ two");
-    key(&mut app, KeyCode::Up);
-    shows(&mut app, "│two");
-    assert_eq!(said(&key(&mut app, KeyCode::Enter)), ["two"]);
+    assert_shows(&mut app, "↳ two");
+    press_key(&mut app, KeyCode::Up);
+    assert_shows(&mut app, "│two");
+    assert_eq!(sent_prompts(&press_key(&mut app, KeyCode::Enter)), ["two"]);
 }
 
 #[tokio::test]
-async fn an_agent_that_was_given_up_is_ended_when_it_answers_after_all() {
-    let (mut app, _) = app();
-    let late = link(&app).await;
-    let effects = key(&mut app, KeyCode::F(5));
+async fn abandoned_agent_is_stopped_when_it_connects() {
+    let (mut app, _) = app_with_agent();
+    let late = connect_agent(&app).await;
+    let effects = press_key(&mut app, KeyCode::F(5));
     assert!(matches!(
         effects[..],
         [
@@ -225,18 +225,18 @@ async fn an_agent_that_was_given_up_is_ended_when_it_answers_after_all() {
     });
     assert!(matches!(effects[..], [ChatEffect::StopAgent { .. }]));
     // Nor does the end of an earlier start count.
-    assert!(ended(&mut app, AgentStart(1)).is_empty());
-    shows(&mut app, "starting first");
-    ended(&mut app, AgentStart(2));
-    shows(&mut app, "first ended: exit code 1");
-    shows(&mut app, "out of memory");
+    assert!(end_agent(&mut app, AgentStart(1)).is_empty());
+    assert_shows(&mut app, "starting first");
+    end_agent(&mut app, AgentStart(2));
+    assert_shows(&mut app, "first ended: exit code 1");
+    assert_shows(&mut app, "out of memory");
 }
 
 #[tokio::test]
-async fn a_session_whose_tab_was_closed_meanwhile_is_closed() {
-    let (mut app, _) = app();
-    let (session, _) = opened(&mut app).await;
-    let effects = ctrl(&mut app, 't');
+async fn session_of_a_closed_tab_is_closed() {
+    let (mut app, _) = app_with_agent();
+    let (session, _) = open_session(&mut app).await;
+    let effects = press_ctrl(&mut app, 't');
     assert!(matches!(
         effects[..],
         [ChatEffect::OpenSession { tab: TabKey(1), .. }]
@@ -250,34 +250,34 @@ async fn a_session_whose_tab_was_closed_meanwhile_is_closed() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_wanted_a_login_is_said_again_before_all_others() {
-    let (mut app, _) = app();
-    let (_session, _) = opened(&mut app).await;
-    say(&mut app, "one");
-    say(&mut app, "two");
-    key(&mut app, KeyCode::Char('x'));
+async fn prompt_rejected_for_login_is_sent_first_after_it() {
+    let (mut app, _) = app_with_agent();
+    let (_session, _) = open_session(&mut app).await;
+    submit_line(&mut app, "one");
+    submit_line(&mut app, "two");
+    press_key(&mut app, KeyCode::Char('x'));
     let tab = TabKey(0);
     let result = Err(AgentFailure::LoginRequired("who are you?".to_owned()));
     assert!(app.update(ChatEvent::TurnEnded { tab, result }).is_empty());
-    shows(&mut app, "first says: who are you?");
+    assert_shows(&mut app, "first says: who are you?");
     // The text in the editor does not disable the keys, and is not lost.
-    shows(&mut app, "F5: try again");
+    assert_shows(&mut app, "F5: try again");
     let (agent, result) = (AgentKey(0), Ok(()));
     assert_eq!(
-        said(&app.update(ChatEvent::LoggedIn { agent, result })),
+        sent_prompts(&app.update(ChatEvent::LoggedIn { agent, result })),
         ["one"]
     );
-    shows(&mut app, "│x");
+    assert_shows(&mut app, "│x");
 }
 
 #[tokio::test]
-async fn an_agent_that_works_is_not_ended_by_one_key() {
-    let (mut app, _) = app();
-    let (_session, _) = opened(&mut app).await;
-    say(&mut app, "one");
-    assert!(key(&mut app, KeyCode::F(5)).is_empty());
-    shows(&mut app, "press F5 again to restart it");
-    let effects = key(&mut app, KeyCode::F(5));
+async fn working_agent_is_not_restarted_by_a_single_key() {
+    let (mut app, _) = app_with_agent();
+    let (_session, _) = open_session(&mut app).await;
+    submit_line(&mut app, "one");
+    assert!(press_key(&mut app, KeyCode::F(5)).is_empty());
+    assert_shows(&mut app, "press F5 again to restart it");
+    let effects = press_key(&mut app, KeyCode::F(5));
     assert!(matches!(
         effects[..],
         [
@@ -292,9 +292,9 @@ async fn an_agent_that_works_is_not_ended_by_one_key() {
 }
 
 #[tokio::test]
-async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
-    let (mut app, _) = app();
-    let (session, _) = opened(&mut app).await;
+async fn question_is_withdrawn_when_its_agent_ends() {
+    let (mut app, _) = app_with_agent();
+    let (session, _) = open_session(&mut app).await;
     let effects = app.new_tab(AgentKey(1), SessionSource::New);
     assert!(matches!(
         effects[..],
@@ -320,41 +320,41 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
         tokio::task::yield_now().await;
     }
     // The question appears in its own tab, which is marked.
-    shows(&mut app, " 1 ? ");
-    shows(&mut app, "starting second");
+    assert_shows(&mut app, " 1 ? ");
+    assert_shows(&mut app, "starting second");
     let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
     app.update(ChatEvent::Key(alt));
-    shows(&mut app, "needs your answer");
-    ended(&mut app, AgentStart(1));
-    shows(&mut app, "first ended");
-    shows(&mut app, "2 ◌ second");
+    assert_shows(&mut app, "needs your answer");
+    end_agent(&mut app, AgentStart(1));
+    assert_shows(&mut app, "first ended");
+    assert_shows(&mut app, "2 ◌ second");
     asking.abort();
 }
 
 #[test]
-fn ctrl_c_ends_the_chat_only_if_it_is_pressed_twice() {
-    let (mut app, _) = app();
-    key(&mut app, KeyCode::Char('x'));
-    ctrl(&mut app, 'c');
-    shows(&mut app, "│Type a prompt");
-    ctrl(&mut app, 'c');
-    shows(&mut app, "Press Ctrl-C again to quit");
-    key(&mut app, KeyCode::Char('x'));
-    key(&mut app, KeyCode::Backspace);
-    ctrl(&mut app, 'c');
+fn ctrl_c_quits_only_if_pressed_twice() {
+    let (mut app, _) = app_with_agent();
+    press_key(&mut app, KeyCode::Char('x'));
+    press_ctrl(&mut app, 'c');
+    assert_shows(&mut app, "│Type a prompt");
+    press_ctrl(&mut app, 'c');
+    assert_shows(&mut app, "Press Ctrl-C again to quit");
+    press_key(&mut app, KeyCode::Char('x'));
+    press_key(&mut app, KeyCode::Backspace);
+    press_ctrl(&mut app, 'c');
     assert!(!app.should_quit());
-    ctrl(&mut app, 'c');
+    press_ctrl(&mut app, 'c');
     assert!(app.should_quit());
 }
 
 #[test]
-fn notes_go_by_themselves() {
-    let (mut app, _) = app();
+fn notes_expire() {
+    let (mut app, _) = app_with_agent();
     app.update(ChatEvent::Note("saved".to_owned()));
-    shows(&mut app, "saved");
+    assert_shows(&mut app, "saved");
     assert!(app.is_animated());
     app.notes[0].expires_at = std::time::Instant::now() - Duration::from_millis(1);
-    assert!(!screen(&mut app, 80, 24).contains("saved"));
+    assert!(!render_screen(&mut app, 80, 24).contains("saved"));
 }
 
 /// An event of a random sequence.
@@ -367,7 +367,7 @@ enum TestEvent {
     Size(u16, u16),
 }
 
-fn happens() -> impl Strategy<Value = TestEvent> {
+fn arbitrary_event() -> impl Strategy<Value = TestEvent> {
     let code = prop_oneof![
         4 => "[a-z@/?\\\\你 ]".prop_map(|text| KeyCode::Char(text.chars().next().unwrap_or('x'))),
         4 => prop::sample::select(vec![
@@ -396,18 +396,18 @@ proptest! {
 
     /// Whatever keys are pressed, at whatever screen size, the chat draws a screen and has an active tab.
     #[test]
-    fn any_keys_at_any_size_leave_a_chat(all in prop::collection::vec(happens(), 0..60)) {
-        let (mut app, _) = app();
+    fn arbitrary_keys_at_any_size_can_quit(all in prop::collection::vec(arbitrary_event(), 0..60)) {
+        let (mut app, _) = app_with_agent();
         let (mut width, mut height) = (80, 24);
         for happens in all {
             match happens {
                 TestEvent::Key(key) => drop(app.update(ChatEvent::Key(key))),
                 TestEvent::Paste(text) => drop(app.update(ChatEvent::Paste(text))),
                 TestEvent::Said(text) => drop(app.update(ChatEvent::Note(text))),
-                TestEvent::Ended => drop(ended(&mut app, AgentStart(1))),
+                TestEvent::Ended => drop(end_agent(&mut app, AgentStart(1))),
                 TestEvent::Size(w, h) => (width, height) = (w, h),
             }
-            screen(&mut app, width, height);
+            render_screen(&mut app, width, height);
             prop_assert!(app.active < app.tabs.len());
         }
     }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_as_one_says_them() {
+    fn times_are_formatted_relative_to_now() {
         let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
         let ago = |then: &str| format_age(then.parse().unwrap(), now);
         assert_eq!(ago("2026-11-22T11:59:30Z"), "now");

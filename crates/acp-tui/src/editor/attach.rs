@@ -108,7 +108,7 @@ fn chip_label(file: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn drawn(files: &[&str], width: u16) -> String {
+    fn draw_chips(files: &[&str], width: u16) -> String {
         let attachments = Attachments::new(files.iter().map(PathBuf::from).collect());
         let line = Rect::new(0, 0, width, 1);
         let mut buf = Buffer::empty(line);
@@ -117,21 +117,24 @@ mod tests {
     }
 
     #[test]
-    fn chips_say_what_goes_along_and_how_many_more() {
+    fn chips_name_attachments_and_count_the_rest() {
         let files = ["/a/b.png", "/c.txt", "/d/e\u{1b}[2J.wav"];
         assert_eq!(
-            drawn(&files, 40),
+            draw_chips(&files, 40),
             format!("{:40}", " image b.png   file c.txt   sound e.wav ")
         );
-        assert_eq!(drawn(&files, 24), format!("{:24}", " image b.png  +2 more"));
-        assert_eq!(drawn(&files, 9), " image … ");
+        assert_eq!(
+            draw_chips(&files, 24),
+            format!("{:24}", " image b.png  +2 more")
+        );
+        assert_eq!(draw_chips(&files, 9), " image … ");
         for width in 0..60 {
-            drawn(&files, width);
+            draw_chips(&files, width);
         }
     }
 
     #[test]
-    fn what_the_agent_does_not_take_is_refused_at_once() {
+    fn unsupported_attachment_is_rejected() {
         let mut attachments = Attachments::default();
         let none = PromptCapabilities::new();
         let refused = attachments.add(Path::new("/a.png"), &none).unwrap_err();

@@ -138,22 +138,22 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn content(draft: &PromptDraft, takes: &PromptCapabilities) -> Value {
+    fn content_json(draft: &PromptDraft, takes: &PromptCapabilities) -> Value {
         serde_json::to_value(draft.build_content(takes).unwrap()).unwrap()
     }
 
-    fn mention(path: PathBuf) -> MarkedText {
+    fn file_mention(path: PathBuf) -> MarkedText {
         let label = format!("@{}", path.file_name().unwrap().to_string_lossy());
         MarkedText::from_mark(label, MarkContent::File(path))
     }
 
     #[test]
-    fn files_are_where_they_are_named_and_pasted_text_is_whole() {
+    fn files_are_inserted_in_place_and_pasted_text_in_full() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.rs");
         std::fs::write(&file, "fn a() {}").unwrap();
         let mut marked = MarkedText::from("\n compare ");
-        marked.push(&mention(file.clone()));
+        marked.push(&file_mention(file.clone()));
         marked.push(&MarkedText::from(" with "));
         let pasted = MarkContent::Paste("line\n".repeat(3).into());
         marked.push(&MarkedText::from_mark("[pasted 3 lines]", pasted));
@@ -161,14 +161,14 @@ mod tests {
             marked_text: marked,
             attachments: vec![directory.path().to_owned()],
         };
-        let said = content(&draft, &PromptCapabilities::new());
+        let said = content_json(&draft, &PromptCapabilities::new());
         assert_eq!(said[0], json!({"type": "text", "text": " compare "}));
         assert_eq!(said[1]["type"], "resource_link");
         assert_eq!(said[1]["name"], "a.rs");
         assert_eq!(said[2]["text"], " with line\nline\nline");
         assert_eq!(said[3]["type"], "resource_link");
 
-        let said = content(&draft, &PromptCapabilities::new().embedded_context(true));
+        let said = content_json(&draft, &PromptCapabilities::new().embedded_context(true));
         assert_eq!(said[1]["resource"]["text"], "fn a() {}");
 
         std::fs::remove_file(&file).unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_does_not_take_is_said_before_anything_is_sent() {
+    fn unsupported_content_is_rejected_before_sending() {
         let directory = tempfile::tempdir().unwrap();
         let picture = directory.path().join("a.png");
         std::fs::write(&picture, b"\x89PNG").unwrap();
@@ -187,14 +187,14 @@ mod tests {
         assert!(error.to_string().contains("does not accept images"));
         // A mentioned image is sent as a link, like any other file, unless the agent accepts images.
         let named = PromptDraft {
-            marked_text: mention(picture),
+            marked_text: file_mention(picture),
             attachments: Vec::new(),
         };
-        let said = content(&named, &PromptCapabilities::new());
+        let said = content_json(&named, &PromptCapabilities::new());
         assert_eq!(said[0]["type"], "resource_link");
         assert_eq!(said[0]["mimeType"], "image/png");
         assert_eq!(said.as_array().unwrap().len(), 1);
-        let said = content(&named, &PromptCapabilities::new().image(true));
+        let said = content_json(&named, &PromptCapabilities::new().image(true));
         assert_eq!(said[0]["type"], "image");
     }
 }

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::marked_text::MarkContent;
 use super::popup::{CompletionPopup, draw_truncated};
-use super::rows::{clusters, column_count, row_at};
+use super::rows::{column_count, row_at, split_clusters};
 use super::search::HistorySearch;
 use super::{MAX_EXPANDED_BYTES, PromptEditor};
 use crate::Theme;
@@ -108,7 +108,7 @@ impl PromptEditor {
         let range = &self.layout.rows[index];
         let marked = self.buffer.marked();
         let command = self.command_end();
-        for cluster in clusters(&marked.text()[range.clone()]) {
+        for cluster in split_clusters(&marked.text()[range.clone()]) {
             let at = range.start + cluster.offset;
             let style = match marked.mark_containing(at).map(|mark| &mark.content) {
                 Some(MarkContent::Paste(_)) => theme.accent,
@@ -193,7 +193,7 @@ fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &The
     let room = area.right().saturating_sub(at).saturating_sub(1);
     let skipped = column_count(query).saturating_sub(room);
     let mut end = at;
-    for cluster in clusters(query).filter(|cluster| cluster.column >= skipped) {
+    for cluster in split_clusters(query).filter(|cluster| cluster.column >= skipped) {
         let line = Rect::new(at, area.y, room, 1).intersection(area);
         let column = cluster.column - skipped;
         draw_cluster(cluster.text, column, cluster.width, line, buf, theme.text);

@@ -197,32 +197,35 @@ impl HistoryState {
 mod tests {
     use super::*;
 
-    fn entry(text: impl Into<String>) -> HistoryEntry {
+    fn history_entry(text: impl Into<String>) -> HistoryEntry {
         HistoryEntry {
             text: text.into(),
             files: Vec::new(),
         }
     }
 
-    fn texts(history: &PromptHistory) -> Vec<String> {
+    fn entry_texts(history: &PromptHistory) -> Vec<String> {
         history.entries().into_iter().map(|e| e.text).collect()
     }
 
     #[test]
-    fn two_chats_keep_one_another_s_prompts() {
+    fn two_chats_share_their_history() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("project/history.jsonl");
         let one = PromptHistory::open(file.clone()).unwrap();
         let two = PromptHistory::open(file.clone()).unwrap();
-        one.add(entry("first")).unwrap();
-        two.add(entry("second\nof two lines")).unwrap();
-        one.add(entry("third")).unwrap();
-        one.add(entry("third")).unwrap();
-        one.add(entry("  ")).unwrap();
+        one.add(history_entry("first")).unwrap();
+        two.add(history_entry("second\nof two lines")).unwrap();
+        one.add(history_entry("third")).unwrap();
+        one.add(history_entry("third")).unwrap();
+        one.add(history_entry("  ")).unwrap();
         let all = ["first", "second\nof two lines", "third"];
-        assert_eq!(texts(&one), all);
-        assert_eq!(texts(&two), all);
-        assert_eq!(texts(&PromptHistory::open(file.clone()).unwrap()), all);
+        assert_eq!(entry_texts(&one), all);
+        assert_eq!(entry_texts(&two), all);
+        assert_eq!(
+            entry_texts(&PromptHistory::open(file.clone()).unwrap()),
+            all
+        );
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_add_at_once_lose_nothing() {
+    fn concurrent_additions_lose_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
         std::thread::scope(|scope| {
@@ -240,48 +243,48 @@ mod tests {
                 let history = PromptHistory::open(file.clone()).unwrap();
                 scope.spawn(move || {
                     for i in 0..50 {
-                        history.add(entry(format!("{thread} {i}"))).unwrap();
+                        history.add(history_entry(format!("{thread} {i}"))).unwrap();
                     }
                 });
             }
         });
-        assert_eq!(texts(&PromptHistory::open(file).unwrap()).len(), 200);
+        assert_eq!(entry_texts(&PromptHistory::open(file).unwrap()).len(), 200);
     }
 
     #[test]
-    fn the_file_and_the_list_stay_bounded_and_the_newest_are_kept() {
+    fn history_is_bounded_and_keeps_the_newest() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
         let history = PromptHistory::open(file.clone()).unwrap();
         for i in 0..50 {
             // The longest prompts possible. One that is longer is truncated.
             let long = format!("{i} {}", "x".repeat(MAX_TEXT_BYTES));
-            history.add(entry(long)).unwrap();
+            history.add(history_entry(long)).unwrap();
         }
         assert!(fs::metadata(&file).unwrap().len() <= MAX_FILE_BYTES);
-        let kept = texts(&PromptHistory::open(file.clone()).unwrap());
+        let kept = entry_texts(&PromptHistory::open(file.clone()).unwrap());
         assert!(kept.last().unwrap().starts_with("49 "));
         assert!(kept.len() > 10, "{}", kept.len());
         for i in 0..2 * MAX_ENTRIES {
-            history.add(entry(i.to_string())).unwrap();
+            history.add(history_entry(i.to_string())).unwrap();
         }
-        assert_eq!(texts(&history).len(), MAX_ENTRIES);
+        assert_eq!(entry_texts(&history).len(), MAX_ENTRIES);
     }
 
     #[test]
-    fn what_is_no_prompt_in_the_file_is_passed_over() {
+    fn invalid_lines_of_the_file_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
         fs::write(&file, "nonsense\n{\"text\":\"hello\"}\n{\"text\":").unwrap();
         let history = PromptHistory::open(file.clone()).unwrap();
-        assert_eq!(texts(&history), ["hello"]);
-        history.add(entry("after it")).unwrap();
+        assert_eq!(entry_texts(&history), ["hello"]);
+        history.add(history_entry("after it")).unwrap();
         assert_eq!(
-            texts(&PromptHistory::open(file).unwrap()),
+            entry_texts(&PromptHistory::open(file).unwrap()),
             ["hello", "after it"]
         );
         let memory = PromptHistory::default();
-        memory.add(entry("only here")).unwrap();
-        assert_eq!(texts(&memory), ["only here"]);
+        memory.add(history_entry("only here")).unwrap();
+        assert_eq!(entry_texts(&memory), ["only here"]);
     }
 }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::complete::CompletionChoice;
 use super::marked_text::{MarkContent, MarkedText};
-use super::rows::{clusters, position_at, row_at};
+use super::rows::{position_at, row_at, split_clusters};
 use super::search::HistorySearch;
 use super::text_buffer::{TextDirection, WordKind};
 use super::{EditorOutcome, HistoryPosition, MAX_EXPANDED_BYTES, PromptEditor, file_mention};
@@ -247,7 +247,7 @@ impl PromptEditor {
         let text = self.buffer.text();
         let column = || {
             let before = &text[rows[row].start..cursor];
-            clusters(before)
+            split_clusters(before)
                 .last()
                 .map_or(0, |last| last.column + last.width)
         };
@@ -397,7 +397,7 @@ impl PromptEditor {
             }
             (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), Modifier::Ctrl) => self.search = None,
             (KeyCode::Enter | KeyCode::Tab | KeyCode::Right, Modifier::None) => {
-                if let Some(entry) = search.take().cloned() {
+                if let Some(entry) = search.selected_entry().cloned() {
                     self.search = None;
                     self.walk = None;
                     self.recall(&entry);

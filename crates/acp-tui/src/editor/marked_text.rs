@@ -151,15 +151,15 @@ fn shift_mark(mark: &TextMark, up: usize, down: usize) -> TextMark {
 mod tests {
     use super::*;
 
-    fn pasted(label: &str, text: &str) -> MarkedText {
+    fn pasted_text(label: &str, text: &str) -> MarkedText {
         MarkedText::from_mark(label, MarkContent::Paste(text.into()))
     }
 
     #[test]
-    fn marks_move_with_the_text_around_them() {
+    fn marks_move_with_surrounding_edits() {
         let mut marked = MarkedText::from("see  and ");
-        marked.replace(9..9, &pasted("[b]", "BBB"));
-        marked.replace(4..4, &pasted("[a]", "AAA"));
+        marked.replace(9..9, &pasted_text("[b]", "BBB"));
+        marked.replace(4..4, &pasted_text("[a]", "AAA"));
         assert_eq!(marked.text(), "see [a] and [b]");
         assert_eq!(marked.to_full_text(), "see AAA and BBB");
 

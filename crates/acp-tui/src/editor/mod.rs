@@ -216,7 +216,7 @@ impl PromptEditor {
         if let Some(paths) = paste::parse_paths(text) {
             return self.paste_paths(paths);
         }
-        let text = paste::normalize(text);
+        let text = paste::normalize_line_endings(text);
         let pasted = match paste::paste_label(&text) {
             Some(label) => MarkedText::from_mark(label, MarkContent::Paste(text.into())),
             None => MarkedText::from(text),

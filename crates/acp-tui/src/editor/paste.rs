@@ -12,7 +12,7 @@ const MAX_INLINE_CHARS: usize = 2_000;
 const MAX_PATHS_BYTES: usize = 16 * 1024;
 
 /// Returns the text without escape sequences and with normalized line endings.
-pub(crate) fn normalize(text: &str) -> String {
+pub(crate) fn normalize_line_endings(text: &str) -> String {
     // For a line end, terminals send what the Enter key sends.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
     acp_host::terminal_text::clean_text(&ended)
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_is_counted_and_short_text_is_not() {
+    fn only_long_text_gets_a_label() {
         assert_eq!(paste_label("one line"), None);
         assert_eq!(paste_label(&"x\n".repeat(10)), None);
         assert_eq!(
@@ -96,12 +96,15 @@ mod tests {
         );
         let long = "你".repeat(2_001);
         assert_eq!(paste_label(&long), Some("[pasted 2001 characters]".into()));
-        assert_eq!(normalize("a\r\rb\r\nc\u{1b}[31m\u{202e}d"), "a\n\nb\ncd");
+        assert_eq!(
+            normalize_line_endings("a\r\rb\r\nc\u{1b}[31m\u{202e}d"),
+            "a\n\nb\ncd"
+        );
     }
 
     #[test]
     #[cfg(unix)]
-    fn paths_of_files_are_known_however_a_terminal_writes_them() {
+    fn file_paths_are_parsed_in_every_terminal_notation() {
         let directory = tempfile::tempdir().unwrap();
         let one = directory.path().join("my picture.png");
         let two = directory.path().join("ü.txt");

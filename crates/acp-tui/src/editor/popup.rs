@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::rows::{clusters, column_count};
+use super::rows::{column_count, split_clusters};
 use crate::Theme;
 
 /// The maximum number of rows shown at once.
@@ -119,7 +119,7 @@ impl PopupRow {
             at += 1;
         }
         let mut matched = self.match_indices.iter().peekable();
-        for (index, cluster) in clusters(&self.label).enumerate() {
+        for (index, cluster) in split_clusters(&self.label).enumerate() {
             let mut style = theme.text;
             while let Some(next) = matched.next_if(|next| **next as usize <= index) {
                 if *next as usize == index {
@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
     use ratatui::style::Modifier;
 
-    fn row(label: &str, detail: &str) -> PopupRow {
+    fn popup_row(label: &str, detail: &str) -> PopupRow {
         PopupRow {
             label: label.to_owned(),
             match_indices: vec![1],
@@ -178,7 +178,12 @@ mod tests {
         }
     }
 
-    fn drawn(rows: &[PopupRow], picked: usize, width: u16, height: u16) -> (Vec<String>, Buffer) {
+    fn draw_popup(
+        rows: &[PopupRow],
+        picked: usize,
+        width: u16,
+        height: u16,
+    ) -> (Vec<String>, Buffer) {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
         let popup = CompletionPopup {
             title: "files",
@@ -192,9 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_around_the_picked_one_are_shown_with_what_matched() {
-        let rows: Vec<_> = (0..20).map(|i| row(&format!("f{i}.rs"), "")).collect();
-        let (lines, buf) = drawn(&rows, 9, 30, 20);
+    fn rows_around_the_selection_are_shown_with_highlights() {
+        let rows: Vec<_> = (0..20)
+            .map(|i| popup_row(&format!("f{i}.rs"), ""))
+            .collect();
+        let (lines, buf) = draw_popup(&rows, 9, 30, 20);
         assert!(lines[10].contains("files · 10 of 20"), "{}", lines[10]);
         assert!(lines[11].starts_with(" f2.rs"));
         assert!(lines[18].starts_with(" f9.rs"));
@@ -205,21 +212,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_says_so_and_a_path_keeps_its_end() {
-        let (lines, _) = drawn(&[row("some/where/deep/main.rs", "")], 0, 14, 4);
+    fn long_labels_are_truncated_and_paths_keep_their_end() {
+        let (lines, _) = draw_popup(&[popup_row("some/where/deep/main.rs", "")], 0, 14, 4);
         assert_eq!(lines[2], " …eep/main.rs ");
-        let (lines, _) = drawn(&[row("/plan", "says what it will do")], 0, 20, 4);
+        let (lines, _) = draw_popup(&[popup_row("/plan", "says what it will do")], 0, 20, 4);
         assert_eq!(lines[2], " /plan  says what … ");
-        let two = [row("/plan", "one"), row("/compact", "two")];
-        let (lines, _) = drawn(&two, 0, 24, 4);
+        let two = [popup_row("/plan", "one"), popup_row("/compact", "two")];
+        let (lines, _) = draw_popup(&two, 0, 24, 4);
         assert_eq!(lines[1], " /plan     one          ");
         assert_eq!(lines[2], " /compact  two          ");
     }
 
     proptest! {
         #[test]
-        fn any_text_fits_any_place(label in "(\\PC|你|\u{301}|\u{200d}){0,40}", detail in "\\PC{0,40}", width in 0u16..60, height in 0u16..12) {
-            drawn(&[row(&label, &detail), row(&label, "")], 1, width, height);
+        fn any_text_fits_any_area(label in "(\\PC|你|\u{301}|\u{200d}){0,40}", detail in "\\PC{0,40}", width in 0u16..60, height in 0u16..12) {
+            draw_popup(&[popup_row(&label, &detail), popup_row(&label, "")], 1, width, height);
         }
     }
 }

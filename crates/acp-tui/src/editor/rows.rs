@@ -21,7 +21,7 @@ pub(crate) struct Cluster<'a> {
 }
 
 /// Returns the grapheme clusters of a row.
-pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
+pub(crate) fn split_clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
     let mut column = 0u16;
     row.grapheme_indices(true).map(move |(offset, text)| {
         let width = cluster_width(text, column);
@@ -48,7 +48,7 @@ fn cluster_width(cluster: &str, column: u16) -> u16 {
 
 /// Returns the number of columns that text takes at the start of a row.
 pub(crate) fn column_count(row: &str) -> u16 {
-    let last = clusters(row).last();
+    let last = split_clusters(row).last();
     last.map_or(0, |last| last.column.saturating_add(last.width))
 }
 
@@ -62,13 +62,13 @@ pub(crate) fn wrap_rows(text: &str, width: u16) -> Vec<Range<usize>> {
     let mut rows = Vec::new();
     let mut start = 0;
     for line in text.split('\n') {
-        wrap(line, start, most, &mut rows);
+        wrap_line(line, start, most, &mut rows);
         start += line.len() + 1;
     }
     rows
 }
 
-fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
+fn wrap_line(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     let (mut start, mut column) = (0, 0u16);
     // The last position where the row can end.
     let mut end = None;
@@ -109,7 +109,7 @@ pub(crate) fn position_at(text: &str, rows: &[Range<usize>], row: usize, column:
         return text.len();
     };
     let of_row = &text[range.clone()];
-    let at = clusters(of_row).find(|c| c.column.saturating_add(c.width) > column);
+    let at = split_clusters(of_row).find(|c| c.column.saturating_add(c.width) > column);
     if let Some(cluster) = at {
         return range.start + cluster.offset;
     }
@@ -117,7 +117,7 @@ pub(crate) fn position_at(text: &str, rows: &[Range<usize>], row: usize, column:
     let goes_on = rows
         .get(row + 1)
         .is_some_and(|next| next.start == range.end);
-    match clusters(of_row).last() {
+    match split_clusters(of_row).last() {
         Some(last) if goes_on => range.start + last.offset,
         _ => range.end,
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wrapped(text: &str, width: u16) -> Vec<&str> {
+    fn wrapped_rows(text: &str, width: u16) -> Vec<&str> {
         wrap_rows(text, width)
             .into_iter()
             .map(|r| &text[r])
@@ -136,20 +136,23 @@ mod tests {
     }
 
     #[test]
-    fn rows_break_between_words_and_where_there_are_none() {
-        assert_eq!(wrapped("", 10), [""]);
-        assert_eq!(wrapped("one two, three\n", 9), ["one two, ", "three", ""]);
-        assert_eq!(wrapped("abcdefgh", 5), ["abcd", "efgh"]);
-        assert_eq!(wrapped("a    bcd", 4), ["a    ", "bcd"]);
-        assert_eq!(wrapped("见字如面。好", 7), ["见字如", "面。好"]);
-        assert_eq!(wrapped("\tx", 5), ["\t", "x"]);
+    fn rows_break_between_words_or_within_long_ones() {
+        assert_eq!(wrapped_rows("", 10), [""]);
+        assert_eq!(
+            wrapped_rows("one two, three\n", 9),
+            ["one two, ", "three", ""]
+        );
+        assert_eq!(wrapped_rows("abcdefgh", 5), ["abcd", "efgh"]);
+        assert_eq!(wrapped_rows("a    bcd", 4), ["a    ", "bcd"]);
+        assert_eq!(wrapped_rows("见字如面。好", 7), ["见字如", "面。好"]);
+        assert_eq!(wrapped_rows("\tx", 5), ["\t", "x"]);
         // A family emoji is one character of two columns.
         assert_eq!(column_count("👨‍👩‍👧x"), 3);
-        assert_eq!(wrapped("👨‍👩‍👧👨‍👩‍👧", 4), ["👨‍👩‍👧", "👨‍👩‍👧"]);
+        assert_eq!(wrapped_rows("👨‍👩‍👧👨‍👩‍👧", 4), ["👨‍👩‍👧", "👨‍👩‍👧"]);
     }
 
     #[test]
-    fn places_are_found_by_row_and_column() {
+    fn positions_are_found_by_row_and_column() {
         let text = "ab 你好 cd";
         let rows = wrap_rows(text, 5);
         assert_eq!(rows.len(), 3);
@@ -164,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_row_is_too_wide_and_nothing_is_lost(text in "(\\PC|[ \t\n\u{200d}\u{301}\u{1f469}你a-c]){0,80}", width in 1u16..200) {
+        fn no_row_is_too_wide_and_no_text_is_lost(text in "(\\PC|[ \t\n\u{200d}\u{301}\u{1f469}你a-c]){0,80}", width in 1u16..200) {
             let rows = wrap_rows(&text, width);
             let mut end = 0;
             for row in &rows {

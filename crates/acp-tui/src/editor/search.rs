@@ -60,7 +60,7 @@ impl HistorySearch {
     }
 
     /// Returns the selected match.
-    pub(crate) fn take(&self) -> Option<&HistoryEntry> {
+    pub(crate) fn selected_entry(&self) -> Option<&HistoryEntry> {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_are_found_by_their_words_the_newest_first() {
+    fn prompts_are_found_by_words_newest_first() {
         let entries = [
             "fix the Test",
             "explain this",
@@ -133,12 +133,12 @@ mod tests {
         assert_eq!(search.rows[0].match_indices, [0, 1, 9, 10, 11]);
         search.select_next(false);
         search.select_next(false);
-        assert_eq!(search.take().unwrap().text, "fix the Test");
+        assert_eq!(search.selected_entry().unwrap().text, "fix the Test");
         search.select_next(true);
-        assert_eq!(search.take().unwrap().text, "test the fix");
+        assert_eq!(search.selected_entry().unwrap().text, "test the fix");
         search.type_text("nowhere");
-        assert!(search.take().is_none());
+        assert!(search.selected_entry().is_none());
         search.clear();
-        assert_eq!(search.take().unwrap().text, "fix it");
+        assert_eq!(search.selected_entry().unwrap().text, "fix it");
     }
 }

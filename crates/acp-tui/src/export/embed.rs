@@ -27,7 +27,7 @@ pub(super) fn embed_markdown(text: &str) -> String {
         if edits.is_empty() {
             break;
         }
-        apply(&mut text, edits);
+        apply_replacements(&mut text, edits);
     }
     if !markdown_options()
         .into_iter()
@@ -79,7 +79,7 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
 /// Applies replacements from the end of the text to its start, so that earlier positions remain valid.
 ///
 /// Overlapping ones are left for the next attempt.
-fn apply(text: &mut String, mut edits: Vec<Replacement>) {
+fn apply_replacements(text: &mut String, mut edits: Vec<Replacement>) {
     edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
     for (range, new) in edits {

@@ -27,7 +27,7 @@ const MAX_RAW_BYTES: usize = 64 * 1024;
 
 /// Renders a thread as a Markdown document (CommonMark with GitHub's task lists and tables).
 #[must_use]
-pub fn markdown(thread: &Thread) -> String {
+pub fn render_markdown(thread: &Thread) -> String {
     let mut page = ExportPage::default();
     let title = thread
         .title()

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use serde_json::json;
 
-use super::markdown;
+use super::render_markdown;
 
-fn thread(updates: Vec<serde_json::Value>) -> Thread {
+fn thread_from_updates(updates: Vec<serde_json::Value>) -> Thread {
     let mut thread = Thread::new();
     for update in updates {
         let update: SessionUpdate = serde_json::from_value(update).unwrap();
@@ -15,18 +15,18 @@ fn thread(updates: Vec<serde_json::Value>) -> Thread {
     thread
 }
 
-fn said(kind: &str, text: &str) -> serde_json::Value {
+fn message_update(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
 /// Returns the Markdown dialects that readers may use.
-fn dialects() -> [Options; 3] {
+fn markdown_dialects() -> [Options; 3] {
     let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]
 }
 
 /// Returns the document's headings of levels 1 to 3, and the HTML it contains.
-fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
+fn own_structure(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
     for event in Parser::new_ext(document, dialect) {
@@ -47,12 +47,12 @@ fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_conversation_is_shown_in_its_order() {
-    let mut thread = thread(vec![
+fn conversation_is_exported_in_order() {
+    let mut thread = thread_from_updates(vec![
         json!({"sessionUpdate": "session_info_update", "title": "Mend *it*"}),
-        said("user_message_chunk", "Why?\n"),
-        said("agent_thought_chunk", "Let me see."),
-        said("agent_message_chunk", "# Because\n\n- of `this`"),
+        message_update("user_message_chunk", "Why?\n"),
+        message_update("agent_thought_chunk", "Let me see."),
+        message_update("agent_message_chunk", "# Because\n\n- of `this`"),
         json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit `a.rs`", "kind": "edit",
             "status": "completed", "locations": [{"path": "/a.rs", "line": 3}],
             "content": [{"type": "diff", "path": "/a.rs", "oldText": "one\ntwo\n", "newText": "one\n2\n"}]}),
@@ -62,7 +62,7 @@ fn a_conversation_is_shown_in_its_order() {
             {"content": "Look", "priority": "high", "status": "completed"},
             {"content": "Mend", "priority": "high", "status": "in_progress"},
             {"content": "Test", "priority": "low", "status": "pending"}]}),
-        said("user_message_chunk", "Thanks"),
+        message_update("user_message_chunk", "Thanks"),
     ]);
     let id = TerminalId::from("t");
     thread.start_terminal(&id, "cargo test", None);
@@ -121,11 +121,11 @@ failed: ````
 
 Thanks
 ";
-    assert_eq!(markdown(&thread), expected);
+    assert_eq!(render_markdown(&thread), expected);
 }
 
 #[test]
-fn nothing_breaks_out_of_its_place() {
+fn content_cannot_break_out_of_its_block() {
     let hostile = [
         "```\nnever closed",
         "~~~~\nnever closed\n~~~",
@@ -149,16 +149,16 @@ fn nothing_breaks_out_of_its_place() {
         "\u{1b}]0;title\u{7}\u{202e}# You",
     ];
     for text in hostile {
-        let document = markdown(&thread(vec![
-            said("agent_thought_chunk", text),
-            said("agent_message_chunk", text),
+        let document = render_markdown(&thread_from_updates(vec![
+            message_update("agent_thought_chunk", text),
+            message_update("agent_message_chunk", text),
             json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": text,
                 "content": [{"type": "content", "content": {"type": "text", "text": text}},
                     {"type": "diff", "path": text, "newText": text}]}),
-            said("user_message_chunk", "end"),
+            message_update("user_message_chunk", "end"),
         ]));
-        for dialect in dialects() {
-            let (headings, html) = ours(&document, dialect);
+        for dialect in markdown_dialects() {
+            let (headings, html) = own_structure(&document, dialect);
             assert_eq!(headings.len(), 4, "{text:?}: {headings:?}\n{document}");
             assert_eq!(headings[1], "Agent", "{document}");
             assert_eq!(headings[3], "You", "{document}");
@@ -177,14 +177,17 @@ fn nothing_breaks_out_of_its_place() {
 }
 
 #[test]
-fn what_is_no_html_stays_as_it_was_written() {
+fn text_that_is_not_html_is_unchanged() {
     let text = "See `Vec<u8>`:\n\n```rust\nlet a: Vec<u8> = b\"<b>\";\n```\n\n1 < 2 & 3";
-    let document = markdown(&thread(vec![said("agent_message_chunk", text)]));
+    let document = render_markdown(&thread_from_updates(vec![message_update(
+        "agent_message_chunk",
+        text,
+    )]));
     assert!(document.ends_with(&format!("{text}\n")), "{document}");
 }
 
 /// Generates Markdown fragments that try to break out of their place in the document.
-fn hostile() -> impl Strategy<Value = String> {
+fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```".to_owned()),
         Just("~~~".to_owned()),
@@ -213,18 +216,18 @@ fn hostile() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_is_said_stays_where_it_was_said(text in hostile()) {
-        let document = markdown(&thread(vec![
-            said("user_message_chunk", "begin"),
-            said("agent_thought_chunk", &text),
-            said("agent_message_chunk", &format!("a{text}")),
+    fn arbitrary_text_stays_in_its_block(text in hostile_text()) {
+        let document = render_markdown(&thread_from_updates(vec![
+            message_update("user_message_chunk", "begin"),
+            message_update("agent_thought_chunk", &text),
+            message_update("agent_message_chunk", &format!("a{text}")),
             json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": format!("t{text}"),
                 "content": [{"type": "content", "content": {"type": "text", "text": text}},
                     {"type": "diff", "path": "/a", "newText": text}]}),
-            said("user_message_chunk", "end"),
+            message_update("user_message_chunk", "end"),
         ]));
-        for dialect in dialects() {
-            let (headings, html) = ours(&document, dialect);
+        for dialect in markdown_dialects() {
+            let (headings, html) = own_structure(&document, dialect);
             prop_assert_eq!(headings.len(), 5, "{:?}\n{}", headings, document);
             prop_assert_eq!(&headings[4], "You");
             prop_assert!(html.len() <= 2, "{:?}", html);

@@ -10,7 +10,13 @@ use super::ColorDepth;
 const MIN_ALPHA: u8 = 128;
 
 /// Draws the part of an image that belongs in the cell at this column and row.
-pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16, cell: &mut Cell) {
+pub(super) fn paint_cell(
+    image: &RgbaImage,
+    depth: ColorDepth,
+    column: u16,
+    row: u16,
+    cell: &mut Cell,
+) {
     let pixel = |y: u32| {
         let pixel = image.get_pixel_checked(u32::from(column), y)?;
         let [r, g, b, alpha] = pixel.0;
@@ -31,7 +37,7 @@ pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16,
 
 /// Returns the nearest color that all 256-color terminals share: a 6×6×6 cube and 24 grays.
 fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
-    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    const CUBE_LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {
         0..48 => 0,
         48..115 => 1,
@@ -40,7 +46,7 @@ fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     let far = |one: u8, other: u8| u32::from(one.abs_diff(other)).pow(2);
     let distance = |to: [u8; 3]| far(r, to[0]) + far(g, to[1]) + far(b, to[2]);
     let steps = [level(r), level(g), level(b)];
-    let cube = steps.map(|step| LEVELS.get(usize::from(step)).copied().unwrap_or(255));
+    let cube = steps.map(|step| CUBE_LEVELS.get(usize::from(step)).copied().unwrap_or(255));
     let mean = (u16::from(r) + u16::from(g) + u16::from(b)) / 3;
     let grey = u8::try_from((mean.max(8) - 3) / 10).unwrap_or(23).min(23);
     let shade = 8 + 10 * grey;
@@ -57,7 +63,7 @@ mod tests {
     use image::Rgba;
 
     #[test]
-    fn two_pixels_are_a_cell() {
+    fn two_pixels_become_one_cell() {
         let mut image = RgbaImage::new(2, 3);
         image.put_pixel(0, 0, Rgba([1, 2, 3, 255]));
         image.put_pixel(0, 1, Rgba([4, 5, 6, 255]));
@@ -65,7 +71,7 @@ mod tests {
         image.put_pixel(1, 1, Rgba([4, 5, 6, 255]));
         let cell = |column, row| {
             let mut cell = Cell::default();
-            paint(&image, ColorDepth::Rgb, column, row, &mut cell);
+            paint_cell(&image, ColorDepth::Rgb, column, row, &mut cell);
             (cell.symbol().to_owned(), cell.fg, cell.bg)
         };
         let (one, two) = (Color::Rgb(1, 2, 3), Color::Rgb(4, 5, 6));
@@ -77,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_the_nearest_there_are() {
+    fn nearest_palette_color_is_chosen() {
         assert_eq!(nearest_indexed_color(0, 0, 0), 16);
         assert_eq!(nearest_indexed_color(255, 255, 255), 231);
         assert_eq!(nearest_indexed_color(255, 0, 0), 196);

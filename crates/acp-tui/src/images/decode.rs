@@ -13,29 +13,29 @@ use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 use super::PixelSize;
 
 /// The maximum length of image data to decode, in characters of base64.
-pub(crate) const MAX_BASE64_LEN: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_BASE64_BYTES: usize = 32 * 1024 * 1024;
 
 /// The maximum number of pixels in an image to decode.
-pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
+pub(crate) const MAX_PIXELS: u64 = 25 * 1000 * 1000;
 
 /// The memory limit for decoding, in bytes.
-const MAX_MEMORY: u64 = 128 * 1024 * 1024;
+const MAX_MEMORY_BYTES: u64 = 128 * 1024 * 1024;
 
 thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Returns whether a panic on this thread is caught and only makes an image fail.
 pub(crate) fn is_guarded() -> bool {
-    GUARDED.get()
+    IS_GUARDED.get()
 }
 
 /// Runs code that may panic, because malformed images may trigger bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    GUARDED.set(true);
+    IS_GUARDED.set(true);
     // Everything the closure created is dropped if it panics.
     let done = std::panic::catch_unwind(AssertUnwindSafe(work));
-    GUARDED.set(false);
+    IS_GUARDED.set(false);
     done.unwrap_or_else(|_| Err("corrupt image".to_owned()))
 }
 
@@ -45,17 +45,17 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result
 ///
 /// # Errors
 /// Fails if the image is corrupt, too large, or of an unsupported type. The error is a message for the user.
-pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
+pub(super) fn decode_image(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     let too_large = || {
         format!(
             "too large: more than {} million pixels",
-            MOST_PIXELS / 1_000_000
+            MAX_PIXELS / 1_000_000
         )
     };
-    if data.len() > MAX_BASE64_LEN {
+    if data.len() > MAX_BASE64_BYTES {
         return Err(format!(
             "too large: more than {} MB",
-            MAX_BASE64_LEN / 1024 / 1024
+            MAX_BASE64_BYTES / 1024 / 1024
         ));
     }
     let mut encoded = data.as_bytes().to_vec();
@@ -70,7 +70,7 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
         return Err("unsupported image format".to_owned());
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_MEMORY);
+    limits.max_alloc = Some(MAX_MEMORY_BYTES);
     reader.limits(limits);
     let broken = |e: image::ImageError| match e {
         image::ImageError::Limits(_) => "too large to decode".to_owned(),
@@ -79,20 +79,20 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     };
     let mut decoder = reader.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
         return Err(too_large());
     }
-    if decoder.total_bytes() > MAX_MEMORY {
+    if decoder.total_bytes() > MAX_MEMORY_BYTES {
         return Err("too large to decode".to_owned());
     }
     // Cameras store their orientation. An image whose orientation cannot be read is shown as it is.
     let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    Ok(scale(image, held, room))
+    Ok(scale_to_fit(image, held, room))
 }
 
 /// Scales an image to fit into `room`, aligned to the upper left.
-fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
+fn scale_to_fit(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
     let of = PixelSize {
         width: image.width(),
         height: image.height(),
@@ -149,7 +149,7 @@ fn fit_size(of: PixelSize, room: PixelSize) -> PixelSize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::images::tests::{encoded, halves};
+    use crate::images::tests::{encode_base64_png, two_color_image};
 
     const ROOM: PixelSize = PixelSize {
         width: 40,
@@ -157,8 +157,8 @@ mod tests {
     };
 
     #[test]
-    fn a_large_image_is_scaled_and_keeps_its_colors_and_proportions() {
-        let made = decode(&encoded(&halves(400, 400)), ROOM).unwrap();
+    fn large_image_is_scaled_with_its_colors_and_proportions() {
+        let made = decode_image(&encode_base64_png(&two_color_image(400, 400)), ROOM).unwrap();
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(2, 2).0, [255, 0, 0, 255]);
         assert_eq!(made.get_pixel(17, 17).0, [0, 0, 255, 255]);
@@ -167,17 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn a_small_one_is_not_made_larger() {
-        let made = decode(&encoded(&halves(4, 4)), ROOM).unwrap();
+    fn small_image_is_not_enlarged() {
+        let made = decode_image(&encode_base64_png(&two_color_image(4, 4)), ROOM).unwrap();
         assert_eq!(made.get_pixel(3, 3).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(4, 3).0[3], 0);
         assert_eq!(made.get_pixel(3, 4).0[3], 0);
     }
 
     #[test]
-    fn one_that_lies_on_its_side_is_stood_up() {
-        let image = DynamicImage::from(halves(40, 80));
-        let made = scale(image, Orientation::Rotate90, ROOM);
+    fn rotated_image_is_turned_upright() {
+        let image = DynamicImage::from(two_color_image(40, 80));
+        let made = scale_to_fit(image, Orientation::Rotate90, ROOM);
         assert_eq!(made.dimensions(), (40, 20));
         // What was at the top is on the right.
         assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
@@ -185,43 +185,43 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_all_width_is_a_line() {
-        let made = decode(&encoded(&halves(60_000, 1)), ROOM).unwrap();
+    fn very_wide_image_becomes_one_line() {
+        let made = decode_image(&encode_base64_png(&two_color_image(60_000, 1)), ROOM).unwrap();
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(39, 0).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(39, 1).0[3], 0);
     }
 
     #[test]
-    fn lines_of_base64_are_one() {
-        let data = encoded(&halves(4, 4));
+    fn base64_with_line_breaks_is_decoded() {
+        let data = encode_base64_png(&two_color_image(4, 4));
         let (one, two) = data.split_at(10);
-        assert!(decode(&format!("{one}\r\n{two}\n"), ROOM).is_ok());
+        assert!(decode_image(&format!("{one}\r\n{two}\n"), ROOM).is_ok());
     }
 
     #[test]
-    fn what_is_broken_is_told_in_words() {
-        let whole = encoded(&halves(400, 400));
-        let why = |data: &str| decode(data, ROOM).unwrap_err();
+    fn broken_image_is_explained() {
+        let whole = encode_base64_png(&two_color_image(400, 400));
+        let why = |data: &str| decode_image(data, ROOM).unwrap_err();
         assert_eq!(why("?!"), "invalid base64 data");
         assert_eq!(why("AAAA"), "unsupported image format");
         assert_eq!(why(&whole[..whole.len() / 8 * 4]), "corrupt image");
     }
 
     #[test]
-    fn a_decoder_that_panics_has_found_something_broken() {
+    fn decoder_panic_is_a_broken_image() {
         let why = catch_panic::<()>(|| panic!("of a decoder")).unwrap_err();
         assert_eq!(why, "corrupt image");
         assert!(!is_guarded());
     }
 
     #[test]
-    fn a_bomb_is_refused_by_its_first_bytes() {
+    fn decompression_bomb_is_rejected_by_its_header() {
         // 65,000 × 65,000 pixels in a few bytes, which would decode to 17 GB.
         let mut png = Vec::new();
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
-        let why = decode(&STANDARD.encode(&png), ROOM).unwrap_err();
+        let why = decode_image(&STANDARD.encode(&png), ROOM).unwrap_err();
         assert_eq!(why, "too large: more than 25 million pixels");
     }
 

@@ -32,7 +32,7 @@ impl ImageSupport {
 }
 
 /// Detects image support without querying the terminal. `cell` is the size of a cell, if known.
-pub(crate) fn detect(
+pub(crate) fn detect_support(
     wanted: ImageMode,
     colors: Colors,
     cell: Option<PixelSize>,
@@ -93,51 +93,51 @@ pub(crate) fn detect(
 mod tests {
     use super::*;
 
-    const CELL: Option<PixelSize> = Some(PixelSize {
+    const CELL_SIZE: Option<PixelSize> = Some(PixelSize {
         width: 8,
         height: 16,
     });
 
-    fn found(wanted: ImageMode, colors: Colors, set: &[(&str, &str)]) -> ImageSupport {
-        detect(wanted, colors, CELL, |name| {
+    fn detect_with(wanted: ImageMode, colors: Colors, set: &[(&str, &str)]) -> ImageSupport {
+        detect_support(wanted, colors, CELL_SIZE, |name| {
             let found = set.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
     }
 
-    fn auto(set: &[(&str, &str)]) -> ImageSupport {
-        found(ImageMode::Auto, Colors::Full, set)
+    fn detect_auto(set: &[(&str, &str)]) -> ImageSupport {
+        detect_with(ImageMode::Auto, Colors::Full, set)
     }
 
     #[test]
-    fn terminals_are_known_by_what_they_set() {
+    fn terminals_are_recognized_by_their_variables() {
         let kitty = ImageSupport::Known(Some(ImageProtocol::Kitty { tmux: false }));
-        assert_eq!(auto(&[("TERM", "xterm-kitty")]), kitty);
-        assert_eq!(auto(&[("TERM_PROGRAM", "ghostty")]), kitty);
+        assert_eq!(detect_auto(&[("TERM", "xterm-kitty")]), kitty);
+        assert_eq!(detect_auto(&[("TERM_PROGRAM", "ghostty")]), kitty);
         let iterm2 = ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux: false }));
-        assert_eq!(auto(&[("TERM_PROGRAM", "WezTerm")]), iterm2);
-        assert_eq!(auto(&[("LC_TERMINAL", "iTerm2")]), iterm2);
+        assert_eq!(detect_auto(&[("TERM_PROGRAM", "WezTerm")]), iterm2);
+        assert_eq!(detect_auto(&[("LC_TERMINAL", "iTerm2")]), iterm2);
         let blocks = Some(ImageProtocol::Blocks(ColorDepth::Rgb));
         assert_eq!(
-            auto(&[("TERM_PROGRAM", "Apple_Terminal")]),
+            detect_auto(&[("TERM_PROGRAM", "Apple_Terminal")]),
             ImageSupport::Known(blocks)
         );
         #[cfg(unix)]
         assert_eq!(
-            auto(&[("TERM", "xterm-256color")]),
+            detect_auto(&[("TERM", "xterm-256color")]),
             ImageSupport::QuerySixel(blocks)
         );
     }
 
     #[test]
-    fn a_multiplexer_is_not_asked_what_the_terminal_around_it_can_do() {
+    fn multiplexer_is_not_queried_for_the_outer_terminal() {
         let set = [("TMUX", "/tmp/x"), ("KITTY_WINDOW_ID", "1")];
         assert_eq!(
-            auto(&set),
+            detect_auto(&set),
             ImageSupport::Known(Some(ImageProtocol::Blocks(ColorDepth::Rgb)))
         );
         // The user knows whether the multiplexer passes on unknown sequences.
-        let wanted = found(ImageMode::Kitty, Colors::Full, &set);
+        let wanted = detect_with(ImageMode::Kitty, Colors::Full, &set);
         assert_eq!(
             wanted,
             ImageSupport::Known(Some(ImageProtocol::Kitty { tmux: true }))
@@ -145,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn without_enough_colors_there_are_no_blocks() {
-        let of = |colors, term| found(ImageMode::Blocks, colors, &[("TERM", term)]);
+    fn blocks_require_enough_colors() {
+        let of = |colors, term| detect_with(ImageMode::Blocks, colors, &[("TERM", term)]);
         let indexed = Some(ImageProtocol::Blocks(ColorDepth::Indexed));
         assert_eq!(
             of(Colors::Ansi16, "xterm-256color"),
@@ -158,15 +158,15 @@ mod tests {
             ImageSupport::Known(None)
         );
         // Nor are there colors to encode the numbers of kitty's images in. Sixels have their own.
-        let no_color = |wanted| found(wanted, Colors::None, &[]);
+        let no_color = |wanted| detect_with(wanted, Colors::None, &[]);
         assert_eq!(no_color(ImageMode::Kitty), ImageSupport::Known(None));
         let sixel = ImageSupport::Known(Some(ImageProtocol::Sixel { tmux: false }));
         assert_eq!(no_color(ImageMode::Sixel), sixel);
     }
 
     #[test]
-    fn sixels_of_an_unknown_size_are_asked_for_theirs() {
-        let found = detect(ImageMode::Sixel, Colors::Full, None, |_| None);
+    fn sixel_terminal_of_unknown_cell_size_is_queried() {
+        let found = detect_support(ImageMode::Sixel, Colors::Full, None, |_| None);
         assert_eq!(
             found,
             ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux: false })

@@ -50,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_is_a_file_of_one_row() {
-        let image = crate::images::tests::halves(40, 40);
+    fn each_row_is_an_image_file_of_one_row() {
+        let image = crate::images::tests::two_color_image(40, 40);
         let rows = encode_rows(&image, 5, 20).unwrap();
         assert_eq!(rows.len(), 2);
         for (row, color) in rows.iter().zip([[255, 0, 0, 255], [0, 0, 255, 255]]) {

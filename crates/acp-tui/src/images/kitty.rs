@@ -15,15 +15,15 @@ use ratatui::style::Color;
 use super::wrap_for_tmux;
 
 /// The maximum length of image data per command, in characters of base64.
-const MAX_CHUNK_LEN: usize = 4096;
+const MAX_CHUNK_BYTES: usize = 4096;
 
 /// The placeholder character in each cell of an image.
-const PLACEHOLDER: char = '\u{10eeee}';
+const PLACEHOLDER_CHAR: char = '\u{10eeee}';
 
 /// The combining marks that encode a cell's row and column in the image. The protocol defines more, but no image is
 /// that large.
 #[rustfmt::skip]
-const DIACRITICS: [char; 96] = [
+const ROW_COLUMN_DIACRITICS: [char; 96] = [
     '\u{305}', '\u{30d}', '\u{30e}', '\u{310}', '\u{312}', '\u{33d}', '\u{33e}', '\u{33f}',
     '\u{346}', '\u{34a}', '\u{34b}', '\u{34c}', '\u{350}', '\u{351}', '\u{352}', '\u{357}',
     '\u{35b}', '\u{363}', '\u{364}', '\u{365}', '\u{366}', '\u{367}', '\u{368}', '\u{369}',
@@ -61,12 +61,12 @@ pub(super) struct KittyImage {
 
 impl KittyImage {
     /// Draws a column and row of the image in a cell.
-    pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
-        let number = |n: u16| DIACRITICS.get(usize::from(n)).copied();
+    pub(super) fn paint_cell(&self, column: u16, row: u16, cell: &mut Cell) {
+        let number = |n: u16| ROW_COLUMN_DIACRITICS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {
             return;
         };
-        let symbol: String = [PLACEHOLDER, row, column].iter().collect();
+        let symbol: String = [PLACEHOLDER_CHAR, row, column].iter().collect();
         let [_, r, g, b] = self.id.to_be_bytes();
         cell.set_symbol(&symbol)
             .set_fg(Color::Rgb(r, g, b))
@@ -84,7 +84,7 @@ impl KittyImage {
         }
         let (id, columns, rows) = (self.id, self.columns, self.rows);
         let mut begun = false;
-        let mut pieces = self.data.as_bytes().chunks(MAX_CHUNK_LEN).peekable();
+        let mut pieces = self.data.as_bytes().chunks(MAX_CHUNK_BYTES).peekable();
         while let Some(piece) = pieces.next() {
             let mut command = "\x1b_Gq=2,".to_owned();
             if !std::mem::replace(&mut begun, true) {
@@ -101,10 +101,10 @@ impl KittyImage {
 }
 
 /// Deletes an image from the terminal, if the terminal has it.
-pub(super) fn delete_image(id: u32, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn queue_deletion(id: u32, out: &mut impl Write) -> io::Result<()> {
     let mut sent = SENT_IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
     match sent.iter().position(|sent| sent.id == id) {
-        Some(at) => delete(&sent.swap_remove(at), out),
+        Some(at) => write_deletion(&sent.swap_remove(at), out),
         None => Ok(()),
     }
 }
@@ -115,12 +115,12 @@ pub(crate) fn delete_all_images(out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     };
     for sent in sent.drain(..) {
-        delete(&sent, out)?;
+        write_deletion(&sent, out)?;
     }
     Ok(())
 }
 
-fn delete(sent: &SentImage, out: &mut impl Write) -> io::Result<()> {
+fn write_deletion(sent: &SentImage, out: &mut impl Write) -> io::Result<()> {
     let command = format!("\x1b_Gq=2,a=d,d=I,i={}\x1b\\", sent.id);
     out.write_all(wrap_for_tmux(command, sent.tmux).as_bytes())
 }
@@ -130,17 +130,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_sent_once_in_pieces_and_forgotten() {
+    fn image_is_sent_once_in_chunks_and_deleted_when_dropped() {
         let picture = KittyImage {
             id: 0x01_02_03,
             columns: 4,
             rows: 2,
-            data: "A".repeat(MAX_CHUNK_LEN) + "BBBB",
+            data: "A".repeat(MAX_CHUNK_BYTES) + "BBBB",
         };
         let mut out = Vec::new();
         picture.send(false, &mut out).unwrap();
         let sent = String::from_utf8(std::mem::take(&mut out)).unwrap();
-        let whole = "A".repeat(MAX_CHUNK_LEN);
+        let whole = "A".repeat(MAX_CHUNK_BYTES);
         assert_eq!(
             sent,
             format!(
@@ -149,15 +149,15 @@ mod tests {
         );
         picture.send(false, &mut out).unwrap();
         assert!(out.is_empty(), "it is there already");
-        delete_image(picture.id, &mut out).unwrap();
+        queue_deletion(picture.id, &mut out).unwrap();
         assert_eq!(out, b"\x1b_Gq=2,a=d,d=I,i=66051\x1b\\");
         out.clear();
-        delete_image(picture.id, &mut out).unwrap();
+        queue_deletion(picture.id, &mut out).unwrap();
         assert!(out.is_empty(), "it was there once");
     }
 
     #[test]
-    fn a_cell_says_whose_it_is_and_where() {
+    fn cell_names_its_image_and_position() {
         let picture = KittyImage {
             id: 0x01_02_03,
             columns: 4,
@@ -165,7 +165,7 @@ mod tests {
             data: String::new(),
         };
         let mut cell = Cell::default();
-        picture.paint(2, 1, &mut cell);
+        picture.paint_cell(2, 1, &mut cell);
         assert_eq!(cell.symbol(), "\u{10eeee}\u{30d}\u{30e}");
         assert_eq!(cell.fg, Color::Rgb(1, 2, 3));
     }

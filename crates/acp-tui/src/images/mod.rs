@@ -20,15 +20,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 
-pub(crate) use decode::{MAX_BASE64_LEN, MOST_PIXELS, is_guarded};
-pub(crate) use detect::{ImageSupport, detect};
+pub(crate) use decode::{MAX_BASE64_BYTES, MAX_PIXELS, is_guarded};
+pub(crate) use detect::{ImageSupport, detect_support};
 pub(crate) use store::{ImageRow, ImageStore};
 
 /// The maximum width of an image, in columns.
-const MAX_COLUMNS: u16 = 80;
+const MAX_IMAGE_COLUMNS: u16 = 80;
 
 /// The maximum height of an image, in rows, on any screen.
-const MAX_ROWS: u16 = 24;
+const MAX_IMAGE_ROWS: u16 = 24;
 
 /// A size in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub(crate) struct PixelSize {
 
 impl PixelSize {
     /// The cell size assumed if the terminal reports none: that of the first terminals with sixel support.
-    pub(crate) const CELL: Self = Self {
+    pub(crate) const DEFAULT_CELL: Self = Self {
         width: 10,
         height: 20,
     };
@@ -92,19 +92,19 @@ impl ImageCanvas {
                 width: 1,
                 height: 2,
             },
-            _ => cell.unwrap_or(PixelSize::CELL),
+            _ => cell.unwrap_or(PixelSize::DEFAULT_CELL),
         };
         Self {
             protocol: way,
             cell_size: cell,
-            max_rows: MAX_ROWS,
+            max_rows: MAX_IMAGE_ROWS,
         }
     }
 
     /// Returns the canvas for a screen with `rows` rows, where an image takes at most half of the rows.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
-            max_rows: (rows / 2).clamp(1, MAX_ROWS),
+            max_rows: (rows / 2).clamp(1, MAX_IMAGE_ROWS),
             ..self
         }
     }
@@ -119,7 +119,7 @@ impl ImageCanvas {
         if width == 0 || height == 0 {
             return None;
         }
-        let most_width = u64::from(columns.clamp(1, MAX_COLUMNS)) * cell_width;
+        let most_width = u64::from(columns.clamp(1, MAX_IMAGE_COLUMNS)) * cell_width;
         let most_height = u64::from(self.max_rows) * cell_height;
         // Never enlarge the image, and keep its proportions.
         let mut shown = (width, height);
@@ -199,7 +199,7 @@ impl DecodeTask {
     }
 
     /// Returns the result for a decoding task that was aborted.
-    pub(crate) fn failure(key: ImageKey) -> DecodeResult {
+    pub(crate) fn failed_result(key: ImageKey) -> DecodeResult {
         let result = Err("cannot decode the image".to_owned());
         DecodeResult { key, result }
     }
@@ -219,7 +219,7 @@ impl DecodeTask {
             width: u32::from(columns) * canvas.cell_size.width,
             height: u32::from(rows) * canvas.cell_size.height,
         };
-        let image = decode::decode(&self.data, room)?;
+        let image = decode::decode_image(&self.data, room)?;
         drop(self.data);
         let strips = |rows: Vec<String>, tmux| {
             // Transparent parts would otherwise show what was there before.

@@ -17,10 +17,10 @@ const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(150)
 
 /// The maximum number of bytes of other input to read while waiting for the reply. The rest is read later.
 #[cfg(unix)]
-const MAX_OTHER_INPUT: usize = 64 * 1024;
+const MAX_OTHER_INPUT_BYTES: usize = 64 * 1024;
 
 /// The maximum length of a key's escape sequence, in bytes.
-const MAX_KEY_SEQUENCE: usize = 32;
+const MAX_KEY_SEQUENCE_BYTES: usize = 32;
 
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
@@ -42,14 +42,14 @@ pub(crate) fn send_queries(out: &mut impl Write) -> io::Result<()> {
 
 /// Reads the reply and the keys that arrive before it.
 #[cfg(unix)]
-pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
+pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::time::Instant;
 
     let stdin = rustix::stdio::stdin();
     let deadline = Instant::now() + REPLY_TIMEOUT;
     let mut heard = QueryInput::default();
-    while !heard.is_complete() && heard.input.len() < MAX_OTHER_INPUT {
+    while !heard.is_complete() && heard.input.len() < MAX_OTHER_INPUT_BYTES {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(left) = Timespec::try_from(left) else {
             break;
@@ -74,7 +74,7 @@ pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
 
 /// Returns no reply: on systems that read the terminal in another way, the terminal is not queried.
 #[cfg(not(unix))]
-pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
+pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()
 }
 
@@ -115,7 +115,7 @@ impl QueryInput {
             [_, b'[', .., last] => (0x40..=0x7e).contains(last),
             _ => true,
         };
-        if ended || self.sequence.len() >= MAX_KEY_SEQUENCE {
+        if ended || self.sequence.len() >= MAX_KEY_SEQUENCE_BYTES {
             let sequence = std::mem::take(&mut self.sequence);
             self.handle_sequence(&sequence);
         }
@@ -238,7 +238,7 @@ fn parse_char(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
 mod tests {
     use super::*;
 
-    fn heard(bytes: &[u8]) -> (QueryInput, usize) {
+    fn handle_bytes(bytes: &[u8]) -> (QueryInput, usize) {
         let mut heard = QueryInput::default();
         let mut read = 0;
         for byte in bytes {
@@ -251,7 +251,7 @@ mod tests {
         (heard, read)
     }
 
-    fn said(events: &[Event]) -> Vec<String> {
+    fn event_names(events: &[Event]) -> Vec<String> {
         let name = |event: &Event| match event {
             Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => {
                 format!("ctrl {:?}", key.code)
@@ -263,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_says_that_it_has_sixels_and_how_large_its_cells_are() {
-        let (heard, _) = heard(b"\x1b[6;17;9t\x1b[?64;1;4;22c");
+    fn sixel_support_and_cell_size_are_parsed() {
+        let (heard, _) = handle_bytes(b"\x1b[6;17;9t\x1b[?64;1;4;22c");
         let (answer, typed) = heard.finish();
         assert!(answer.supports_sixel);
         let cell = PixelSize {
@@ -276,21 +276,21 @@ mod tests {
     }
 
     #[test]
-    fn one_without_is_not_taken_for_one_with() {
+    fn terminal_without_sixels_is_recognized() {
         for without in [&b"\x1b[?4c"[..], b"\x1b[?1;2c", b"\x1b[?62;22;44c"] {
-            let (heard, _) = heard(without);
+            let (heard, _) = handle_bytes(without);
             assert!(heard.is_complete());
             assert!(!heard.reply.supports_sixel);
         }
         // An invalid size is ignored.
-        let (heard, _) = heard(b"\x1b[6;0;0t\x1b[?1;2c");
+        let (heard, _) = handle_bytes(b"\x1b[6;0;0t\x1b[?1;2c");
         assert_eq!(heard.reply.cell, None);
     }
 
     #[test]
-    fn what_is_typed_meanwhile_is_not_lost_and_what_comes_behind_is_not_read() {
+    fn typed_keys_are_kept_and_later_input_is_not_read() {
         let typed = "hé\r\u{1}\u{1b}[A\u{1b}[6;17;9tZ\u{7f}\u{1b}[?62;4cbehind";
-        let (heard, read) = heard(typed.as_bytes());
+        let (heard, read) = handle_bytes(typed.as_bytes());
         assert_eq!(&typed[read..], "behind");
         let (answer, typed) = heard.finish();
         assert!(answer.supports_sixel);
@@ -303,27 +303,27 @@ mod tests {
             "Char('Z')",
             "Backspace",
         ];
-        assert_eq!(said(&typed), keys);
+        assert_eq!(event_names(&typed), keys);
     }
 
     #[test]
-    fn what_is_pasted_meanwhile_stays_one_thing() {
-        let (heard, read) = heard(b"\x1b[?1;2c\x1b[200~one\rtwo");
+    fn pasted_text_stays_one_event() {
+        let (heard, read) = handle_bytes(b"\x1b[?1;2c\x1b[200~one\rtwo");
         assert_eq!(read, 7, "it is answered before anything is pasted");
         let _ = heard;
-        let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[?1;2c");
+        let (heard, _) = super::tests::handle_bytes(b"\x1b[200~one\rtwo\x1b[?1;2c");
         assert!(!heard.is_complete(), "it is still being pasted");
-        let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[201~x\x1b[?1;2c");
+        let (heard, _) = super::tests::handle_bytes(b"\x1b[200~one\rtwo\x1b[201~x\x1b[?1;2c");
         assert!(heard.is_complete());
         let (_, typed) = heard.finish();
-        assert_eq!(said(&typed), ["Paste(\"one\\rtwo\")", "Char('x')"]);
+        assert_eq!(event_names(&typed), ["Paste(\"one\\rtwo\")", "Char('x')"]);
     }
 
     #[test]
-    fn without_an_answer_all_is_what_was_typed() {
-        let (heard, _) = heard(b"a\x1b");
+    fn without_a_reply_all_input_is_kept() {
+        let (heard, _) = handle_bytes(b"a\x1b");
         let (answer, typed) = heard.finish();
         assert_eq!(answer, TerminalReply::default());
-        assert_eq!(said(&typed), ["Char('a')", "Esc"]);
+        assert_eq!(event_names(&typed), ["Char('a')", "Esc"]);
     }
 }

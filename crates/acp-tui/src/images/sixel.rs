@@ -10,14 +10,14 @@ use image::RgbaImage;
 const MAX_COLORS: usize = 256;
 
 /// The distance between the pixels that are sampled to choose the colors.
-const SAMPLE_INTERVAL: i32 = 10;
+const COLOR_SAMPLE_INTERVAL: i32 = 10;
 
 /// The minimum alpha value at which a pixel is drawn.
 const MIN_ALPHA: u8 = 128;
 
 /// Encodes each row of cells separately, so that each can be drawn without the others.
 pub(super) fn encode_rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
-    let palette = NeuQuant::new(SAMPLE_INTERVAL, MAX_COLORS, image.as_raw());
+    let palette = NeuQuant::new(COLOR_SAMPLE_INTERVAL, MAX_COLORS, image.as_raw());
     let (width, height) = image.dimensions();
     // A pixel is looked up at most twice; a transparent one has no color.
     let indexed: Vec<Option<u8>> = image
@@ -109,7 +109,7 @@ mod tests {
     use image::Rgba;
 
     #[test]
-    fn a_row_of_cells_is_an_image_of_its_own() {
+    fn each_row_of_cells_is_its_own_image() {
         let red = RgbaImage::from_pixel(8, 16, Rgba([255, 0, 0, 255]));
         let rows = encode_rows(&red, 8);
         assert_eq!(rows.len(), 2);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_transparent_is_not_drawn() {
+    fn transparent_pixels_are_not_drawn() {
         let mut image = RgbaImage::new(4, 6);
         image.put_pixel(1, 2, Rgba([255, 255, 255, 255]));
         let row = encode_rows(&image, 6).remove(0);
@@ -136,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn colors_stay_what_they_are() {
-        let image = crate::images::tests::halves(64, 60);
+    fn colors_are_preserved() {
+        let image = crate::images::tests::two_color_image(64, 60);
         let row = encode_rows(&image, 60).remove(0);
         assert!(row.contains(";2;100;0;0"), "{row}");
         assert!(row.contains(";2;0;0;100"), "{row}");

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The maximum number of images decoded at once. Decoding more would cost more memory than it would save time.
-const MAX_DECODING: usize = 1;
+const MAX_CONCURRENT_DECODES: usize = 1;
 
 /// The memory limit for cached images that are not visible, in bytes.
 const MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
@@ -112,7 +112,7 @@ impl ImageStore {
                             mark_covered(row, buf);
                             self.overlay_rows.push(*row);
                         }
-                        ImageState::Ready(made) => paint(made, row, buf),
+                        ImageState::Ready(made) => paint_row(made, row, buf),
                         ImageState::Failed(why) if row.row == 0 => {
                             let why = format!("cannot show the image: {why}");
                             let room = buf.area.right().saturating_sub(row.position.x);
@@ -122,7 +122,7 @@ impl ImageStore {
                         ImageState::Failed(_) => {}
                     }
                 }
-                None if coming < MAX_DECODING => {
+                None if coming < MAX_CONCURRENT_DECODES => {
                     let Some(data) = data(row) else { continue };
                     coming += 1;
                     self.next_id = (self.next_id + 1) & 0xff_ffff;
@@ -227,7 +227,7 @@ impl ImageStore {
     /// Sends the terminal the image data it needs before the frame is shown.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
-            kitty::delete_image(id, out)?;
+            kitty::queue_deletion(id, out)?;
         }
         for (key, known) in &self.images {
             if let (ImageState::Ready(EncodedImage::Kitty(picture)), ImageProtocol::Kitty { tmux }) =
@@ -257,14 +257,14 @@ fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
 }
 
 /// Paints a row of an image that is drawn as cells.
-fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
+fn paint_row(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
         match (made, row.key.canvas.protocol) {
             (EncodedImage::Blocks(image), ImageProtocol::Blocks(depth)) => {
-                blocks::paint(image, depth, column, row.row, cell);
+                blocks::paint_cell(image, depth, column, row.row, cell);
             }
-            (EncodedImage::Kitty(picture), _) => picture.paint(column, row.row, cell),
+            (EncodedImage::Kitty(picture), _) => picture.paint_cell(column, row.row, cell),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use ratatui::style::{Color, Style};
 use super::*;
 
 /// Returns an image whose upper half is red and whose lower half is blue.
-pub(crate) fn halves(width: u32, height: u32) -> RgbaImage {
+pub(crate) fn two_color_image(width: u32, height: u32) -> RgbaImage {
     RgbaImage::from_fn(width, height, |_, y| {
         if y < height / 2 {
             Rgba([255, 0, 0, 255])
@@ -21,42 +21,48 @@ pub(crate) fn halves(width: u32, height: u32) -> RgbaImage {
 }
 
 /// Encodes an image as PNG in base64.
-pub(crate) fn encoded(image: &RgbaImage) -> String {
+pub(crate) fn encode_base64_png(image: &RgbaImage) -> String {
     let mut png = Cursor::new(Vec::new());
     image.write_to(&mut png, ImageFormat::Png).unwrap();
     STANDARD.encode(png.into_inner())
 }
 
-const CELL: PixelSize = PixelSize {
+const CELL_SIZE: PixelSize = PixelSize {
     width: 10,
     height: 20,
 };
 
-fn pixels(width: u32, height: u32) -> PixelSize {
+fn pixel_size(width: u32, height: u32) -> PixelSize {
     PixelSize { width, height }
 }
 
 #[test]
-fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
-    let canvas = ImageCanvas::new(ImageProtocol::Kitty { tmux: false }, Some(CELL)).for_rows(24);
-    assert_eq!(canvas.cells(pixels(100, 100), 76), Some((10, 5)));
-    assert_eq!(canvas.cells(pixels(1, 1), 76), Some((1, 1)));
-    assert_eq!(canvas.cells(pixels(101, 101), 76), Some((11, 6)));
+fn image_takes_only_the_cells_it_needs_and_has() {
+    let canvas =
+        ImageCanvas::new(ImageProtocol::Kitty { tmux: false }, Some(CELL_SIZE)).for_rows(24);
+    assert_eq!(canvas.cells(pixel_size(100, 100), 76), Some((10, 5)));
+    assert_eq!(canvas.cells(pixel_size(1, 1), 76), Some((1, 1)));
+    assert_eq!(canvas.cells(pixel_size(101, 101), 76), Some((11, 6)));
     // As wide as the columns allow, and as high as its proportions require.
-    assert_eq!(canvas.cells(pixels(2000, 400), 50), Some((50, 5)));
+    assert_eq!(canvas.cells(pixel_size(2000, 400), 50), Some((50, 5)));
     // Not higher than half the screen.
-    assert_eq!(canvas.cells(pixels(100, 10_000), 76), Some((1, 12)));
-    assert_eq!(canvas.cells(pixels(4000, 1), 76), Some((76, 1)));
-    assert_eq!(canvas.cells(pixels(u32::MAX, u32::MAX), 76), Some((24, 12)));
-    assert_eq!(canvas.cells(pixels(0, 10), 76), None);
+    assert_eq!(canvas.cells(pixel_size(100, 10_000), 76), Some((1, 12)));
+    assert_eq!(canvas.cells(pixel_size(4000, 1), 76), Some((76, 1)));
+    assert_eq!(
+        canvas.cells(pixel_size(u32::MAX, u32::MAX), 76),
+        Some((24, 12))
+    );
+    assert_eq!(canvas.cells(pixel_size(0, 10), 76), None);
     // An image that is drawn as one sequence per row is never one column wide, or the cursor would be misplaced.
-    let sixel = ImageCanvas::new(ImageProtocol::Sixel { tmux: false }, Some(CELL)).for_rows(24);
-    assert_eq!(sixel.cells(pixels(1, 1), 76), Some((2, 1)));
-    assert_eq!(sixel.cells(pixels(1, 1), 1), None);
+    let sixel =
+        ImageCanvas::new(ImageProtocol::Sixel { tmux: false }, Some(CELL_SIZE)).for_rows(24);
+    assert_eq!(sixel.cells(pixel_size(1, 1), 76), Some((2, 1)));
+    assert_eq!(sixel.cells(pixel_size(1, 1), 1), None);
     // With half blocks there are two pixels in a cell.
-    let blocks = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), Some(CELL)).for_rows(40);
-    assert_eq!(blocks.cells(pixels(16, 16), 76), Some((16, 8)));
-    assert_eq!(blocks.cells(pixels(640, 480), 76), Some((53, 20)));
+    let blocks =
+        ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), Some(CELL_SIZE)).for_rows(40);
+    assert_eq!(blocks.cells(pixel_size(16, 16), 76), Some((16, 8)));
+    assert_eq!(blocks.cells(pixel_size(640, 480), 76), Some((53, 20)));
 }
 
 /// A store that shows an image of 4×4 cells, and the position of its first row.
@@ -68,10 +74,10 @@ struct ImageScene {
 
 impl ImageScene {
     fn new(way: ImageProtocol) -> Self {
-        let canvas = ImageCanvas::new(way, Some(CELL)).for_rows(24);
+        let canvas = ImageCanvas::new(way, Some(CELL_SIZE)).for_rows(24);
         let mut store = ImageStore::default();
         store.set_canvas(Some(canvas));
-        let image = halves(4 * canvas.cell_size.width, 4 * canvas.cell_size.height);
+        let image = two_color_image(4 * canvas.cell_size.width, 4 * canvas.cell_size.height);
         let key = ImageKey {
             content_hash: 1,
             columns: 4,
@@ -81,7 +87,7 @@ impl ImageScene {
         Self {
             store,
             key,
-            data: encoded(&image),
+            data: encode_base64_png(&image),
         }
     }
 
@@ -96,7 +102,7 @@ impl ImageScene {
     }
 
     /// Draws these rows at the top of the screen, then calls `over` to draw over them.
-    fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
+    fn draw_frame(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
         let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
         self.store.begin_frame();
@@ -109,7 +115,7 @@ impl ImageScene {
     }
 
     /// Decodes the requested images and returns their number.
-    fn decode(&mut self) -> usize {
+    fn run_decode_tasks(&mut self) -> usize {
         let wanted = self.store.take_tasks();
         let count = wanted.len();
         for task in wanted {
@@ -120,14 +126,14 @@ impl ImageScene {
 }
 
 #[test]
-fn what_is_seen_is_decoded_once_and_drawn_in_its_colors() {
+fn visible_image_is_decoded_once_and_drawn_in_its_colors() {
     let mut scene = ImageScene::new(ImageProtocol::Blocks(ColorDepth::Rgb));
-    let before = scene.draw(0..4, |_| {});
+    let before = scene.draw_frame(0..4, |_| {});
     assert_eq!(before[(2, 0)].symbol(), " ");
-    scene.draw(0..4, |_| {});
-    assert_eq!(scene.decode(), 1);
-    let buf = scene.draw(0..4, |_| {});
-    assert_eq!(scene.decode(), 0);
+    scene.draw_frame(0..4, |_| {});
+    assert_eq!(scene.run_decode_tasks(), 1);
+    let buf = scene.draw_frame(0..4, |_| {});
+    assert_eq!(scene.run_decode_tasks(), 0);
     let (red, blue) = (Color::Rgb(255, 0, 0), Color::Rgb(0, 0, 255));
     for x in 2..6 {
         assert_eq!((buf[(x, 0)].fg, buf[(x, 0)].bg), (red, red));
@@ -136,29 +142,29 @@ fn what_is_seen_is_decoded_once_and_drawn_in_its_colors() {
     assert_eq!(buf[(1, 0)].symbol(), " ");
     assert_eq!(buf[(6, 0)].symbol(), " ");
     // Only its lower half, because the upper half is scrolled out.
-    let buf = scene.draw(2..4, |_| {});
+    let buf = scene.draw_frame(2..4, |_| {});
     assert_eq!(buf[(2, 0)].fg, blue);
     assert_eq!(buf[(2, 2)].symbol(), " ");
 }
 
 #[test]
-fn what_cannot_be_decoded_says_why_where_it_would_be() {
+fn undecodable_image_shows_the_reason_in_its_place() {
     let mut scene = ImageScene::new(ImageProtocol::Blocks(ColorDepth::Rgb));
     scene.data = "AAAA".to_owned();
-    scene.draw(0..4, |_| {});
-    scene.decode();
-    let buf = scene.draw(0..4, |_| {});
+    scene.draw_frame(0..4, |_| {});
+    scene.run_decode_tasks();
+    let buf = scene.draw_frame(0..4, |_| {});
     let first: String = (2..10).map(|x| buf[(x, 0)].symbol()).collect();
     assert_eq!(first, "cannot s");
 }
 
 #[test]
-fn rows_of_sixels_are_whole_or_not_there() {
+fn sixel_rows_are_drawn_completely_or_not_at_all() {
     let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
-    scene.draw(0..4, |_| {});
-    scene.decode();
+    scene.draw_frame(0..4, |_| {});
+    scene.run_decode_tasks();
     // Something covers a corner of the second row.
-    let buf = scene.draw(0..4, |buf| {
+    let buf = scene.draw_frame(0..4, |buf| {
         buf[(5, 1)].set_symbol("╭");
     });
     assert!(
@@ -173,11 +179,11 @@ fn rows_of_sixels_are_whole_or_not_there() {
 }
 
 #[test]
-fn nothing_is_left_of_sixels_that_are_gone() {
+fn removed_sixels_leave_nothing_behind() {
     let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
-    scene.draw(0..4, |_| {});
-    scene.decode();
-    let shown = scene.draw(0..4, |_| {});
+    scene.draw_frame(0..4, |_| {});
+    scene.run_decode_tasks();
+    let shown = scene.draw_frame(0..4, |_| {});
     // The next drawing writes each of these cells, even if they seem to have been empty before.
     let empty = Buffer::empty(shown.area);
     let written: Vec<(u16, u16)> = shown.diff_iter(&empty).map(|(x, y, _)| (x, y)).collect();
@@ -187,7 +193,7 @@ fn nothing_is_left_of_sixels_that_are_gone() {
         }
     }
     // The same if something covers the image.
-    let covered = scene.draw(0..4, |buf| {
+    let covered = scene.draw_frame(0..4, |buf| {
         buf[(5, 1)].set_symbol("╭");
     });
     let written: Vec<(u16, u16)> = shown.diff_iter(&covered).map(|(x, y, _)| (x, y)).collect();
@@ -195,16 +201,16 @@ fn nothing_is_left_of_sixels_that_are_gone() {
 }
 
 #[test]
-fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
+fn kitty_gets_visible_images_and_deletes_unneeded_ones() {
     let mut scene = ImageScene::new(ImageProtocol::Kitty { tmux: false });
     let sent = |scene: &mut ImageScene| {
         let mut out = Vec::new();
         scene.store.send(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    scene.draw(0..4, |_| {});
-    scene.decode();
-    let buf = scene.draw(1..4, |_| {});
+    scene.draw_frame(0..4, |_| {});
+    scene.run_decode_tasks();
+    let buf = scene.draw_frame(1..4, |_| {});
     assert!(buf[(2, 0)].symbol().starts_with('\u{10eeee}'));
     let first = sent(&mut scene);
     assert!(first.starts_with("\x1b_Gq=2,i="), "{first}");
@@ -214,19 +220,23 @@ fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
     let mut told = String::new();
     for content in 2..=80 {
         scene.key.content_hash = content;
-        scene.draw(0..4, |_| {});
-        scene.decode();
-        scene.draw(0..4, |_| {});
+        scene.draw_frame(0..4, |_| {});
+        scene.run_decode_tasks();
+        scene.draw_frame(0..4, |_| {});
         told += &sent(&mut scene);
     }
     assert!(told.contains(&format!("\x1b_Gq=2,a=d,d=I,{id}\x1b\\")));
     scene.key.content_hash = 1;
-    scene.draw(0..4, |_| {});
-    assert_eq!(scene.decode(), 1, "it was let go of, and comes again");
+    scene.draw_frame(0..4, |_| {});
+    assert_eq!(
+        scene.run_decode_tasks(),
+        1,
+        "it was let go of, and comes again"
+    );
 }
 
 #[test]
-fn a_command_passes_tmux() {
+fn commands_are_wrapped_for_tmux() {
     let command = "\x1b_Gx\x1b\\".to_owned();
     assert_eq!(
         wrap_for_tmux(command.clone(), true),

@@ -9,14 +9,14 @@ use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Picker, PickerItem};
-use crate::draw_context::{DrawContext, SPINNER};
+use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::fuzzy::highlight_matches;
-use crate::text::fit::truncate;
+use crate::text::fit::truncate_to_width;
 
 /// The maximum width of the window, in columns.
-const MAX_WIDTH: u16 = 96;
+const MAX_WIDTH_COLUMNS: u16 = 96;
 /// The maximum height of the window, in rows.
-const MAX_HEIGHT: u16 = 30;
+const MAX_HEIGHT_ROWS: u16 = 30;
 /// A row of the list.
 enum PickerRow<'a> {
     Heading(&'a str),
@@ -70,7 +70,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         for (text, style) in self.status_lines(look) {
             if list.height > 0 {
                 list.height -= 1;
-                let text = truncate(&text, list.width);
+                let text = truncate_to_width(&text, list.width);
                 buf.set_stringn(list.x, list.bottom(), text, list.width.into(), style);
             }
         }
@@ -85,7 +85,9 @@ impl<T: Clone + PartialEq> Picker<T> {
             said.push((terminal_text::clean_line(error), look.theme.bad));
         }
         if self.loading {
-            let frame = SPINNER.get(look.frame % SPINNER.len()).unwrap_or(&"…");
+            let frame = SPINNER_FRAMES
+                .get(look.frame % SPINNER_FRAMES.len())
+                .unwrap_or(&"…");
             said.push((format!("{frame} loading…"), look.theme.dim));
         } else if self.items.is_empty() {
             said.push(("No items.".to_owned(), look.theme.dim));
@@ -160,7 +162,10 @@ impl<T: Clone + PartialEq> Picker<T> {
         // The details are aligned in a column, after the longest label if that leaves room for them.
         let widest = |text: fn(&PickerItem<T>) -> &String| {
             let found = (0..self.matches.len()).filter_map(|at| self.item_at(at));
-            found.map(|item| columns(text(item))).max().unwrap_or(0)
+            found
+                .map(|item| column_width(text(item)))
+                .max()
+                .unwrap_or(0)
         };
         let details = widest(|item| &item.detail).min(area.width / 3) + 4;
         let labels = widest(|item| &item.label).min(area.width.saturating_sub(details));
@@ -185,7 +190,8 @@ impl<T: Clone + PartialEq> Picker<T> {
             };
             match row {
                 PickerRow::Heading(heading) => {
-                    let heading = truncate(&terminal_text::clean_line(heading), area.width);
+                    let heading =
+                        truncate_to_width(&terminal_text::clean_line(heading), area.width);
                     buf.set_stringn(area.x, y, heading, area.width.into(), look.theme.heading);
                     drawn.push(None);
                 }
@@ -257,13 +263,13 @@ fn render_label<T>(
 ) -> Vec<Span<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(2);
-    let name = truncate(&item.label, room);
-    let blank = labels.saturating_sub(columns(&name));
-    let used = columns(&name) + blank;
+    let name = truncate_to_width(&item.label, room);
+    let blank = labels.saturating_sub(column_width(&name));
+    let used = column_width(&name) + blank;
     let mut spans = highlight_matches(&name, 0, letters, label, theme.matched);
     if !item.detail.is_empty() && room > used + 6 {
         let first = item.label.graphemes(true).count() + 1;
-        let detail = truncate(&item.detail, room - used - 2);
+        let detail = truncate_to_width(&item.detail, room - used - 2);
         spans.push(Span::raw(" ".repeat(usize::from(blank) + 2)));
         spans.extend(highlight_matches(
             &detail,
@@ -276,7 +282,7 @@ fn render_label<T>(
     spans
 }
 
-fn columns(text: &str) -> u16 {
+fn column_width(text: &str) -> u16 {
     text.graphemes(true).map(CellWidth::cell_width).sum()
 }
 
@@ -284,9 +290,9 @@ fn columns(text: &str) -> u16 {
 fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
-    let width = width.min(MAX_WIDTH);
+    let width = width.min(MAX_WIDTH_COLUMNS);
     let most = screen.height - margin(screen.height, 10);
-    let height = height.min(most).min(MAX_HEIGHT);
+    let height = height.min(most).min(MAX_HEIGHT_ROWS);
     Rect {
         x: screen.x + (screen.width - width) / 2,
         y: screen.y + (screen.height - height) / 2,

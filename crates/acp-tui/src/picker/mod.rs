@@ -148,7 +148,8 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     fn search(&mut self) {
-        self.matches = fuzzy::find(self.filter.text(), self.texts.iter().map(String::as_str));
+        self.matches =
+            fuzzy::find_matches(self.filter.text(), self.texts.iter().map(String::as_str));
     }
 
     /// Returns the number of list rows that were visible when last drawn.

@@ -7,7 +7,7 @@ use ratatui::buffer::{Buffer, CellWidth};
 use crate::Theme;
 use crate::draw_context::DrawContext;
 
-fn item(n: u32, label: &str, detail: &str, group: &str) -> PickerItem<u32> {
+fn picker_item(n: u32, label: &str, detail: &str, group: &str) -> PickerItem<u32> {
     PickerItem {
         detail: detail.to_owned(),
         group: (!group.is_empty()).then(|| group.to_owned()),
@@ -15,29 +15,29 @@ fn item(n: u32, label: &str, detail: &str, group: &str) -> PickerItem<u32> {
     }
 }
 
-fn models() -> Vec<PickerItem<u32>> {
+fn sample_models() -> Vec<PickerItem<u32>> {
     let mut items = vec![
-        item(1, "opus", "the largest", "Anthropic"),
-        item(2, "sonnet", "quick", "Anthropic"),
-        item(3, "日本モデル", "wide 👩\u{200d}👧", "Others"),
-        item(4, "gone", "", "Others"),
+        picker_item(1, "opus", "the largest", "Anthropic"),
+        picker_item(2, "sonnet", "quick", "Anthropic"),
+        picker_item(3, "日本モデル", "wide 👩\u{200d}👧", "Others"),
+        picker_item(4, "gone", "", "Others"),
     ];
     items[1].is_current = true;
     items[3].disabled = Some("no key".to_owned());
     items
 }
 
-fn press(picker: &mut Picker<u32>, code: KeyCode) -> PickerOutcome<u32> {
+fn press_key(picker: &mut Picker<u32>, code: KeyCode) -> PickerOutcome<u32> {
     picker.handle_key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
-fn typed(picker: &mut Picker<u32>, text: &str) {
+fn type_text(picker: &mut Picker<u32>, text: &str) {
     for c in text.chars() {
-        assert_eq!(press(picker, KeyCode::Char(c)), PickerOutcome::Changed);
+        assert_eq!(press_key(picker, KeyCode::Char(c)), PickerOutcome::Changed);
     }
 }
 
-fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Position>) {
+fn draw_picker(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Position>) {
     let theme = Theme::default();
     let look = DrawContext {
         theme: &theme,
@@ -56,7 +56,7 @@ fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Po
 }
 
 /// Returns the rows inside the window's frame.
-fn rows(buf: &Buffer) -> Vec<String> {
+fn buffer_rows(buf: &Buffer) -> Vec<String> {
     let mut rows = Vec::new();
     for y in 0..buf.area.height {
         let mut row = String::new();
@@ -79,17 +79,17 @@ fn rows(buf: &Buffer) -> Vec<String> {
     rows
 }
 
-fn shown(picker: &mut Picker<u32>) -> Vec<String> {
-    let rows = rows(&draw(picker, 80, 24).0);
+fn shown_rows(picker: &mut Picker<u32>) -> Vec<String> {
+    let rows = buffer_rows(&draw_picker(picker, 80, 24).0);
     // Between the line below the filter and the frame.
     rows[3..rows.len() - 1].to_vec()
 }
 
 #[test]
-fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
-    let mut picker = Picker::new("Model", models()).with_action('d', "delete");
-    let (buf, cursor) = draw(&mut picker, 80, 24);
-    let rows = rows(&buf);
+fn picker_is_a_window_with_groups_and_the_current_item_selected() {
+    let mut picker = Picker::new("Model", sample_models()).with_action('d', "delete");
+    let (buf, cursor) = draw_picker(&mut picker, 80, 24);
+    let rows = buffer_rows(&buf);
     assert!(rows[0].starts_with("╭ Model ─"), "{rows:?}");
     assert!(
         rows[1].starts_with("> type to filter") && rows[1].ends_with('4'),
@@ -128,17 +128,20 @@ fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
             }
         }
     }
-    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Picked(2));
-    assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Closed);
+    assert_eq!(
+        press_key(&mut picker, KeyCode::Enter),
+        PickerOutcome::Picked(2)
+    );
+    assert_eq!(press_key(&mut picker, KeyCode::Esc), PickerOutcome::Closed);
 }
 
 #[test]
-fn one_types_to_find_and_moves_to_choose() {
-    let mut picker = Picker::new("Model", models()).with_action('d', "delete");
-    typed(&mut picker, "on");
-    assert_eq!(shown(&mut picker).len(), 2);
+fn typing_filters_and_arrows_select() {
+    let mut picker = Picker::new("Model", sample_models()).with_action('d', "delete");
+    type_text(&mut picker, "on");
+    assert_eq!(shown_rows(&mut picker).len(), 2);
     let theme = Theme::default();
-    let (buf, _) = draw(&mut picker, 80, 24);
+    let (buf, _) = draw_picker(&mut picker, 80, 24);
     let at = buf
         .content()
         .windows(6)
@@ -151,17 +154,20 @@ fn one_types_to_find_and_moves_to_choose() {
     assert!(is_marked(at + 1) && is_marked(at + 2) && !is_marked(at + 3));
     // The group is shown in the row where there are no headings.
     assert!(
-        shown(&mut picker)
+        shown_rows(&mut picker)
             .iter()
             .any(|row| row.ends_with("Anthropic"))
     );
-    typed(&mut picker, "zzz");
-    assert_eq!(shown(&mut picker), ["No matches."]);
-    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
+    type_text(&mut picker, "zzz");
+    assert_eq!(shown_rows(&mut picker), ["No matches."]);
+    assert_eq!(
+        press_key(&mut picker, KeyCode::Enter),
+        PickerOutcome::Changed
+    );
     let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(picker.handle_key(delete), PickerOutcome::Changed);
     // The first Escape clears the filter.
-    assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
+    assert_eq!(press_key(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
     assert_eq!(picker.selected(), Some(&2));
     assert_eq!(picker.handle_key(delete), PickerOutcome::Action('d', 2));
     for (code, selected) in [
@@ -170,19 +176,25 @@ fn one_types_to_find_and_moves_to_choose() {
         (KeyCode::Down, 1),
         (KeyCode::End, 4),
     ] {
-        assert_eq!(press(&mut picker, code), PickerOutcome::Changed);
+        assert_eq!(press_key(&mut picker, code), PickerOutcome::Changed);
         assert_eq!(picker.selected(), Some(&selected), "{code:?}");
     }
     // A disabled item cannot be chosen.
-    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
+    assert_eq!(
+        press_key(&mut picker, KeyCode::Enter),
+        PickerOutcome::Changed
+    );
     let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
     assert_eq!(picker.handle_key(other), PickerOutcome::Ignored);
     picker.paste("opus\n");
-    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Picked(1));
+    assert_eq!(
+        press_key(&mut picker, KeyCode::Enter),
+        PickerOutcome::Picked(1)
+    );
 }
 
 #[test]
-fn pages_that_arrive_leave_the_selection_where_it_is() {
+fn added_items_keep_the_selection() {
     let page = |from: u32, to: u32| -> Vec<PickerItem<u32>> {
         (from..to)
             .map(|n| PickerItem::new(n, format!("session {n}")))
@@ -190,34 +202,34 @@ fn pages_that_arrive_leave_the_selection_where_it_is() {
     };
     let mut picker = Picker::new("Sessions", Vec::new());
     picker.set_loading(true);
-    assert_eq!(shown(&mut picker), ["⠸ loading…"]);
+    assert_eq!(shown_rows(&mut picker), ["⠸ loading…"]);
     picker.set_items(page(10, 60));
-    draw(&mut picker, 80, 24);
-    press(&mut picker, KeyCode::PageDown);
+    draw_picker(&mut picker, 80, 24);
+    press_key(&mut picker, KeyCode::PageDown);
     let selected = picker.selected().copied().unwrap();
     assert!(selected > 20, "{selected}");
     picker.set_items(page(0, 100));
     assert_eq!(picker.selected(), Some(&selected));
     let row = format!("› session {selected}");
-    assert!(shown(&mut picker).contains(&row));
+    assert!(shown_rows(&mut picker).contains(&row));
     picker.set_loading(false);
     picker.set_error(Some("the agent\u{1b}[2J has gone".to_owned()));
-    let rows = shown(&mut picker);
+    let rows = shown_rows(&mut picker);
     assert_eq!(rows.last().unwrap(), "the agent has gone");
-    press(&mut picker, KeyCode::End);
-    assert!(shown(&mut picker).contains(&"› session 99".to_owned()));
+    press_key(&mut picker, KeyCode::End);
+    assert!(shown_rows(&mut picker).contains(&"› session 99".to_owned()));
     picker.set_items(page(0, 5));
     assert_eq!(picker.selected(), Some(&4));
     picker.set_items(Vec::new());
     picker.set_error(None);
-    assert_eq!(shown(&mut picker), ["No items."]);
+    assert_eq!(shown_rows(&mut picker), ["No items."]);
     assert_eq!(picker.selected(), None);
 }
 
 #[test]
-fn the_mouse_picks_what_it_points_at() {
-    let mut picker = Picker::new("Model", models());
-    let (buf, _) = draw(&mut picker, 80, 24);
+fn mouse_picks_the_item_under_it() {
+    let mut picker = Picker::new("Model", sample_models());
+    let (buf, _) = draw_picker(&mut picker, 80, 24);
     let at = buf
         .content()
         .windows(4)
@@ -244,21 +256,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_label_and_no_size_breaks_it(
+    fn any_label_fits_any_size(
         labels in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}日👩\u{200d}\u{301}]){0,30}", 0..20),
         filter in "\\PC{0,3}",
         width in 1_u16..200,
         height in 1_u16..40,
         down in 0..25,
     ) {
-        let items = (0..).zip(&labels).map(|(n, label)| item(n, label, label, label)).collect();
+        let items = (0..).zip(&labels).map(|(n, label)| picker_item(n, label, label, label)).collect();
         let mut picker = Picker::new("T", items);
         picker.paste(&filter);
         picker.set_error(labels.first().cloned());
         for _ in 0..down {
-            press(&mut picker, KeyCode::Down);
+            press_key(&mut picker, KeyCode::Down);
         }
-        let (buf, cursor) = draw(&mut picker, width, height);
+        let (buf, cursor) = draw_picker(&mut picker, width, height);
         for cell in buf.content() {
             let hostile = |c: char| c.is_control() || c == '\u{202e}';
             prop_assert!(!cell.symbol().contains(hostile));

@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use tokio::process::Command;
 use url::{Host, Position, Url};
 
-use super::lines::{LineBreak, literal_line, literal_text, wrap, wrap_paragraph};
+use super::lines::{LineBreak, literal_line, literal_text, wrap_paragraph, wrap_spans};
 use super::{QuestionBody, QuestionOutcome, decline_outcome};
 use crate::Theme;
 use crate::agent::ChatAnswer;
@@ -103,7 +103,7 @@ impl AddressView {
         let asks = format!("{agent} asks: {}", self.message);
         let mut lines = wrap_paragraph(&asks, theme.text, theme, width);
         let whole = |text: &str, style: Style| {
-            wrap(
+            wrap_spans(
                 &literal_line(text, style, theme),
                 LineBreak::Anywhere,
                 2,
@@ -114,7 +114,7 @@ impl AddressView {
         match &self.url {
             Some(url) => {
                 let spans = render_url(url, theme);
-                lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
+                lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 2, width));
                 // A browser may read the URL differently than a user does.
                 let same = [url.as_str(), url.as_str().trim_end_matches('/')];
                 if !same.contains(&self.raw_url.as_str()) {
@@ -128,7 +128,7 @@ impl AddressView {
         for warning in self.warnings() {
             let mut spans = vec![Span::styled("! ", theme.warn)];
             spans.extend(literal_text(&warning, theme.warn, theme));
-            lines.extend(wrap(&spans, LineBreak::Words, 2, width));
+            lines.extend(wrap_spans(&spans, LineBreak::Words, 2, width));
         }
         match &self.open_result {
             Some(Ok(())) => lines.push(Line::styled("Opened in your browser.", theme.good)),
@@ -192,7 +192,7 @@ impl AddressView {
             .flat_map(|(key, what)| {
                 let key = Span::styled(format!(" {key}  "), theme.accent);
                 let spans = [key, Span::styled(what, theme.text)];
-                wrap(&spans, LineBreak::Words, 4, width)
+                wrap_spans(&spans, LineBreak::Words, 4, width)
             })
             .collect()
     }
@@ -240,7 +240,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn the_address_is_an_argument_and_nothing_more() {
+    async fn url_is_passed_as_a_single_argument() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("heard");
         let script = format!("printf %s \"$0\" > '{}'", file.display());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_web_is_opened() {
+    fn only_web_urls_are_opened() {
         for address in [
             "file:///etc/passwd",
             "javascript:alert(1)",

@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 
 use self::entry::{FieldOutcome, FormEntry};
-use super::lines::{LineBreak, wrap, wrap_paragraph};
+use super::lines::{LineBreak, wrap_paragraph, wrap_spans};
 use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
@@ -103,7 +103,7 @@ impl FormView {
             return self.submit();
         }
         if let Some(entry) = self.entries.get_mut(self.focus) {
-            match entry.key(key) {
+            match entry.handle_key(key) {
                 FieldOutcome::Handled => return QuestionOutcome::Changed,
                 FieldOutcome::Next => return self.focus_next(),
                 FieldOutcome::Ignored => {}
@@ -185,7 +185,7 @@ impl FormView {
             let why = format!("Cannot show this form: {why}.");
             // The text has been cleaned already.
             let spans = [Span::styled(why, theme.warn)];
-            lines.extend(wrap(&spans, LineBreak::Words, 0, width));
+            lines.extend(wrap_spans(&spans, LineBreak::Words, 0, width));
         }
         let mut body = QuestionBody {
             lines,

@@ -46,7 +46,7 @@ pub(crate) fn wrap_paragraph(
     }
     text.split('\n')
         .flat_map(|line| {
-            wrap(
+            wrap_spans(
                 &literal_text(line, style, theme),
                 LineBreak::Words,
                 0,
@@ -88,7 +88,7 @@ fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<S
 
 /// Wraps text into lines of at most `width` columns, and returns at least one line. All lines but the first are
 /// indented by `hang` spaces.
-pub(crate) fn wrap(
+pub(crate) fn wrap_spans(
     spans: &[Span<'static>],
     at: LineBreak,
     hang: u16,
@@ -179,15 +179,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn plain(line: &Line<'_>) -> String {
+    fn plain_text(line: &Line<'_>) -> String {
         line.spans.iter().map(|span| &*span.content).collect()
     }
 
     #[test]
-    fn words_are_kept_together_and_commands_to_the_last_space() {
+    fn words_and_trailing_spaces_are_preserved_by_wrapping() {
         let spans = [Span::raw("one two  three fourfivesix")];
-        let rows =
-            |at, hang| -> Vec<String> { wrap(&spans, at, hang, 8).iter().map(plain).collect() };
+        let rows = |at, hang| -> Vec<String> {
+            wrap_spans(&spans, at, hang, 8)
+                .iter()
+                .map(plain_text)
+                .collect()
+        };
         assert_eq!(
             rows(LineBreak::Words, 0),
             ["one two", "three", "fourfive", "six"]
@@ -199,27 +203,33 @@ mod tests {
         let all = ["one two ", " three f", "ourfives", "ix"];
         assert_eq!(rows(LineBreak::Anywhere, 0), all);
         // A word that does not fit after the indentation either is broken at the end of the line.
-        let rows = wrap(&[Span::raw("0 abcd")], LineBreak::Words, 2, 4);
-        let rows: Vec<String> = rows.iter().map(plain).collect();
+        let rows = wrap_spans(&[Span::raw("0 abcd")], LineBreak::Words, 2, 4);
+        let rows: Vec<String> = rows.iter().map(plain_text).collect();
         assert_eq!(rows, ["0 ab", "  cd"]);
-        assert_eq!(wrap(&[Span::raw("日本")], LineBreak::Words, 0, 3).len(), 2);
+        assert_eq!(
+            wrap_spans(&[Span::raw("日本")], LineBreak::Words, 0, 3).len(),
+            2
+        );
     }
 
     #[test]
-    fn what_cannot_be_seen_is_written_out_as_a_warning() {
+    fn invisible_characters_are_escaped_with_a_warning_style() {
         let theme = Theme::default();
         let spans = literal_line("rm\u{202e}fdp.x \\u{202e}", theme.text, &theme);
         let warned = spans.iter().filter(|span| span.style == theme.warn);
         let warned: Vec<String> = warned.map(|span| span.content.to_string()).collect();
         assert_eq!(warned, [r"\u{202e}", r"\u{5c}"]);
-        assert_eq!(plain(&Line::from(spans)), r"rm\u{202e}fdp.x \u{5c}u{202e}");
+        assert_eq!(
+            plain_text(&Line::from(spans)),
+            r"rm\u{202e}fdp.x \u{5c}u{202e}"
+        );
         let spans = literal_text("\tx\u{200d}", theme.text, &theme);
-        assert_eq!(plain(&Line::from(spans)), r"    x\u{200d}");
+        assert_eq!(plain_text(&Line::from(spans)), r"    x\u{200d}");
     }
 
     proptest! {
         #[test]
-        fn no_line_is_too_wide_and_all_of_it_is_there(
+        fn no_line_is_too_wide_and_no_text_is_lost(
             text in "(\\PC|[\u{0}-\u{20}\u{202e}\u{301}日👩\u{200d}]){0,80}",
             width in 1_u16..200,
             hang in 0_u16..9,
@@ -229,19 +239,19 @@ mod tests {
             let all: String = spans.iter().map(|span| &*span.content).collect();
             prop_assert!(!all.chars().any(char::is_control));
             for at in [LineBreak::Words, LineBreak::Anywhere] {
-                let rows = wrap(&spans, at, hang, width);
+                let rows = wrap_spans(&spans, at, hang, width);
                 for row in &rows {
-                    let columns: u16 = plain(row).graphemes(true).map(CellWidth::cell_width).sum();
+                    let columns: u16 = plain_text(row).graphemes(true).map(CellWidth::cell_width).sum();
                     prop_assert!(columns <= width, "{row:?}");
                 }
                 let without = |text: &str| text.replace(' ', "");
-                let shown: String = rows.iter().map(|row| without(&plain(row))).collect();
+                let shown: String = rows.iter().map(|row| without(&plain_text(row))).collect();
                 if width > 20 {
                     prop_assert_eq!(shown, without(&all));
                 }
             }
-            let rows = wrap(&spans, LineBreak::Anywhere, 0, width.max(20));
-            let shown: String = rows.iter().map(plain).collect();
+            let rows = wrap_spans(&spans, LineBreak::Anywhere, 0, width.max(20));
+            let shown: String = rows.iter().map(plain_text).collect();
             prop_assert_eq!(shown, all);
         }
     }

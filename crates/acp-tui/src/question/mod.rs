@@ -29,7 +29,7 @@ use crate::Theme;
 use crate::agent::{ChatAnswer, ChatQuestion, OpenQuestion};
 use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
-use crate::text::fit::truncate;
+use crate::text::fit::truncate_to_width;
 use crate::text::highlight;
 
 /// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt goes on for a
@@ -374,7 +374,7 @@ impl QuestionView {
             QuestionKind::Form(_) => "has a question",
             QuestionKind::Address(_) => "wants to open a web page",
         };
-        let agent = truncate(&self.agent, 30);
+        let agent = truncate_to_width(&self.agent, 30);
         Line::from(vec![
             Span::styled(format!(" {agent} "), look.theme.strong),
             Span::styled(format!("{what} "), look.theme.text),
@@ -422,7 +422,7 @@ fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -
         }
         (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
     };
-    let said = truncate(&said, width.saturating_sub(2));
+    let said = truncate_to_width(&said, width.saturating_sub(2));
     let rest = usize::from(width).saturating_sub(said.len() + 2);
     Line::from(vec![
         Span::styled("──", look.theme.border),

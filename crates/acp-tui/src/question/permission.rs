@@ -11,13 +11,13 @@ use acp_host::{AlwaysEffect, terminal_text};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 
-use super::lines::{LineBreak, literal_line, literal_text, wrap, wrap_quoted};
+use super::lines::{LineBreak, literal_line, literal_text, wrap_quoted, wrap_spans};
 use super::{QuestionBody, QuestionOutcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
-use crate::text::diff::{DiffLayout, DiffRequest, diff};
-use crate::text::fit::truncate;
+use crate::text::diff::{DiffLayout, DiffRequest, render_diff};
+use crate::text::fit::truncate_to_width;
 
 /// The maximum amount of a question's text that is laid out, in bytes. Users do not read more, and a request that is
 /// not shown in full cannot be allowed.
@@ -27,7 +27,7 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 const MAX_NAME_CHARS: usize = 16 * 1024;
 
 /// The column where an option's name starts, after its keys.
-const NAME_COLUMN: u16 = 6;
+const NAME_INDENT: u16 = 6;
 
 pub(super) struct PermissionView {
     request: PermissionRequest,
@@ -158,14 +158,14 @@ impl PermissionView {
             for line in text.split('\n') {
                 let mut spans = vec![Span::raw("  ")];
                 spans.extend(literal_text(line, theme.code, theme));
-                lines.extend(wrap(&spans, LineBreak::Anywhere, 4, width));
+                lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 4, width));
             }
         }
         let whole = question::is_complete(&self.request);
         if !whole {
             let cut = "Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.";
             let spans = [Span::styled(cut, theme.warn)];
-            lines.extend(wrap(&spans, LineBreak::Words, 0, width));
+            lines.extend(wrap_spans(&spans, LineBreak::Words, 0, width));
         }
         QuestionBody {
             lines,
@@ -184,13 +184,13 @@ impl PermissionView {
         let theme = look.theme;
         let labelled = |label: Vec<Span<'static>>, value: Vec<Span<'static>>| {
             let spans: Vec<Span<'static>> = label.into_iter().chain(value).collect();
-            wrap(&spans, LineBreak::Anywhere, 2, width)
+            wrap_spans(&spans, LineBreak::Anywhere, 2, width)
         };
         match part {
             QuestionPart::Command(line) => lines.extend(render_command(line, width, look)),
             QuestionPart::Directory(cwd) => {
                 let spans = render_path("in ", cwd, look);
-                lines.extend(wrap(&spans, LineBreak::Anywhere, 3, width));
+                lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 3, width));
             }
             QuestionPart::Variable(name, value) => {
                 let mut label = vec![Span::styled("with ", theme.dim)];
@@ -204,13 +204,13 @@ impl PermissionView {
                     cwd: Some(look.cwd),
                     shows_all: true,
                 };
-                lines.extend(diff(of, DiffLayout::Unified, width, theme));
+                lines.extend(render_diff(of, DiffLayout::Unified, width, theme));
             }
             QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
                 let (label, text) = question::describe_block(block);
                 if let Some(label) = label {
                     let spans = literal_line(&label, theme.dim, theme);
-                    lines.extend(wrap(&spans, LineBreak::Anywhere, 0, width));
+                    lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 0, width));
                 }
                 lines.extend(wrap_quoted(
                     text.unwrap_or_default(),
@@ -226,7 +226,7 @@ impl PermissionView {
                 let at = file.line.map(|line| format!(":{line}"));
                 let path = format!("{}{}", file.path, at.unwrap_or_default());
                 let spans = render_path("file ", &path, look);
-                lines.extend(wrap(&spans, LineBreak::Anywhere, 5, width));
+                lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 5, width));
             }
             QuestionPart::Field(key, value) => {
                 let mut label = literal_line(key, theme.dim, theme);
@@ -258,7 +258,7 @@ impl PermissionView {
             if n == 0 {
                 spans.extend(literal_line(&kind, theme.dim, theme));
             }
-            lines.extend(wrap(&spans, LineBreak::Words, 2, width));
+            lines.extend(wrap_spans(&spans, LineBreak::Words, 2, width));
         }
         lines
     }
@@ -296,7 +296,7 @@ impl PermissionView {
             Some(line) => render_command(&line, width, look),
             None => {
                 let spans = literal_line(&format!("[terminal {id}]"), look.theme.dim, look.theme);
-                wrap(&spans, LineBreak::Anywhere, 0, width)
+                wrap_spans(&spans, LineBreak::Anywhere, 0, width)
             }
         }
     }
@@ -312,7 +312,7 @@ impl PermissionView {
         let theme = look.theme;
         if self.request.options.is_empty() {
             let none = "The agent offers no options. Press Esc to cancel the turn.";
-            return wrap(
+            return wrap_spans(
                 &[Span::styled(none, theme.warn)],
                 LineBreak::Words,
                 0,
@@ -321,10 +321,10 @@ impl PermissionView {
         }
         let mut lines: Vec<Line<'static>> = Vec::new();
         for at in 0..self.request.options.len() {
-            let rows = wrap(
+            let rows = wrap_spans(
                 &self.render_option(at, true, look),
                 LineBreak::Words,
-                NAME_COLUMN,
+                NAME_INDENT,
                 width,
             );
             lines.extend(self.highlight(at, rows, look));
@@ -336,14 +336,14 @@ impl PermissionView {
         let short: Vec<Line<'static>> = options
             .flat_map(|at| {
                 let spans = self.render_option(at, false, look);
-                let rows = wrap(&spans, LineBreak::Words, NAME_COLUMN, width);
+                let rows = wrap_spans(&spans, LineBreak::Words, NAME_INDENT, width);
                 let more = rows.len() > 1;
                 let mut row: Vec<Line<'static>> = rows.into_iter().take(1).collect();
                 if let (true, Some(line)) = (more, row.first_mut()) {
                     let text: String = line.spans.drain(..).map(|span| span.content).collect();
                     let text = format!("{text} …");
                     line.spans
-                        .push(Span::styled(truncate(&text, width), theme.strong));
+                        .push(Span::styled(truncate_to_width(&text, width), theme.strong));
                 }
                 self.highlight(at, row, look)
             })
@@ -484,7 +484,7 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
         let prompt = if n == 0 { "$ " } else { "> " };
         let mut spans = vec![Span::styled(prompt, theme.accent)];
         spans.extend(literal_text(line, theme.code, theme));
-        lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
+        lines.extend(wrap_spans(&spans, LineBreak::Anywhere, 2, width));
     }
     lines
 }

@@ -57,7 +57,7 @@ pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) ->
         column += line.text.get(start..end).map_or(0, str::width);
         while stressed.next_if(|range| range.end <= at).is_some() {}
         if stressed.peek().is_some_and(|range| range.start <= at) {
-            extend(&mut line.emphasis, start..end);
+            push_merged(&mut line.emphasis, start..end);
         }
     }
     line
@@ -71,7 +71,7 @@ impl VisibleLine {
         }
         let start = self.text.len();
         self.text.extend(c.escape_unicode());
-        extend(&mut self.escapes, start..self.text.len());
+        push_merged(&mut self.escapes, start..self.text.len());
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn is_hidden(c: char) -> bool {
 }
 
 /// Adds a range, or extends the last range if the new one continues it.
-fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+fn push_merged(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
         _ => ranges.push(range),
@@ -175,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_in_a_line_is_hidden() {
+    fn invisible_characters_are_made_visible() {
         let shown = |raw| make_visible(MAX_LINE_CHARS, raw, &[]).text;
         assert_eq!(shown("a\tb\t\tc"), "a   b       c");
         // A wide character takes two of the columns before the next tab stop.
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stressed_is_found_again_behind_tabs() {
+    fn emphasized_ranges_are_mapped_across_tabs() {
         let line = make_visible(MAX_LINE_CHARS, "\tone two", &[1..4, 5..8]);
         assert_eq!(line.emphasis, [4..7, 8..11]);
         assert_eq!(&line.text[8..11], "two");
     }
 
     #[test]
-    fn numbers_are_readable() {
+    fn numbers_are_grouped() {
         assert_eq!(group_thousands(0), "0");
         assert_eq!(group_thousands(999), "999");
         assert_eq!(group_thousands(1000), "1,000");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_not_torn_apart() {
+    fn grapheme_clusters_are_not_split() {
         let texts = |width| -> Vec<String> {
             break_rows([("a漢e\u{301}👩\u{200d}🚀", Style::new())], width)
                 .iter()
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_row_is_wider_than_asked(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
+        fn no_row_is_wider_than_requested(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
             let line = make_visible(MAX_LINE_CHARS, &raw, &[]);
             for row in break_rows([(line.text.as_str(), Style::new())], width) {
                 let text: String = row.spans.iter().map(|span| &*span.content).collect();

@@ -4,7 +4,7 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Returns text truncated to `width` columns. Truncated text ends with `…`.
-pub(crate) fn truncate(text: &str, width: u16) -> String {
+pub(crate) fn truncate_to_width(text: &str, width: u16) -> String {
     let width = usize::from(width);
     let columns = |text: &str| usize::from(text.cell_width());
     if text.graphemes(true).map(columns).sum::<usize>() <= width {
@@ -30,8 +30,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_is_cut_says_so() {
-        assert_eq!(truncate("日本語", 5), "日本…");
-        assert_eq!(truncate("日本語", 6), "日本語");
+    fn truncated_text_ends_with_an_ellipsis() {
+        assert_eq!(truncate_to_width("日本語", 5), "日本…");
+        assert_eq!(truncate_to_width("日本語", 6), "日本語");
     }
 }

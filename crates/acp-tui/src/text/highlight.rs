@@ -17,7 +17,7 @@ use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 use two_face::theme::EmbeddedThemeName;
 
 #[cfg(test)]
-pub(crate) use self::highlight_thread::finish;
+pub(crate) use self::highlight_thread::wait_until_idle;
 pub(crate) use self::highlight_thread::{
     HighlightedCode, highlight_count, highlighted_lines, wait_for_highlights, with_pending_flag,
 };
@@ -31,7 +31,7 @@ pub(crate) const MAX_BYTES: usize = 200_000;
 /// The maximum length of a highlighted line, in bytes.
 ///
 /// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
-pub(crate) const MAX_LINE: usize = 1_000;
+pub(crate) const MAX_LINE_BYTES: usize = 1_000;
 
 /// The language of a text, or the path from which it is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Highlighter {
     fn highlight_line(&mut self, line: &str) -> Line<'static> {
         self.lines += 1;
         self.bytes += line.len();
-        if line.len() > MAX_LINE || self.lines > MAX_LINES || self.bytes > MAX_BYTES {
+        if line.len() > MAX_LINE_BYTES || self.lines > MAX_LINES || self.bytes > MAX_BYTES {
             self.state = None;
         }
         let spans = self
@@ -139,8 +139,8 @@ impl LineHighlighter {
 }
 
 fn highlight_assets() -> &'static HighlightAssets {
-    static LOADED: OnceLock<HighlightAssets> = OnceLock::new();
-    LOADED.get_or_init(HighlightAssets::new)
+    static ASSETS: OnceLock<HighlightAssets> = OnceLock::new();
+    ASSETS.get_or_init(HighlightAssets::new)
 }
 
 struct HighlightAssets {
@@ -185,7 +185,7 @@ impl HighlightAssets {
                 part(path.file_name())
                     .or_else(|| part(path.extension()))
                     .or_else(|| {
-                        let first = (first.len() <= MAX_LINE).then_some(first)?;
+                        let first = (first.len() <= MAX_LINE_BYTES).then_some(first)?;
                         self.syntaxes.find_syntax_by_first_line(first)
                     })
             }

@@ -9,10 +9,10 @@ use super::columns::pluralize;
 
 /// The maximum amount of image data that is searched for the image's size, in characters of base64. Photos have long
 /// metadata first.
-const MAX_HEADER_LEN: usize = 512 * 1024;
+const MAX_HEADER_BYTES: usize = 512 * 1024;
 
 /// The amount of image data that is searched first, in characters of base64.
-const FIRST_HEADER_LEN: usize = 4 * 1024;
+const FIRST_HEADER_BYTES: usize = 4 * 1024;
 
 /// Describes a content block on one line by its type, size and source. For a text block, returns the text.
 pub(crate) fn describe_block(block: &ContentBlock) -> String {
@@ -111,14 +111,16 @@ fn media_type_name(mime_type: &str) -> String {
 /// Returns the width and height of an image in pixels, from its header.
 pub(crate) fn image_dimensions(data: &str) -> Option<(usize, usize)> {
     // For most images the first bytes are enough.
-    [FIRST_HEADER_LEN, MAX_HEADER_LEN].iter().find_map(|most| {
-        let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
-        let mut header: Vec<u8> = data.bytes().filter(is_base64).take(*most).collect();
-        header.truncate(header.len() / 4 * 4);
-        let bytes = STANDARD.decode(header).ok()?;
-        let size = imagesize::blob_size(&bytes).ok()?;
-        Some((size.width, size.height))
-    })
+    [FIRST_HEADER_BYTES, MAX_HEADER_BYTES]
+        .iter()
+        .find_map(|most| {
+            let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
+            let mut header: Vec<u8> = data.bytes().filter(is_base64).take(*most).collect();
+            header.truncate(header.len() / 4 * 4);
+            let bytes = STANDARD.decode(header).ok()?;
+            let size = imagesize::blob_size(&bytes).ok()?;
+            Some((size.width, size.height))
+        })
 }
 
 /// Returns the number of bytes that base64 data decodes to.
@@ -145,12 +147,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn shown(block: serde_json::Value) -> String {
+    fn describe_json(block: serde_json::Value) -> String {
         describe_block(&serde_json::from_value(block).unwrap())
     }
 
     /// Returns the header of a PNG.
-    fn png(width: u32, height: u32) -> Vec<u8> {
+    fn png_bytes(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());
         bytes.extend(height.to_be_bytes());
@@ -158,21 +160,29 @@ mod tests {
         bytes
     }
 
-    fn image(bytes: &[u8], mime_type: &str) -> String {
-        shown(json!({"type": "image", "data": STANDARD.encode(bytes), "mimeType": mime_type}))
+    fn describe_image(bytes: &[u8], mime_type: &str) -> String {
+        describe_json(
+            json!({"type": "image", "data": STANDARD.encode(bytes), "mimeType": mime_type}),
+        )
     }
 
     #[test]
-    fn an_image_says_how_large_it_is() {
-        let mut bytes = png(640, 480);
+    fn image_label_has_its_dimensions() {
+        let mut bytes = png_bytes(640, 480);
         bytes.resize(12 * 1024, 0);
-        assert_eq!(image(&bytes, "image/png"), "[image: PNG 640×480, 12 KB]");
+        assert_eq!(
+            describe_image(&bytes, "image/png"),
+            "[image: PNG 640×480, 12 KB]"
+        );
         let gif = b"GIF89a\x40\x01\xc8\0\0\0\0";
-        assert_eq!(image(gif, "image/gif"), "[image: GIF 320×200, 13 bytes]");
+        assert_eq!(
+            describe_image(gif, "image/gif"),
+            "[image: GIF 320×200, 13 bytes]"
+        );
         let mut webp = b"RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0".to_vec();
         webp.extend([0x7f, 2, 0, 0xdf, 1, 0]);
         assert_eq!(
-            image(&webp, "image/webp"),
+            describe_image(&webp, "image/webp"),
             "[image: WEBP 640×480, 30 bytes]"
         );
         // A photo has metadata before its size.
@@ -180,46 +190,57 @@ mod tests {
         jpeg.resize(4 + 0xfffe, 0);
         jpeg.extend(b"\xff\xc0\0\x11\x08\x01\xe0\x02\x80\x03");
         jpeg.resize(jpeg.len() + 16, 0);
-        assert_eq!(image(&jpeg, "image/jpeg"), "[image: JPEG 640×480, 65 KB]");
+        assert_eq!(
+            describe_image(&jpeg, "image/jpeg"),
+            "[image: JPEG 640×480, 65 KB]"
+        );
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_all_the_same() {
+    fn unreadable_image_still_gets_a_label() {
         assert_eq!(
-            image(b"nothing of the kind", "image/png"),
+            describe_image(b"nothing of the kind", "image/png"),
             "[image: PNG, 19 bytes]"
         );
         assert_eq!(
-            shown(json!({"type": "image", "data": "?!", "mimeType": "\u{1b}[2J"})),
+            describe_json(json!({"type": "image", "data": "?!", "mimeType": "\u{1b}[2J"})),
             "[image: 1 byte]"
         );
-        assert_eq!(shown(json!({"type": "hologram"})), "[unknown content type]");
+        assert_eq!(
+            describe_json(json!({"type": "hologram"})),
+            "[unknown content type]"
+        );
     }
 
     #[test]
-    fn sound_and_resources_say_what_they_are() {
+    fn audio_and_resources_are_described() {
         let data = STANDARD.encode(vec![0; 1_300_000]);
         assert_eq!(
-            shown(json!({"type": "audio", "data": data, "mimeType": "audio/x-wav"})),
+            describe_json(json!({"type": "audio", "data": data, "mimeType": "audio/x-wav"})),
             "[sound: WAV, 1.2 MB]"
         );
         assert_eq!(
-            shown(
+            describe_json(
                 json!({"type": "resource_link", "name": "report.pdf", "uri": "file:///report.pdf",
                 "mimeType": "application/pdf", "size": 2048})
             ),
             "[report.pdf: file:///report.pdf, PDF, 2 KB]"
         );
         assert_eq!(
-            shown(
+            describe_json(
                 json!({"type": "resource", "resource": {"uri": "file:///a.rs", "text": "one\ntwo\n"}})
             ),
             "[file: file:///a.rs, 2 lines]"
         );
         assert_eq!(
-            shown(json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA"}})),
+            describe_json(
+                json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA"}})
+            ),
             "[file: file:///b, 3 bytes]"
         );
-        assert_eq!(shown(json!({"type": "text", "text": "a\u{7}\nb"})), "a b");
+        assert_eq!(
+            describe_json(json!({"type": "text", "text": "a\u{7}\nb"})),
+            "a b"
+        );
     }
 }

@@ -36,16 +36,16 @@ pub(crate) struct LineIndent {
 ///
 /// Breaks between words and beside wide characters; a word that is longer than a line is broken at the line's end.
 /// Spaces at the end of a line and at a break are dropped, leading ones are not. A width of 0 counts as 1.
-pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn wrap_line(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let mut out = Vec::new();
-    wrap_into(line, width, &LineIndent::default(), &mut out);
+    wrap_line_into(line, width, &LineIndent::default(), &mut out);
     out
 }
 
-/// Wraps a line like [`wrap`] and puts an indent before each resulting line.
+/// Wraps a line like [`wrap_line`] and puts an indent before each resulting line.
 ///
 /// The indent is truncated if it would leave no space for the text.
-pub(crate) fn wrap_into(
+pub(crate) fn wrap_line_into(
     line: &Line<'_>,
     width: u16,
     indent: &LineIndent,
@@ -238,16 +238,16 @@ fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
 
 fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
     // Closing punctuation does not start a line, and opening punctuation does not end one.
-    const CLOSING: &str =
+    const CLOSING_PUNCTUATION: &str =
         "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
-    const OPENING: &str = "「『（【《〈［｛〔([{";
+    const OPENING_PUNCTUATION: &str = "「『（【《〈［｛〔([{";
     if before.space || after.space {
         return true;
     }
     (before.width > 1 || after.width > 1)
         && after.width > 0
-        && !CLOSING.contains(after.text)
-        && !OPENING.contains(before.text)
+        && !CLOSING_PUNCTUATION.contains(after.text)
+        && !OPENING_PUNCTUATION.contains(before.text)
 }
 
 /// Returns the part of the indent that leaves enough space for the text, and the width of that part.
@@ -302,12 +302,12 @@ mod tests {
     use proptest::prelude::*;
     use ratatui::style::Stylize;
 
-    fn texts(lines: &[Line<'_>]) -> Vec<String> {
+    fn line_texts(lines: &[Line<'_>]) -> Vec<String> {
         lines.iter().map(Line::to_string).collect()
     }
 
     /// Returns the width that ratatui draws.
-    pub(crate) fn drawn(line: &Line<'_>) -> usize {
+    pub(crate) fn drawn_width(line: &Line<'_>) -> usize {
         line.spans
             .iter()
             .flat_map(|span| span.content.graphemes(true))
@@ -318,31 +318,31 @@ mod tests {
     #[test]
     fn text_breaks_between_words_and_keeps_its_styles() {
         let line = Line::from(vec!["one ".into(), "two three".bold(), " four".into()]);
-        let lines = wrap(&line, 9);
-        assert_eq!(texts(&lines), ["one two", "three", "four"]);
+        let lines = wrap_line(&line, 9);
+        assert_eq!(line_texts(&lines), ["one two", "three", "four"]);
         assert_eq!(lines[0].spans[1], "two".bold());
         assert_eq!(lines[1].spans[0], "three".bold());
         assert_eq!(lines[2].spans[0], Span::raw("four"));
     }
 
     #[test]
-    fn what_stands_in_front_is_there_once_or_on_each_line() {
+    fn indent_appears_once_or_on_each_line() {
         let indent = LineIndent {
             first: vec!["• ".into()],
             rest: vec!["  ".into()],
         };
         let mut lines = Vec::new();
-        wrap_into(&Line::from("a list of words"), 12, &indent, &mut lines);
-        assert_eq!(texts(&lines), ["• a list of", "  words"]);
+        wrap_line_into(&Line::from("a list of words"), 12, &indent, &mut lines);
+        assert_eq!(line_texts(&lines), ["• a list of", "  words"]);
         // If the continuation lines are narrower than the first, the rest is broken again.
         let indent = LineIndent {
             first: Vec::new(),
             rest: vec!["       ".into()],
         };
         lines.clear();
-        wrap_into(&Line::from("a bcdefghijklmn"), 12, &indent, &mut lines);
+        wrap_line_into(&Line::from("a bcdefghijklmn"), 12, &indent, &mut lines);
         assert_eq!(
-            texts(&lines),
+            line_texts(&lines),
             ["a", "      bcdefg", "      hijklm", "      n"]
         );
         let indent = LineIndent {
@@ -351,63 +351,71 @@ mod tests {
         };
         // If there is no space for both, the text takes precedence.
         lines.clear();
-        wrap_into(&Line::from("abc"), 1, &indent, &mut lines);
-        assert_eq!(texts(&lines), ["a", "b", "c"]);
+        wrap_line_into(&Line::from("abc"), 1, &indent, &mut lines);
+        assert_eq!(line_texts(&lines), ["a", "b", "c"]);
     }
 
     #[test]
-    fn long_words_tabs_and_spaces() {
+    fn long_words_tabs_and_spaces_are_wrapped() {
         assert_eq!(
-            texts(&wrap(&Line::from("abcdefgh"), 3)),
+            line_texts(&wrap_line(&Line::from("abcdefgh"), 3)),
             ["abc", "def", "gh"]
         );
         assert_eq!(
-            texts(&wrap(&Line::from("a\tb\t\tc"), 80)),
+            line_texts(&wrap_line(&Line::from("a\tb\t\tc"), 80)),
             ["a   b       c"]
         );
         assert_eq!(
-            texts(&wrap(&Line::from("  in front  "), 80)),
+            line_texts(&wrap_line(&Line::from("  in front  "), 80)),
             ["  in front"]
         );
-        assert_eq!(texts(&wrap(&Line::from("  abcdef"), 5)), ["  abc", "def"]);
-        assert_eq!(texts(&wrap(&Line::from(""), 5)), [""]);
-        assert_eq!(texts(&wrap(&Line::from("   "), 2)), [""]);
-        assert_eq!(texts(&wrap(&Line::from("ab   "), 2)), ["ab"]);
-        assert_eq!(texts(&wrap(&Line::from("ab"), 0)), ["a", "b"]);
+        assert_eq!(
+            line_texts(&wrap_line(&Line::from("  abcdef"), 5)),
+            ["  abc", "def"]
+        );
+        assert_eq!(line_texts(&wrap_line(&Line::from(""), 5)), [""]);
+        assert_eq!(line_texts(&wrap_line(&Line::from("   "), 2)), [""]);
+        assert_eq!(line_texts(&wrap_line(&Line::from("ab   "), 2)), ["ab"]);
+        assert_eq!(line_texts(&wrap_line(&Line::from("ab"), 0)), ["a", "b"]);
     }
 
     #[test]
-    fn wide_characters_break_anywhere_but_not_before_a_full_stop() {
+    fn wide_characters_break_anywhere_except_before_closing_punctuation() {
         assert_eq!(
-            texts(&wrap(&Line::from("日本語の文章。"), 6)),
+            line_texts(&wrap_line(&Line::from("日本語の文章。"), 6)),
             ["日本語", "の文", "章。"]
         );
         assert_eq!(
-            texts(&wrap(&Line::from("日本"), 1)),
+            line_texts(&wrap_line(&Line::from("日本"), 1)),
             ["\u{fffd}", "\u{fffd}"]
         );
         let family = "👩‍👩‍👧‍👦";
         assert_eq!(
-            texts(&wrap(&Line::from(format!("{family}{family}")), 3)),
+            line_texts(&wrap_line(&Line::from(format!("{family}{family}")), 3)),
             [family, family]
         );
         assert_eq!(
-            texts(&wrap(&Line::from("e\u{301}e\u{301}"), 1)),
+            line_texts(&wrap_line(&Line::from("e\u{301}e\u{301}"), 1)),
             ["e\u{301}"; 2]
         );
     }
 
     #[test]
-    fn what_commands_the_terminal_is_gone() {
+    fn control_sequences_are_removed() {
         let line = Line::from(Span::raw("a\u{1b}[31mred\u{202e}b\u{7}\u{9b}1mc\nd"));
-        assert_eq!(texts(&wrap(&line, 80)), ["aredb1mc d"]);
+        assert_eq!(line_texts(&wrap_line(&line, 80)), ["aredb1mc d"]);
         let piled = format!("a{}", "\u{301}".repeat(1000));
-        assert!(texts(&wrap(&Line::from(piled), 80))[0].chars().count() <= MAX_CLUSTER_CHARS);
+        assert!(
+            line_texts(&wrap_line(&Line::from(piled), 80))[0]
+                .chars()
+                .count()
+                <= MAX_CLUSTER_CHARS
+        );
     }
 
     proptest! {
         #[test]
-        fn any_text_fits_and_is_all_there(
+        fn arbitrary_text_fits_completely(
             words in proptest::collection::vec("\\PC{0,12}|[a-z]{1,30}|[日本語👍🏽é\u{200d}\u{fe0f}🇩🇪ﾞ]{1,9}", 0..12),
             width in 0u16..200,
             front in " {0,12}|•|日本",
@@ -418,23 +426,23 @@ mod tests {
             }).collect::<Vec<_>>());
             let indent = LineIndent { first: vec![front.clone().into()], rest: vec!["  ".into()] };
             let mut lines = Vec::new();
-            wrap_into(&line, width, &indent, &mut lines);
+            wrap_line_into(&line, width, &indent, &mut lines);
             for line in &lines {
-                prop_assert!(drawn(line) <= usize::from(width.max(1)), "{line:?}");
+                prop_assert!(drawn_width(line) <= usize::from(width.max(1)), "{line:?}");
                 prop_assert!(!line.to_string().chars().any(char::is_control));
             }
             if width > 12 {
-                let lines = wrap(&line, width);
+                let lines = wrap_line(&line, width);
                 let kept = |text: String| text.chars().filter(|c| *c != ' ').collect::<String>();
                 let all = kept(sanitize(&line.to_string()).into_owned());
-                prop_assert_eq!(kept(texts(&lines).concat()), all);
+                prop_assert_eq!(kept(line_texts(&lines).concat()), all);
             }
         }
 
         #[test]
-        fn bytes_of_any_kind_do_no_harm(text in any::<String>(), width in 0u16..40) {
-            for line in wrap(&Line::from(text), width) {
-                prop_assert!(drawn(&line) <= usize::from(width.max(1)), "{line:?}");
+        fn arbitrary_bytes_do_no_harm(text in any::<String>(), width in 0u16..40) {
+            for line in wrap_line(&Line::from(text), width) {
+                prop_assert!(drawn_width(&line) <= usize::from(width.max(1)), "{line:?}");
                 prop_assert!(!line.to_string().chars().any(char::is_control));
             }
         }

@@ -10,13 +10,13 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use ratatui::text::Line;
 
 use crate::draw_context::DrawContext;
-use crate::images::{ImageKey, ImageRow, MAX_BASE64_LEN, MOST_PIXELS, PixelSize};
+use crate::images::{ImageKey, ImageRow, MAX_BASE64_BYTES, MAX_PIXELS, PixelSize};
 use crate::text::image::{describe_block, image_dimensions};
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 
 /// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
 /// completely. In all formats, a part near one of the ends depends on everything in between.
-const HASHED_BYTES: usize = 64 * 1024;
+const MAX_HASHED_BYTES: usize = 64 * 1024;
 
 /// The place of an image among lines.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ pub(super) fn layout_block(
     look: &DrawContext<'_>,
 ) -> (Vec<Line<'static>>, Option<ImageKey>) {
     let dim = look.theme.dim;
-    let mut lines = wrap(&Line::styled(describe_block(block), dim), width);
+    let mut lines = wrap_line(&Line::styled(describe_block(block), dim), width);
     let image = look.images.zip(block_data(block));
     let Some((canvas, data)) = image else {
         return (lines, None);
@@ -59,16 +59,16 @@ pub(super) fn layout_block(
         width: pixels(pixels_wide),
         height: pixels(pixels_high),
     };
-    let too_large = if data.len() > MAX_BASE64_LEN {
+    let too_large = if data.len() > MAX_BASE64_BYTES {
         Some("too many bytes")
-    } else if u64::from(size.width) * u64::from(size.height) > MOST_PIXELS {
+    } else if u64::from(size.width) * u64::from(size.height) > MAX_PIXELS {
         Some("too many pixels")
     } else {
         None
     };
     if let Some(why) = too_large {
         let line = format!("cannot be shown: {why}");
-        lines.extend(wrap(&Line::styled(line, dim), width));
+        lines.extend(wrap_line(&Line::styled(line, dim), width));
         return (lines, None);
     }
     let Some((columns, rows)) = canvas.cells(size, width) else {
@@ -120,11 +120,13 @@ fn content_hash(data: &str) -> u64 {
     let bytes = data.as_bytes();
     let mut hasher = DefaultHasher::new();
     bytes.len().hash(&mut hasher);
-    if bytes.len() <= 2 * HASHED_BYTES {
+    if bytes.len() <= 2 * MAX_HASHED_BYTES {
         bytes.hash(&mut hasher);
     } else {
-        bytes.get(..HASHED_BYTES).hash(&mut hasher);
-        bytes.get(bytes.len() - HASHED_BYTES..).hash(&mut hasher);
+        bytes.get(..MAX_HASHED_BYTES).hash(&mut hasher);
+        bytes
+            .get(bytes.len() - MAX_HASHED_BYTES..)
+            .hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -147,7 +149,7 @@ mod tests {
     use crate::{Background, Colors, Theme};
 
     /// Returns the header of a PNG, which is all that a layout reads.
-    fn png(width: u32, height: u32) -> String {
+    fn png_base64(width: u32, height: u32) -> String {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());
         bytes.extend(height.to_be_bytes());
@@ -155,17 +157,21 @@ mod tests {
         STANDARD.encode(bytes)
     }
 
-    fn block(data: &str) -> ContentBlock {
+    fn image_block(data: &str) -> ContentBlock {
         let block = json!({"type": "image", "data": data, "mimeType": "image/png"});
         serde_json::from_value(block).unwrap()
     }
 
-    fn says(thread: &mut Thread, block: ContentBlock) {
+    fn add_message(thread: &mut Thread, block: ContentBlock) {
         thread.apply(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)).into());
     }
 
     /// Draws a thread on 40×10 cells; returns the lines and the image rows.
-    fn drawn(view: &mut ThreadView, thread: &Thread, images: bool) -> (Vec<String>, Vec<ImageRow>) {
+    fn draw_view(
+        view: &mut ThreadView,
+        thread: &Thread,
+        images: bool,
+    ) -> (Vec<String>, Vec<ImageRow>) {
         let theme = Theme::new(Background::Dark, Colors::None);
         let canvas = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), None).for_rows(10);
         let look = DrawContext {
@@ -183,31 +189,31 @@ mod tests {
     }
 
     #[test]
-    fn an_image_has_the_lines_it_takes_below_what_it_is() {
+    fn image_takes_its_lines_below_its_label() {
         let mut thread = Thread::new();
-        says(&mut thread, ContentBlock::text("Look:"));
-        says(&mut thread, block(&png(16, 8)));
-        says(&mut thread, ContentBlock::text("Nice."));
+        add_message(&mut thread, ContentBlock::text("Look:"));
+        add_message(&mut thread, image_block(&png_base64(16, 8)));
+        add_message(&mut thread, ContentBlock::text("Nice."));
         let mut view = ThreadView::default();
-        let (lines, rows) = drawn(&mut view, &thread, true);
+        let (lines, rows) = draw_view(&mut view, &thread, true);
         let said = "  [image: PNG 16×8, 29 bytes]";
         assert_eq!(lines[..7], ["  Look:", said, "", "", "", "", "  Nice."]);
         let at: Vec<(u16, Position)> = rows.iter().map(|row| (row.row, row.position)).collect();
         let expected = |n: u16| (n, Position::new(2, n + 2));
         assert_eq!(at, [0, 1, 2, 3].map(expected));
-        assert_eq!(image_data(&thread, &rows[0]).unwrap(), png(16, 8));
+        assert_eq!(image_data(&thread, &rows[0]).unwrap(), png_base64(16, 8));
         // If images are not shown, no space is reserved for them.
-        let (lines, rows) = drawn(&mut view, &thread, false);
+        let (lines, rows) = draw_view(&mut view, &thread, false);
         assert_eq!(lines[..3], ["  Look:", said, "  Nice."]);
         assert!(rows.is_empty());
     }
 
     #[test]
-    fn a_tool_call_shows_its_images_folded() {
+    fn collapsed_tool_call_shows_its_images() {
         let mut thread = Thread::new();
         let call = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Screenshot", "content": [
             {"type": "content", "content": {"type": "text", "text": "done"}},
-            {"type": "content", "content": {"type": "image", "data": png(8, 4), "mimeType": "image/png"}},
+            {"type": "content", "content": {"type": "image", "data": png_base64(8, 4), "mimeType": "image/png"}},
         ]});
         thread.apply(
             &serde_json::from_value::<acp::v1::SessionUpdate>(call)
@@ -215,40 +221,40 @@ mod tests {
                 .into(),
         );
         let mut view = ThreadView::default();
-        let (lines, rows) = drawn(&mut view, &thread, true);
+        let (lines, rows) = draw_view(&mut view, &thread, true);
         assert_eq!(lines[1], "    [image: PNG 8×4, 29 bytes]");
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].position, Position::new(4, 2));
-        assert_eq!(image_data(&thread, &rows[1]).unwrap(), png(8, 4));
+        assert_eq!(image_data(&thread, &rows[1]).unwrap(), png_base64(8, 4));
     }
 
     #[test]
-    fn an_image_at_an_edge_is_seen_in_part() {
+    fn image_at_an_edge_is_partly_drawn() {
         let mut thread = Thread::new();
-        says(&mut thread, block(&png(10, 10)));
-        says(&mut thread, ContentBlock::text("1\n\n2\n\n3\n\n4"));
+        add_message(&mut thread, image_block(&png_base64(10, 10)));
+        add_message(&mut thread, ContentBlock::text("1\n\n2\n\n3\n\n4"));
         let mut view = ThreadView::default();
-        let (lines, rows) = drawn(&mut view, &thread, true);
+        let (lines, rows) = draw_view(&mut view, &thread, true);
         assert_eq!(lines[9], "  4");
         let rows: Vec<u16> = rows.iter().map(|row| row.row).collect();
         assert_eq!(rows, [2, 3, 4]);
     }
 
     #[test]
-    fn only_what_is_seen_of_a_thousand_is_asked_for() {
+    fn only_visible_images_are_requested() {
         let mut thread = Thread::new();
         for n in 0..1000 {
-            says(&mut thread, block(&png(10, 10 + n % 3)));
+            add_message(&mut thread, image_block(&png_base64(10, 10 + n % 3)));
         }
-        let (_, rows) = drawn(&mut ThreadView::default(), &thread, true);
+        let (_, rows) = draw_view(&mut ThreadView::default(), &thread, true);
         assert!(rows.len() <= 10, "{}", rows.len());
     }
 
     #[test]
-    fn what_is_too_large_says_so_and_takes_no_room() {
+    fn oversized_image_is_noted_without_taking_room() {
         let mut thread = Thread::new();
-        says(&mut thread, block(&png(65_000, 65_000)));
-        let (lines, rows) = drawn(&mut ThreadView::default(), &thread, true);
+        add_message(&mut thread, image_block(&png_base64(65_000, 65_000)));
+        let (lines, rows) = draw_view(&mut ThreadView::default(), &thread, true);
         assert_eq!(lines[0], "  [image: PNG 65000×65000, 29 bytes]");
         assert_eq!(lines[1], "  cannot be shown: too many pixels");
         assert!(rows.is_empty());

@@ -16,7 +16,7 @@ use super::subagent::{self, SubagentLayout};
 use super::tool_call::ToolCallLayout;
 use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 use crate::theme::Theme;
 
 /// An item to lay out, and how.
@@ -77,8 +77,8 @@ impl ItemLayout {
             return;
         }
         let printed = match &wanted.item.kind {
-            ItemKind::ToolCall(call) => super::tool_call::printed_bytes(call, wanted.thread),
-            _ => subagent::revision(wanted.item),
+            ItemKind::ToolCall(call) => super::tool_call::output_byte_count(call, wanted.thread),
+            _ => subagent::item_revision(wanted.item),
         };
         let key = ItemLayoutKey {
             revision: wanted.item.revision,
@@ -287,7 +287,10 @@ fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
 }
 
 fn wrap_lines(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
-    lines.iter().flat_map(|line| wrap(line, width)).collect()
+    lines
+        .iter()
+        .flat_map(|line| wrap_line(line, width))
+        .collect()
 }
 
 /// Returns the lines of a notice.

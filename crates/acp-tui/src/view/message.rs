@@ -9,7 +9,7 @@ use super::image::{self, ImagePlacement};
 use super::item::ItemRequest;
 use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 
 /// The maximum number of lines shown of a user's text.
 const MAX_USER_LINES: usize = 2_000;
@@ -200,7 +200,7 @@ fn layout_plain(text: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'sta
     let text = acp_host::terminal_text::clean_text(text);
     let lines = text.trim_end().lines().take(MAX_USER_LINES);
     lines
-        .flat_map(|line| wrap(&Line::styled(line.to_owned(), look.theme.text), width))
+        .flat_map(|line| wrap_line(&Line::styled(line.to_owned(), look.theme.text), width))
         .collect()
 }
 

@@ -11,12 +11,12 @@ use acp_host::terminal_text;
 use ratatui::text::{Line, Span};
 
 use super::item::{ItemLayout, ItemRequest};
-use crate::draw_context::{DrawContext, SPINNER};
+use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::text::columns::pluralize;
-use crate::text::wrap::wrap;
+use crate::text::wrap::wrap_line;
 
 /// The prefix of each line of a subagent except the first.
-const INDENT: &str = "│ ";
+const BODY_INDENT: &str = "│ ";
 
 /// The maximum number of lines shown of a collapsed subagent's work.
 const MAX_COLLAPSED_LINES: usize = 6;
@@ -55,7 +55,7 @@ impl SubagentLayout {
         };
         self.body.clear();
         if left_out > 0 {
-            let more = format!("{INDENT}… {}", pluralize(left_out, "earlier line"));
+            let more = format!("{BODY_INDENT}… {}", pluralize(left_out, "earlier line"));
             self.body.push(Line::styled(more, look.theme.dim));
         }
         self.body.extend(body.into_iter().skip(left_out));
@@ -69,7 +69,7 @@ impl SubagentLayout {
         width: u16,
         look: &DrawContext<'_>,
     ) {
-        self.head = wrap(&render_head(subagent, look), width);
+        self.head = wrap_line(&render_head(subagent, look), width);
     }
 
     fn render_body(
@@ -93,7 +93,7 @@ impl SubagentLayout {
         let mut body = Vec::new();
         if skipped > 0 || !thread.truncation().is_empty() {
             body.push(Line::styled(
-                format!("{INDENT}… earlier lines hidden"),
+                format!("{BODY_INDENT}… earlier lines hidden"),
                 look.theme.dim,
             ));
         }
@@ -113,7 +113,7 @@ impl SubagentLayout {
             self.unfinished |= laid.is_unfinished();
             let style = laid.style(look);
             for line in (0..laid.height()).filter_map(|n| laid.line(n)) {
-                let mut spans = vec![Span::styled(INDENT, look.theme.dim)];
+                let mut spans = vec![Span::styled(BODY_INDENT, look.theme.dim)];
                 let styled = |span: &Span<'static>| {
                     let inner = style.patch(line.style).patch(span.style);
                     Span::styled(span.content.clone(), inner)
@@ -146,7 +146,9 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {
         Some(StateUpdate::Running(_)) => {
-            let frame = SPINNER.get(look.frame % SPINNER.len()).copied();
+            let frame = SPINNER_FRAMES
+                .get(look.frame % SPINNER_FRAMES.len())
+                .copied();
             (frame.unwrap_or("●"), theme.accent, String::new())
         }
         Some(StateUpdate::RequiresAction(_)) => ("?", theme.warn, " needs your answer".to_owned()),
@@ -170,7 +172,7 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
 }
 
 /// Returns a number that changes whenever the subagent's visible content does.
-pub(super) fn revision(item: &Item) -> u64 {
+pub(super) fn item_revision(item: &Item) -> u64 {
     match &item.kind {
         ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),
         _ => 0,

@@ -16,16 +16,16 @@ use serde_json::Value;
 
 use super::image::{self, ImagePlacement};
 use super::item::ItemRequest;
-use crate::draw_context::{DrawContext, SPINNER};
+use crate::draw_context::{DrawContext, SPINNER_FRAMES};
 use crate::text::ansi::TerminalText;
 use crate::text::columns::pluralize;
-use crate::text::diff::{DiffRequest, diff};
+use crate::text::diff::{DiffRequest, render_diff};
 use crate::text::highlight;
 use crate::text::markdown::MarkdownView;
-use crate::text::wrap::{LineIndent, wrap, wrap_into};
+use crate::text::wrap::{LineIndent, wrap_line, wrap_line_into};
 
 /// The prefix of each line of a card except the first.
-const INDENT: &str = "  ";
+const BODY_INDENT: &str = "  ";
 
 /// The maximum number of lines shown of a change on a collapsed card.
 const MAX_DIFF_LINES: usize = 14;
@@ -64,7 +64,7 @@ pub(super) struct ToolCallLayout {
 }
 
 /// Returns the number of bytes that the terminals of a call have printed.
-pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
+pub(super) fn output_byte_count(call: &ThreadToolCall, thread: &Thread) -> u64 {
     let terminals = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Terminal(id) => thread.terminal(id),
         _ => None,
@@ -122,7 +122,7 @@ impl ToolCallLayout {
         self.body = body.lines;
         self.images = body.images;
         for line in &mut self.body {
-            line.spans.insert(0, Span::raw(INDENT));
+            line.spans.insert(0, Span::raw(BODY_INDENT));
         }
         open
     }
@@ -147,8 +147,9 @@ impl ToolCallLayout {
                         shows_all: false,
                     };
                     let layout = wanted.detail.layout;
-                    let (lines, plain) =
-                        highlight::with_pending_flag(|| diff(of, layout, body.width, look.theme));
+                    let (lines, plain) = highlight::with_pending_flag(|| {
+                        render_diff(of, layout, body.width, look.theme)
+                    });
                     self.is_highlight_pending |= plain;
                     body.push_lines(lines, MAX_DIFF_LINES);
                 }
@@ -192,7 +193,7 @@ impl ToolCallLayout {
             rest: vec![Span::raw("    ")],
         };
         self.head.clear();
-        wrap_into(&render_title(call, look), width, &indent, &mut self.head);
+        wrap_line_into(&render_title(call, look), width, &indent, &mut self.head);
     }
 
     /// Returns whether the call contains code whose highlighting is pending.
@@ -235,7 +236,7 @@ struct ToolCallBody<'a> {
 impl ToolCallBody<'_> {
     fn push_note(&mut self, text: &str) {
         let line = Line::styled(terminal_text::clean_line(text), self.look.theme.dim);
-        self.lines.extend(wrap(&line, self.width));
+        self.lines.extend(wrap_line(&line, self.width));
     }
 
     /// Adds all lines if the card is expanded. Otherwise adds the first `most` lines and a note about the rest.
@@ -282,7 +283,7 @@ impl ToolCallBody<'_> {
             let output = terminal_text::clean_text(strip_fence(&text.text).unwrap_or_default());
             for line in output.lines() {
                 let line = Line::styled(line.to_owned(), self.look.theme.dim);
-                self.lines.extend(wrap(&line, self.width));
+                self.lines.extend(wrap_line(&line, self.width));
             }
         } else if self.open {
             let theme = self.look.theme;
@@ -304,7 +305,7 @@ impl ToolCallBody<'_> {
             }
             for line in all.get(from..).unwrap_or_default() {
                 let line = Line::styled((*line).to_owned(), style);
-                self.lines.extend(wrap(&line, self.width));
+                self.lines.extend(wrap_line(&line, self.width));
             }
         }
     }
@@ -350,7 +351,7 @@ impl ToolCallBody<'_> {
             let line = location.line.map(|line| format!(":{line}"));
             let text = format!("{}{}", path.display(), line.unwrap_or_default());
             let line = Line::styled(terminal_text::clean_line(&text), self.look.theme.link);
-            self.lines.extend(wrap(&line, self.width));
+            self.lines.extend(wrap_line(&line, self.width));
         }
     }
 
@@ -371,7 +372,7 @@ impl ToolCallBody<'_> {
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(MAX_RAW_LINES) {
             let line = Line::styled(format!("  {line}"), self.look.theme.dim);
-            self.lines.extend(wrap(&line, self.width));
+            self.lines.extend(wrap_line(&line, self.width));
         }
         if lines.len() > MAX_RAW_LINES {
             self.push_note(&format!(
@@ -446,7 +447,9 @@ fn status_icon(call: &ThreadToolCall, look: &DrawContext<'_>) -> (&'static str, 
         ToolCallStatus::Pending => ("○", theme.dim),
         ToolCallStatus::Paused => ("‖", theme.warn),
         _ => {
-            let frame = SPINNER.get(look.frame % SPINNER.len()).copied();
+            let frame = SPINNER_FRAMES
+                .get(look.frame % SPINNER_FRAMES.len())
+                .copied();
             (frame.unwrap_or("●"), theme.accent)
         }
     }

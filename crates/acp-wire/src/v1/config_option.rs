@@ -243,7 +243,7 @@ impl SessionConfigOption {
         object: RawObject,
         names: ConfigFieldNames,
     ) -> Result<Self, E> {
-        const COMMON: [&str; 4] = ["name", "description", "category", "_meta"];
+        const COMMON_FIELDS: [&str; 4] = ["name", "description", "category", "_meta"];
         let kind = match object.field::<String>("type").as_deref() {
             Some("boolean") => SessionConfigKind::Boolean {
                 current_value: object.required("currentValue")?,
@@ -255,9 +255,12 @@ impl SessionConfigOption {
                     names,
                 ),
             }),
-            Some(_) => {
-                SessionConfigKind::Unknown(object.clone().without(&COMMON).without(&[names.option]))
-            }
+            Some(_) => SessionConfigKind::Unknown(
+                object
+                    .clone()
+                    .without(&COMMON_FIELDS)
+                    .without(&[names.option]),
+            ),
         };
         Ok(Self {
             id: object.required(names.option)?,

@@ -151,7 +151,8 @@ impl Serialize for CreateElicitationRequest {
 
 impl<'de> Deserialize<'de> for CreateElicitationRequest {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        const COMMON: [&str; 5] = ["message", "sessionId", "toolCallId", "requestId", "_meta"];
+        const COMMON_FIELDS: [&str; 5] =
+            ["message", "sessionId", "toolCallId", "requestId", "_meta"];
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct FormParams {
@@ -192,7 +193,7 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
                     url,
                 }
             }
-            Some(_) => ElicitationMode::Unknown(object.clone().without(&COMMON)),
+            Some(_) => ElicitationMode::Unknown(object.clone().without(&COMMON_FIELDS)),
         };
         Ok(Self {
             message: object.field("message").ok_or_else(|| missing("message"))?,

@@ -22,20 +22,20 @@ impl From<v1::SessionConfigOption> for SessionConfigOption {
     }
 }
 
-const NAMES: ConfigFieldNames = ConfigFieldNames {
+const FIELD_NAMES: ConfigFieldNames = ConfigFieldNames {
     option: "configId",
     group: "groupId",
 };
 
 impl Serialize for SessionConfigOption {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.0.write(s, NAMES)
+        self.0.write(s, FIELD_NAMES)
     }
 }
 
 impl<'de> Deserialize<'de> for SessionConfigOption {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        v1::SessionConfigOption::read(RawObject::deserialize(d)?, NAMES).map(Self)
+        v1::SessionConfigOption::read(RawObject::deserialize(d)?, FIELD_NAMES).map(Self)
     }
 }
 
@@ -147,7 +147,7 @@ impl Serialize for SetSessionConfigOptionRequest {
 
 impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        const COMMON: [&str; 3] = ["sessionId", "configId", "_meta"];
+        const COMMON_FIELDS: [&str; 3] = ["sessionId", "configId", "_meta"];
         let object = RawObject::deserialize(d)?;
         let value = match object.field::<String>("type").as_deref() {
             Some("id") => SessionConfigOptionValue::Id(object.required("value")?),
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
                 Some(value) => SessionConfigOptionValue::Boolean(value),
                 None => SessionConfigOptionValue::Id(object.required("value")?),
             },
-            Some(_) => SessionConfigOptionValue::Unknown(object.clone().without(&COMMON)),
+            Some(_) => SessionConfigOptionValue::Unknown(object.clone().without(&COMMON_FIELDS)),
         };
         Ok(Self {
             session_id: object.required("sessionId")?,

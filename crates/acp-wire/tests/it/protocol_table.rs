@@ -13,7 +13,7 @@ type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
 
-const METHODS: &[MethodStatus] = &[
+const METHOD_STATUSES: &[MethodStatus] = &[
     ("initialize", YES, YES),
     ("authenticate", YES, YES),
     ("logout", YES, YES),
@@ -56,7 +56,7 @@ const METHODS: &[MethodStatus] = &[
     ("$/cancel_request", YES, YES),
 ];
 
-const UPDATES: &[MethodStatus] = &[
+const UPDATE_STATUSES: &[MethodStatus] = &[
     ("user_message_chunk", YES, YES),
     ("user_message", YES, YES),
     ("agent_message_chunk", YES, YES),
@@ -85,7 +85,7 @@ const UPDATES: &[MethodStatus] = &[
     ("session_message_chunk", YES, YES),
 ];
 
-const CONTENT: &[MethodStatus] = &[
+const CONTENT_STATUSES: &[MethodStatus] = &[
     ("text", YES, YES),
     ("image", YES, YES),
     ("audio", YES, YES),
@@ -114,7 +114,7 @@ const UNSTABLE_UPDATES_V2: &[&str] = &[
     "session_message_chunk",
 ];
 
-const HEAD: &str = "\
+const DOCUMENT_HEAD: &str = "\
 # Protocol coverage
 
 This page lists every method, every kind of `session/update` and every kind of content, in version 1 and in the draft of
@@ -128,9 +128,9 @@ This file is generated from the method tables (`crates/acp-wire/src/methods.rs`)
 that test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
 ";
 
-const EXTENSIONS: &[MethodStatus] = &[("_session/steering", YES, YES)];
+const EXTENSION_STATUSES: &[MethodStatus] = &[("_session/steering", YES, YES)];
 
-const NOT_OFFERED: &str = "
+const NOT_OFFERED_TEXT: &str = "
 ## Not supported
 
 The unstable schemas contain more methods. The library treats these like any unknown method, and a proxy passes them on
@@ -145,7 +145,7 @@ unchanged.
 #[test]
 fn the_document_matches_the_method_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
-    let document = document();
+    let document = render_document();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, document).unwrap();
         return;
@@ -166,27 +166,27 @@ fn the_document_matches_the_method_tables() {
     );
 }
 
-fn document() -> String {
-    let mut text = HEAD.to_owned();
-    methods(&mut text);
-    extension_methods(&mut text);
-    updates(&mut text);
-    content(&mut text);
-    text += NOT_OFFERED;
+fn render_document() -> String {
+    let mut text = DOCUMENT_HEAD.to_owned();
+    render_methods(&mut text);
+    render_extension_methods(&mut text);
+    render_updates(&mut text);
+    render_content(&mut text);
+    text += NOT_OFFERED_TEXT;
     text
 }
 
-fn methods(text: &mut String) {
+fn render_methods(text: &mut String) {
     let by_name = |methods: &'static [Method]| -> BTreeMap<_, _> {
         methods.iter().map(|row| (row.name, row)).collect()
     };
     let (v1, v2) = (by_name(v1::METHODS), by_name(v2::METHODS));
-    exactly("method", METHODS, v1.keys().chain(v2.keys()));
+    assert_statuses_cover("method", METHOD_STATUSES, v1.keys().chain(v2.keys()));
 
     *text += "\n## Methods\n\n";
     *text += "| method | from | kind | version 1 | version 2 | agent | client |\n|---|---|---|---|---|---|---|\n";
     let mut notes = String::new();
-    for (name, agent, client) in METHODS {
+    for (name, agent, client) in METHOD_STATUSES {
         let rows = [v1.get(name), v2.get(name)];
         let row = rows.iter().copied().flatten().next().unwrap();
         for other in rows.iter().copied().flatten() {
@@ -201,7 +201,7 @@ fn methods(text: &mut String) {
             MethodKind::Request => "request",
             MethodKind::Notification => "notification",
         };
-        let types = rows.map(|row| row.map_or("–".to_owned(), |row| types(row)));
+        let types = rows.map(|row| row.map_or("–".to_owned(), |row| type_names(row)));
         let [in_v1, in_v2] = types;
         writeln!(
             text,
@@ -221,17 +221,17 @@ fn methods(text: &mut String) {
     .unwrap();
 }
 
-fn extension_methods(text: &mut String) {
+fn render_extension_methods(text: &mut String) {
     let names = extensions::METHODS.iter().map(|row| &row.name);
-    exactly("extension", EXTENSIONS, names);
+    assert_statuses_cover("extension", EXTENSION_STATUSES, names);
     *text += "\n## Extensions\n\n";
     *text += "Methods that are not part of the protocol, but that several agents support. They are the same in both versions. An\n\
               agent announces them in `_meta` of its response to `initialize`.\n\n";
     *text += "| method | types | announced by | agent | client |\n|---|---|---|---|---|\n";
-    for (name, agent, client) in EXTENSIONS {
+    for (name, agent, client) in EXTENSION_STATUSES {
         let row = extensions::method(name).unwrap();
         let path = row.capability.unwrap().path;
-        let types = types(row);
+        let types = type_names(row);
         writeln!(
             text,
             "| `{name}` | {types} | `_meta.{path}` | {agent} | {client} |"
@@ -240,7 +240,7 @@ fn extension_methods(text: &mut String) {
     }
 }
 
-fn types(row: &Method) -> String {
+fn type_names(row: &Method) -> String {
     let mut types = format!("`{}`", row.params);
     if let Some(result) = row.result {
         write!(types, " → `{result}`").unwrap();
@@ -251,13 +251,13 @@ fn types(row: &Method) -> String {
     types
 }
 
-fn updates(text: &mut String) {
+fn render_updates(text: &mut String) {
     let (v1, v2) = (v1::SessionUpdate::TAGS, v2::SessionUpdate::TAGS);
-    exactly("kind of update", UPDATES, v1.iter().chain(v2));
+    assert_statuses_cover("kind of update", UPDATE_STATUSES, v1.iter().chain(v2));
     *text += "\n## Kinds of `session/update`\n\n";
-    kinds(
+    render_kinds(
         text,
-        UPDATES,
+        UPDATE_STATUSES,
         (
             v1,
             UNSTABLE_UPDATES_V1,
@@ -267,11 +267,11 @@ fn updates(text: &mut String) {
     );
 }
 
-fn content(text: &mut String) {
+fn render_content(text: &mut String) {
     let (v1, v2) = (v1::ContentBlock::TAGS, v2::ContentBlock::TAGS);
-    exactly("kind of content", CONTENT, v1.iter().chain(v2));
+    assert_statuses_cover("kind of content", CONTENT_STATUSES, v1.iter().chain(v2));
     *text += "\n## Kinds of content\n\nIn prompts, messages and tool calls.\n\n";
-    kinds(text, CONTENT, (v1, &[], ""), (v2, &[], ""));
+    render_kinds(text, CONTENT_STATUSES, (v1, &[], ""), (v2, &[], ""));
 }
 
 /// The kinds of a version, those of them that are unstable, and what to say of these.
@@ -281,7 +281,7 @@ type VersionKinds = (
     &'static str,
 );
 
-fn kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, v2: VersionKinds) {
+fn render_kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, v2: VersionKinds) {
     for (all, unstable, _) in [v1, v2] {
         for kind in unstable {
             assert!(all.contains(kind), "{kind} is not there to be unstable");
@@ -307,7 +307,7 @@ fn kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, v2: Ver
 }
 
 /// That the list kept by hand names each that there is, once, and nothing else.
-fn exactly<'a>(
+fn assert_statuses_cover<'a>(
     what: &str,
     statuses: &[MethodStatus],
     there: impl Iterator<Item = &'a &'static str>,

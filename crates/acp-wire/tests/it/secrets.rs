@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 /// Reads a message, and checks that its `Debug` output does not show the secret.
 #[track_caller]
-fn hides<T: DeserializeOwned + Debug>(json: &str) {
+fn assert_hides_secrets<T: DeserializeOwned + Debug>(json: &str) {
     let value: T = serde_json::from_str(json).unwrap();
     for shown in [format!("{value:?}"), format!("{value:#?}")] {
         assert!(!shown.contains("hush"), "{shown}");
@@ -19,22 +19,24 @@ fn hides<T: DeserializeOwned + Debug>(json: &str) {
 }
 
 #[test]
-fn debug_hides_variables_headers_and_answers() {
-    hides::<v1::EnvVariable>(r#"{"name":"NAMED","value":"hush"}"#);
-    hides::<v1::HttpHeader>(r#"{"name":"NAMED","value":"hush"}"#);
-    hides::<v1::CreateTerminalRequest>(
+fn debug_output_hides_variables_headers_and_answers() {
+    assert_hides_secrets::<v1::EnvVariable>(r#"{"name":"NAMED","value":"hush"}"#);
+    assert_hides_secrets::<v1::HttpHeader>(r#"{"name":"NAMED","value":"hush"}"#);
+    assert_hides_secrets::<v1::CreateTerminalRequest>(
         r#"{"sessionId":"s","command":"x","env":[{"name":"NAMED","value":"hush"}]}"#,
     );
-    hides::<v1::AuthMethod>(r#"{"type":"terminal","id":"a","name":"A","env":{"NAMED":"hush"}}"#);
+    assert_hides_secrets::<v1::AuthMethod>(
+        r#"{"type":"terminal","id":"a","name":"A","env":{"NAMED":"hush"}}"#,
+    );
     let servers = r#"{"cwd":"/","mcpServers":[
         {"name":"a","command":"c","args":[],"env":[{"name":"NAMED","value":"hush"}]},
         {"type":"http","name":"a","url":"u","headers":[{"name":"NAMED","value":"hush"}]},
         {"type":"sse","name":"a","url":"u","headers":[{"name":"NAMED","value":"hush"}]},
         {"type":"pigeon","name":"a","NAMED":"hush","headers":[{"name":"NAMED","value":"hush"}]}
     ]}"#;
-    hides::<v1::NewSessionRequest>(servers);
-    hides::<v2::NewSessionRequest>(servers);
-    hides::<v1::CreateElicitationResponse>(
+    assert_hides_secrets::<v1::NewSessionRequest>(servers);
+    assert_hides_secrets::<v2::NewSessionRequest>(servers);
+    assert_hides_secrets::<v1::CreateElicitationResponse>(
         r#"{"action":"accept","content":{"NAMED":"hush","b":["hush"]}}"#,
     );
 }

@@ -32,7 +32,7 @@ pub(crate) fn find_option_id(
 }
 
 /// Returns the session modes that the config options stand for.
-pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
+pub(crate) fn to_mode_state(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
     };

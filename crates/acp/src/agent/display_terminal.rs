@@ -45,8 +45,8 @@ impl Session {
         if !self.client().supports_display_terminals() {
             return Err(Self::client_capability_error("_meta.terminal_output"));
         }
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NEXT_TERMINAL_NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT_TERMINAL_NUMBER.fetch_add(1, Ordering::Relaxed);
         let terminal = DisplayTerminal {
             session: self.clone(),
             id: format!("term_{}_{number}", self.opening_id()).into(),

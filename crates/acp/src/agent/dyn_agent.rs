@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Agent;
-use super::side::{limits, start_shared, to_serve_result};
+use super::side::{default_limits, start_shared, to_serve_result};
 use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
@@ -38,7 +38,7 @@ impl dyn DynAgent {
     /// # Errors
     /// Reading or writing fails.
     pub async fn serve(self: Arc<Self>, transport: Transport) -> std::io::Result<()> {
-        let (_, driver) = self.start(transport, Options::new().limits(limits()));
+        let (_, driver) = self.start(transport, Options::new().limits(default_limits()));
         to_serve_result(driver.await)
     }
 }

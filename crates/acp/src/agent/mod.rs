@@ -52,7 +52,7 @@ pub use recording::Recorder;
 pub use session::{OpenedSession, Session};
 #[cfg(feature = "stdio")]
 pub use side::serve_stdio;
-pub use side::{limits, serve, serve_with, start};
+pub use side::{default_limits, serve, serve_with, start};
 #[cfg(feature = "unstable")]
 pub use subagent::Subagent;
 pub use terminal::{ClientTerminal, TerminalCommand};

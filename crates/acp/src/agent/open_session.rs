@@ -19,7 +19,7 @@ use crate::capabilities::missing_mcp_capability;
 use crate::connection::{Connection, Responder};
 use crate::dialect;
 use crate::error::{Error, Result};
-use crate::session_setup::{MAX_ID_LEN, SessionSetup, SystemPromptError};
+use crate::session_setup::{MAX_ID_BYTES, SessionSetup, SystemPromptError};
 
 /// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl<A: Agent> SessionOpeningGuard<A> {
     /// Stores the agent's state for the session, and returns the rest of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
-        let mut sessions = self.side.sessions();
+        let mut sessions = self.side.lock_sessions();
         // The session may have been closed or opened again in the meantime.
         if let Some(entry) = sessions.get_mut(self.session.id())
             && entry.session.ptr_eq(&self.session)
@@ -80,12 +80,12 @@ impl<A: Agent> Drop for SessionOpeningGuard<A> {
             (true, Some(before)) => before.session.cancel(),
             // Drop the agent's state after the lock is released.
             (false, None) => {
-                let failed = self.side.sessions().remove(self.session.id());
+                let failed = self.side.lock_sessions().remove(self.session.id());
                 drop(failed);
             }
             (false, Some(before)) => {
                 let id = before.session.id().clone();
-                let failed = self.side.sessions().insert(id, before);
+                let failed = self.side.lock_sessions().insert(id, before);
                 drop(failed);
             }
         }
@@ -265,9 +265,9 @@ impl<A: Agent> AgentSide<A> {
         conn: &Connection,
     ) -> Result<SessionOpeningGuard<A>> {
         self.check_setup(setup)?;
-        if id.as_str().len() > MAX_ID_LEN {
+        if id.as_str().len() > MAX_ID_BYTES {
             return Err(Error::invalid_params(format!(
-                "session id too long: the limit is {MAX_ID_LEN} bytes"
+                "session id too long: the limit is {MAX_ID_BYTES} bytes"
             )));
         }
         let client = self.client()?;
@@ -279,7 +279,7 @@ impl<A: Agent> AgentSide<A> {
             self.session_recording(),
         );
         let before = {
-            let mut sessions = self.sessions();
+            let mut sessions = self.lock_sessions();
             let limit = conn.0.limits.sessions;
             if sessions.len() >= limit && !sessions.contains_key(&id) {
                 let text =
@@ -381,7 +381,7 @@ impl<A: Agent> AgentSide<A> {
             }
             return Ok(to_v2_response(session, config_options, meta, origin));
         }
-        let modes = config::modes(&config_options);
+        let modes = config::to_mode_state(&config_options);
         let shown =
             config::supported_options(config_options, session.client().supports_boolean_options());
         let config_options = (!shown.is_empty()).then_some(shown);

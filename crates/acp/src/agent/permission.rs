@@ -41,16 +41,16 @@ impl Turn {
     /// # Errors
     /// The client returned an error, or the connection has ended.
     pub async fn ask(&self, call: &ToolCallHandle) -> Result<PermissionAnswer> {
-        const ALLOW: PermissionOptionKind = PermissionOptionKind::AllowOnce;
-        const REJECT: PermissionOptionKind = PermissionOptionKind::RejectOnce;
+        const ALLOW_KIND: PermissionOptionKind = PermissionOptionKind::AllowOnce;
+        const REJECT_KIND: PermissionOptionKind = PermissionOptionKind::RejectOnce;
         // Each option's id is its kind, because some clients treat any other id as a rejection.
-        let options = [("Allow", ALLOW), ("Reject", REJECT)]
+        let options = [("Allow", ALLOW_KIND), ("Reject", REJECT_KIND)]
             .map(|(name, kind)| PermissionOption::new(kind.to_string(), name, kind))
             .to_vec();
         let outcome = self.request_permission(call.new_update(), options).await?;
         Ok(match outcome {
             RequestPermissionOutcome::Selected(option)
-                if option.option_id.as_str() == ALLOW.to_string() =>
+                if option.option_id.as_str() == ALLOW_KIND.to_string() =>
             {
                 PermissionAnswer::Allowed
             }

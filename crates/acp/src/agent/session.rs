@@ -100,7 +100,7 @@ struct SessionInner {
 }
 
 /// The maximum number of stored titles of unfinished tool calls.
-const MAX_TITLES: usize = 1024;
+const MAX_TOOL_CALL_TITLES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct AgentSessionState {
@@ -111,7 +111,7 @@ pub(super) struct AgentSessionState {
     /// The number of tool call ids that the library has generated.
     tool_call_count: u64,
     /// The titles of unfinished tool calls, for permission requests of version 2.
-    titles: LruMap<String, MAX_TITLES>,
+    titles: LruMap<String, MAX_TOOL_CALL_TITLES>,
     /// All plans, whose steps are merged for clients that support only one plan.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// The number of pending questions to the user in the current turn.
@@ -132,7 +132,7 @@ pub(super) struct PromptGuard(Session);
 
 impl Drop for PromptGuard {
     fn drop(&mut self) {
-        self.0.state().prompt_token = None;
+        self.0.lock_state().prompt_token = None;
     }
 }
 
@@ -219,7 +219,7 @@ impl Session {
             .ok_or_else(|| Error::internal(format!("session not open: {}", self.id())))
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, AgentSessionState> {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, AgentSessionState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -272,7 +272,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn send_message(&self, text: impl AsRef<str>) -> Result<()> {
-        self.send_text_chunk(AGENT, text.as_ref()).await
+        self.send_text_chunk(AGENT_CHUNK, text.as_ref()).await
     }
 
     /// Sends a chunk of the agent's thoughts (`agent_thought_chunk`), as Markdown text.
@@ -280,7 +280,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn send_thought(&self, text: impl AsRef<str>) -> Result<()> {
-        self.send_text_chunk(THOUGHT, text.as_ref()).await
+        self.send_text_chunk(THOUGHT_CHUNK, text.as_ref()).await
     }
 
     /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. See the
@@ -305,7 +305,7 @@ impl Session {
 
     /// Returns the id of the message to which the next chunk of this type belongs.
     pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         match &state.current_message {
             Some((speaker, id)) if *speaker == kind => id.clone(),
             _ => {
@@ -318,12 +318,12 @@ impl Session {
 
     /// Returns a new message id.
     pub(crate) fn new_message_id(&self) -> MessageId {
-        self.state().next_message_id(&self.0.opening_id)
+        self.lock_state().next_message_id(&self.0.opening_id)
     }
 
     /// Ends the current message, so that the next chunk starts a new one.
     pub(crate) fn end_message(&self) {
-        self.state().current_message = None;
+        self.lock_state().current_message = None;
     }
 
     /// Reports a new tool call. If you choose the id yourself, it must be new in this session. See the specification's
@@ -334,7 +334,7 @@ impl Session {
     pub async fn report_tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
         let call = call
             .into()
-            .into_tool_call(|| self.state().next_tool_call_id(&self.0.opening_id));
+            .into_tool_call(|| self.lock_state().next_tool_call_id(&self.0.opening_id));
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
         self.send_update(SessionUpdate::ToolCall(call.into()))
             .await?;
@@ -343,7 +343,7 @@ impl Session {
 
     /// Returns the last reported title of an unfinished tool call.
     pub(crate) fn tool_call_title(&self, call: &ToolCallId) -> Option<String> {
-        self.state().titles.get(call.as_str()).cloned()
+        self.lock_state().titles.get(call.as_str()).cloned()
     }
 
     /// Reports the whole plan, which replaces the previous one. See the specification's page "Agent Plan", "Creating
@@ -372,7 +372,7 @@ impl Session {
             let update = SessionUpdate::PlanUpdate(PlanUpdate::new(items));
             return self.send_update(update).await;
         }
-        let all = self.state().replace_plan(id, entries);
+        let all = self.lock_state().replace_plan(id, entries);
         self.set_plan(all).await
     }
 
@@ -386,7 +386,7 @@ impl Session {
             let update = SessionUpdate::PlanRemoved(PlanRemoved::new(id));
             return self.send_update(update).await;
         }
-        let all = self.state().replace_plan(id, Vec::new());
+        let all = self.lock_state().replace_plan(id, Vec::new());
         self.set_plan(all).await
     }
 
@@ -439,7 +439,7 @@ impl Session {
     /// Returns the current config options, including those that the client does not support.
     #[must_use]
     pub fn config_options(&self) -> Vec<SessionConfigOption> {
-        self.state().config_options.clone()
+        self.lock_state().config_options.clone()
     }
 
     /// Replaces all config options and reports the change. If this changes the session's mode, also reports the new
@@ -468,7 +468,7 @@ impl Session {
         &self,
         options: Vec<SessionConfigOption>,
     ) -> Option<acp_wire::v1::SessionModeId> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let before = config::current_mode(&state.config_options);
         let after = config::current_mode(&options);
         state.config_options = options;
@@ -482,7 +482,7 @@ impl Session {
         turn: &'a CancellationToken,
     ) -> Result<PendingQuestion<'a>> {
         let (first, work) = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             state.pending_questions += 1;
             (state.pending_questions == 1, state.work_epoch)
         };
@@ -504,7 +504,7 @@ impl Session {
     /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
     /// state too early, but the state that is reported last is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.is_turn_running = working;
         state.work_epoch += 1;
         state.pending_questions = 0;
@@ -512,13 +512,13 @@ impl Session {
 
     /// Marks the agent as working on a prompt until the returned guard is dropped.
     pub(super) fn begin_prompt(&self, turn: CancellationToken) -> PromptGuard {
-        self.state().prompt_token = Some(turn);
+        self.lock_state().prompt_token = Some(turn);
         PromptGuard(self.clone())
     }
 
     /// Returns `true` if [`Agent::prompt`] is running, in a turn that was not cancelled.
     pub(super) fn is_working(&self) -> bool {
-        let state = self.state();
+        let state = self.lock_state();
         state
             .prompt_token
             .as_ref()
@@ -527,7 +527,7 @@ impl Session {
 
     /// Returns an update that reports the agent's current state: idle, running or waiting for the user.
     pub(crate) fn current_state_update(&self) -> v2::StateUpdate {
-        let state = self.state();
+        let state = self.lock_state();
         match (state.is_turn_running, state.pending_questions) {
             (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
             (true, 0) => v2::StateUpdate::Running(v2::RunningStateUpdate::new()),
@@ -536,22 +536,24 @@ impl Session {
     }
 
     pub(crate) fn register_turn(&self, cancel: CancellationToken) {
-        self.state().turn_count.push(cancel);
+        self.lock_state().turn_count.push(cancel);
     }
 
     /// Returns the number of running and queued turns.
     pub(crate) fn turn_count(&self) -> usize {
-        self.state().turn_count.len()
+        self.lock_state().turn_count.len()
     }
 
     /// Removes turns that have ended, whose tokens are cancelled.
     pub(crate) fn remove_ended_turns(&self) {
-        self.state().turn_count.retain(|turn| !turn.is_cancelled());
+        self.lock_state()
+            .turn_count
+            .retain(|turn| !turn.is_cancelled());
     }
 
     /// Cancels all turns (`session/cancel`).
     pub(crate) fn cancel(&self) {
-        for turn in &self.state().turn_count {
+        for turn in &self.lock_state().turn_count {
             turn.cancel();
         }
     }
@@ -607,7 +609,7 @@ impl PendingQuestion<'_> {
         if !std::mem::take(&mut self.is_pending) {
             return;
         }
-        let mut state = self.session.state();
+        let mut state = self.session.lock_state();
         if state.work_epoch == self.work_epoch {
             state.pending_questions -= 1;
             self.needs_state_update = state.pending_questions == 0 && self.session.0.client.is_v2();
@@ -626,9 +628,9 @@ impl Drop for PendingQuestion<'_> {
     }
 }
 
-pub(super) const USER: &str = "user_message_chunk";
-pub(super) const AGENT: &str = "agent_message_chunk";
-pub(super) const THOUGHT: &str = "agent_thought_chunk";
+pub(super) const USER_CHUNK: &str = "user_message_chunk";
+pub(super) const AGENT_CHUNK: &str = "agent_message_chunk";
+pub(super) const THOUGHT_CHUNK: &str = "agent_thought_chunk";
 
 impl AgentSessionState {
     fn next_message_id(&mut self, mark: &str) -> MessageId {
@@ -641,7 +643,12 @@ impl AgentSessionState {
         format!("call_{mark}_{}", self.tool_call_count).into()
     }
 
-    pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
+    pub(super) fn update_title(
+        &mut self,
+        call: &ToolCallId,
+        title: Option<&String>,
+        finished: bool,
+    ) {
         if finished {
             self.titles.remove(call.as_str());
         } else if let Some(title) = title {

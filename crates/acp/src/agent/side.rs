@@ -37,11 +37,11 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
 /// # Errors
 /// Reading or writing fails.
 pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<()> {
-    serve_with(transport, agent, Options::new().limits(limits())).await
+    serve_with(transport, agent, Options::new().limits(default_limits())).await
 }
 
-/// Serves a client like [`serve`], with other options. Start from [`limits`], the limits of [`serve`]: the default of
-/// [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
+/// Serves a client like [`serve`], with other options. Start from [`default_limits`], the limits of [`serve`]: the
+/// default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -90,7 +90,7 @@ pub(super) fn start_shared<A: Agent>(
 
 /// Returns the limits of [`serve`], under which a client that closes its side still gets its responses.
 #[must_use]
-pub fn limits() -> Limits {
+pub fn default_limits() -> Limits {
     Limits {
         linger: Duration::from_secs(2),
         ..Limits::default()
@@ -113,12 +113,15 @@ pub(crate) struct AgentSessionEntry<A: Agent> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AgentSessionEntry<A>>> {
+    pub(crate) fn lock_sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AgentSessionEntry<A>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn session(&self, id: &SessionId) -> Result<Session> {
-        let session = self.sessions().get(id).map(|entry| entry.session.clone());
+        let session = self
+            .lock_sessions()
+            .get(id)
+            .map(|entry| entry.session.clone());
         session.ok_or_else(|| {
             let mut error = jsonrpc::Error::resource_not_found(format!("session {id}"));
             error.data = Some(serde_json::json!({ "sessionId": id.as_str() }));
@@ -153,7 +156,7 @@ impl<A: Agent> AgentSide<A> {
         let session = self.session(id)?;
         session.cancel();
         drop(session.lock_turn().await);
-        let removed = self.sessions().remove(id);
+        let removed = self.lock_sessions().remove(id);
         Ok(removed.and_then(|entry| entry.state))
     }
 }
@@ -233,7 +236,7 @@ impl<A: Agent> Handler for AgentSide<A> {
 
     fn on_closed(&self, _: &CloseReason) {
         // Sessions hold the connection. Without this, neither would be freed.
-        let sessions = std::mem::take(&mut *self.sessions());
+        let sessions = std::mem::take(&mut *self.lock_sessions());
         for entry in sessions.values() {
             entry.session.cancel();
         }

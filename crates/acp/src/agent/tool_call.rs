@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::error::Result;
 
 /// The status of a cancelled tool call, which only version 2 has.
-pub(crate) const CANCELLED: &str = "cancelled";
+pub(crate) const CANCELLED_STATUS: &str = "cancelled";
 
 /// A new tool call to report. A string converts to a call with that title: `turn.report_tool_call("Read notes.txt")`. To
 /// choose the id yourself, convert a [`ToolCall`].
@@ -165,7 +165,7 @@ impl ToolCallHandle {
     pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
         let status = if self.session.client().is_v2() {
             // The conversion to version 1 leaves this status unchanged.
-            ToolCallStatus::from(CANCELLED)
+            ToolCallStatus::from(CANCELLED_STATUS)
         } else {
             content.push(ContentBlock::text("Cancelled.").into());
             ToolCallStatus::Failed

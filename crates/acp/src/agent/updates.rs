@@ -6,7 +6,7 @@ use acp_wire::v1::{ContentBlock, MessageId, SessionNotification, SessionUpdate};
 use acp_wire::v2::{self, ToolCallStatus};
 use serde::Serialize;
 
-use super::session::{AGENT, Session, THOUGHT, USER};
+use super::session::{AGENT_CHUNK, Session, THOUGHT_CHUNK, USER_CHUNK};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
@@ -108,24 +108,24 @@ impl Session {
     /// Keeps track of what later messages depend on: the current message, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
-            Update::UserMessageChunk(chunk) => (USER, chunk),
-            Update::AgentMessageChunk(chunk) => (AGENT, chunk),
-            Update::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
+            Update::UserMessageChunk(chunk) => (USER_CHUNK, chunk),
+            Update::AgentMessageChunk(chunk) => (AGENT_CHUNK, chunk),
+            Update::AgentThoughtChunk(chunk) => (THOUGHT_CHUNK, chunk),
             Update::ToolCallUpdate(update) => {
-                let mut state = self.state();
+                let mut state = self.lock_state();
                 if update.is_new {
                     state.current_message = None;
                 }
                 let title = update.title.as_ref().and_then(Option::as_ref);
                 let status = update.status.as_ref().and_then(Option::as_ref);
-                state.title(&update.tool_call_id, title, status.is_some_and(is_final));
+                state.update_title(&update.tool_call_id, title, status.is_some_and(is_final));
                 return;
             }
             _ => return,
         };
         match &chunk.message_id {
             Some(_) if chunk.is_found_by_id => {}
-            Some(id) => self.state().current_message = Some((kind, id.clone())),
+            Some(id) => self.lock_state().current_message = Some((kind, id.clone())),
             None => chunk.message_id = Some(self.chunk_message_id(kind)),
         }
     }
@@ -147,7 +147,7 @@ impl Session {
         };
         let id = self.chunk_message_id(kind);
         let chunk = MessageChunk::new(ContentBlock::text(text)).message_id(id.clone());
-        self.record(&if kind == THOUGHT {
+        self.record(&if kind == THOUGHT_CHUNK {
             Update::AgentThoughtChunk(chunk)
         } else {
             Update::AgentMessageChunk(chunk)

@@ -8,7 +8,7 @@ use super::json::{list_items, to_object, to_raw_value};
 
 /// The maximum size of a session's stored options, in bytes. If an agent has more, its modes cannot be set with the
 /// method of version 1.
-const MAX_STORED_LEN: usize = 1024 * 1024;
+const MAX_STORED_BYTES: usize = 1024 * 1024;
 
 /// Converts an option from version 1 to version 2.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
@@ -55,7 +55,7 @@ impl LegacySetting {
     /// Returns the names that belong to the setting, in this order: its category, which is also the id of the option;
     /// the display name of the option; the field that holds the setting in version 1; in that field, the current value,
     /// the list of values, and the id of a list item.
-    fn names(self) -> [&'static str; 6] {
+    fn field_names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
                 "mode",
@@ -77,12 +77,12 @@ impl LegacySetting {
     }
 
     pub(super) fn category(self) -> &'static str {
-        self.names()[0]
+        self.field_names()[0]
     }
 
     /// Converts the setting, in the form of version 1, to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
-        let [category, name, _, current, available, id] = self.names();
+        let [category, name, _, current, available, id] = self.field_names();
         let options: Vec<RawObject> = to_objects(&list_items(state, available))
             .map(|value| value.rename(id, "value"))
             .collect();
@@ -113,7 +113,7 @@ impl V1ConfigOptions {
             self.set_agent_options(&list_items(result, "configOptions"));
         }
         for switch in [LegacySetting::Mode, LegacySetting::Model] {
-            let state = to_object(result.take(switch.names()[2]).as_deref());
+            let state = to_object(result.take(switch.field_names()[2]).as_deref());
             if let Some(option) = switch.to_config_option(&state) {
                 self.legacy_options.retain(|(known, _)| *known != switch);
                 self.legacy_options.push((switch, option));
@@ -136,7 +136,7 @@ impl V1ConfigOptions {
     pub(super) fn drop_oversized(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
-            .retain(|(_, option)| size(option) <= MAX_STORED_LEN);
+            .retain(|(_, option)| option_size(option) <= MAX_STORED_BYTES);
     }
 
     /// Returns all options: the agent's own first, then those that stand for its modes and models.
@@ -272,7 +272,7 @@ impl V2ConfigOptions {
     }
 }
 
-fn size(option: &RawObject) -> usize {
+fn option_size(option: &RawObject) -> usize {
     option
         .iter()
         .map(|(key, value)| key.len() + value.get().len())
@@ -280,7 +280,7 @@ fn size(option: &RawObject) -> usize {
 }
 
 fn clear_if_oversized(options: &mut Vec<RawObject>) {
-    if options.iter().map(size).sum::<usize>() > MAX_STORED_LEN {
+    if options.iter().map(option_size).sum::<usize>() > MAX_STORED_BYTES {
         options.clear();
     }
 }

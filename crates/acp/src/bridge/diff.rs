@@ -7,7 +7,7 @@ use super::json::to_raw_value;
 use crate::dialect::format_git_patch;
 
 /// Converts a version 1 diff to version 2.
-pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
+pub(super) fn diff_to_v2(mut item: RawObject) -> Option<RawObject> {
     let diff: v1::Diff = item.read().ok()?;
     let operation = if diff.old_text.is_some() {
         "modify"
@@ -25,7 +25,7 @@ pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
 }
 
 /// Converts a version 2 diff to text content. Also returns the paths of the changed files.
-pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
+pub(super) fn diff_to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     let mut lines = Vec::new();
     let mut paths = Vec::new();
     for change in item.field::<Vec<RawObject>>("changes").unwrap_or_default() {

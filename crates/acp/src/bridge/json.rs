@@ -29,7 +29,7 @@ impl BridgeLine<'_> {
 
     /// Writes the line after `change` has changed its members.
     pub(super) fn write_changed(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
-        let Some(mut members) = parse::<RawObject>(self.bytes) else {
+        let Some(mut members) = parse_json::<RawObject>(self.bytes) else {
             return self.write_unchanged(buf);
         };
         change(&mut members);
@@ -61,7 +61,7 @@ pub(super) fn empty_list() -> Box<RawValue> {
 }
 
 /// Parses JSON as a `T`. Returns `None` if that fails.
-pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
+pub(super) fn parse_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
@@ -171,7 +171,7 @@ pub(super) fn store_original(object_: &mut RawObject, key: &str, original: &RawV
 }
 
 /// Truncates a string to at most `max` bytes, at a character boundary.
-pub(super) fn truncate(text: &mut String, max: usize) {
+pub(super) fn truncate_text(text: &mut String, max: usize) {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -12,7 +12,7 @@ use crate::connection::Limits;
 use crate::connection::outline::MessageOutline;
 
 /// The error code if the agent and the client have no protocol version in common.
-const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
+const UNSUPPORTED_VERSION_CODE: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
 /// The protocol version that the client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl BridgeState {
         };
         let result = match result {
             Ok(result) => result,
-            Err(error) if error.code == UNSUPPORTED_VERSION => {
+            Err(error) if error.code == UNSUPPORTED_VERSION_CODE => {
                 // The agent does not speak the other version, so try the client's own.
                 write_unchanged(&mut out.agent, &request_line);
                 self.phase = NegotiationPhase::PassThrough;
@@ -218,7 +218,7 @@ impl BridgeState {
                 let text =
                     format!("unsupported protocol version {version}: the bridge supports 1 and 2");
                 let code = match to {
-                    BridgeTarget::V2 => UNSUPPORTED_VERSION,
+                    BridgeTarget::V2 => UNSUPPORTED_VERSION_CODE,
                     BridgeTarget::V1 => jsonrpc::Error::INTERNAL_ERROR,
                 };
                 write_error(&mut out.client, id, &jsonrpc::Error::new(code, text));

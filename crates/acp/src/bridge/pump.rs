@@ -42,8 +42,8 @@ impl Pump {
 
     /// Runs the bridge until one side has ended and the other has had time to finish.
     pub(super) async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
-        let mut client_in = pin!(self.read(client.reader, BridgeSide::Client));
-        let mut agent_in = pin!(self.read(agent.reader, BridgeSide::Agent));
+        let mut client_in = pin!(self.read_input(client.reader, BridgeSide::Client));
+        let mut agent_in = pin!(self.read_input(agent.reader, BridgeSide::Agent));
         let mut client_out = pin!(self.to_client.drain(client.writer));
         let mut agent_out = pin!(self.to_agent.drain(agent.writer));
         // The streams that have already ended.
@@ -120,7 +120,7 @@ impl Pump {
     }
 
     /// Reads one side until it ends. Returns the error if reading fails.
-    async fn read(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
+    async fn read_input(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
         let mut framer = Framer::new(self.limits.message);
         let mut ended: Option<Option<io::Error>> = None;
         loop {
@@ -129,7 +129,7 @@ impl Pump {
                 let room = ended.is_none() && framer.buffered_len() < self.limits.outbox;
                 tokio::select! {
                     () = self.negotiated.notified() => {}
-                    end = fill(&mut input, &mut framer), if room => ended = end,
+                    end = fill_framer(&mut input, &mut framer), if room => ended = end,
                     () = tokio::time::sleep(self.limits.linger), if ended.is_some() => {
                         return ended.flatten();
                     }
@@ -143,7 +143,7 @@ impl Pump {
                 }
                 return failed;
             } else {
-                ended = fill(&mut input, &mut framer).await;
+                ended = fill_framer(&mut input, &mut framer).await;
             }
         }
     }
@@ -221,7 +221,10 @@ impl PumpEnd {
 
 /// Reads available bytes into the framer. Returns `Some` at the end of the input, with the read error if there was
 /// one.
-async fn fill(input: &mut TransportReader, framer: &mut Framer) -> Option<Option<io::Error>> {
+async fn fill_framer(
+    input: &mut TransportReader,
+    framer: &mut Framer,
+) -> Option<Option<io::Error>> {
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(None),
         Ok(_) => None,

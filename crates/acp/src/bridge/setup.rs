@@ -24,7 +24,7 @@ fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> Ra
     }
 }
 
-fn type_of(object: &RawObject) -> Option<String> {
+fn type_tag(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
@@ -34,7 +34,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
         params.set("mcpServers", empty_list());
     }
     map_items(params, "mcpServers", |mut server| {
-        let lists: &[&str] = match type_of(&server).as_deref() {
+        let lists: &[&str] = match type_tag(&server).as_deref() {
             Some("stdio") | None => {
                 server = server.without(&["type"]);
                 &["args", "env"]
@@ -92,13 +92,13 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     let methods: Vec<Box<RawValue>> = list_items(result, "authMethods")
         .into_iter()
         .filter(|method| {
-            terminal || type_of(&to_object(Some(method))).as_deref() != Some("terminal")
+            terminal || type_tag(&to_object(Some(method))).as_deref() != Some("terminal")
         })
         .collect();
     result.set("authMethods", to_raw_value(&methods));
     map_items(result, "authMethods", |method| {
         let mut method = method.rename("methodId", "id");
-        match type_of(&method).as_deref() {
+        match type_tag(&method).as_deref() {
             Some("agent") => method = method.without(&["type"]),
             Some("terminal") => {
                 let mut env = RawObject::default();
@@ -140,7 +140,7 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
 /// Converts commands to version 1. Omits command types that version 1 does not have.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
     let known = |command: &RawValue| {
-        let type_ = type_of(&to_object(Some(command)));
+        let type_ = type_tag(&to_object(Some(command)));
         matches!(type_.as_deref(), None | Some("command"))
     };
     let commands: Vec<Box<RawValue>> = list_items(update, "availableCommands")
@@ -152,7 +152,7 @@ pub(super) fn commands_to_v1(update: &mut RawObject) {
         let mut command = command.without(&["type"]);
         if command.has("input") {
             let input = to_object(command.get("input"));
-            if matches!(type_of(&input).as_deref(), None | Some("text")) {
+            if matches!(type_tag(&input).as_deref(), None | Some("text")) {
                 command.set("input", to_raw_value(&input.without(&["type"])));
             } else {
                 command = command.without(&["input"]);

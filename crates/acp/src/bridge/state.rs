@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use acp_wire::jsonrpc::{self, RequestId};
 
 use crate::lru_map::to_key;
-use crate::session_setup::MAX_ID_LEN;
+use crate::session_setup::MAX_ID_BYTES;
 
 /// The pending requests of one side.
 #[derive(Debug)]
@@ -33,10 +33,10 @@ impl<T> PendingRequests<T> {
                 "Invalid request: a request with this id is already in flight",
             ));
         }
-        if matches!(id, RequestId::String(text) if text.len() > MAX_ID_LEN) {
+        if matches!(id, RequestId::String(text) if text.len() > MAX_ID_BYTES) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                format!("Invalid request: id too long (limit: {MAX_ID_LEN} bytes)"),
+                format!("Invalid request: id too long (limit: {MAX_ID_BYTES} bytes)"),
             ));
         }
         if self.pending.len() >= self.limit {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::config::{LegacySetting, V1ConfigOptions};
 use super::json::{
-    BridgeLine, BridgeOutput, parse, to_object, write_error, write_notification, write_result,
+    BridgeLine, BridgeOutput, parse_json, to_object, write_error, write_notification, write_result,
     write_update,
 };
 use super::method;
@@ -212,7 +212,7 @@ impl V1ToV2Bridge {
 
     /// Starts a turn: acknowledges the prompt to the client, and then passes it to the agent.
     fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
-        let prompt = parse::<RawObject>(&queued.line)
+        let prompt = parse_json::<RawObject>(&queued.line)
             .map(|line| to_object(line.get("params")))
             .and_then(|params| params.get("prompt").map(ToOwned::to_owned));
         let message = new_message_id();

@@ -30,7 +30,7 @@ use crate::lru_map::LruMap;
 const MAX_ECHOES: usize = 16;
 
 /// How many parents are followed from a subagent to its root session.
-const MAX_DEPTH: usize = 16;
+const MAX_SUBAGENT_DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {

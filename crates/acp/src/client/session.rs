@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
 /// The response to a prompt is handled on the reader: messages after it are not part of the turn.
-const PROMPT: RequestOptions = RequestOptions {
+const PROMPT_OPTIONS: RequestOptions = RequestOptions {
     is_ordered: true,
     cancel_on_drop: false,
 };
@@ -106,7 +106,9 @@ impl ClientSession {
             sessions.end_turn(&id, stop_reason);
         };
         let conn = self.agent.connection();
-        let answer = conn.request_with(&request, PROMPT, on_answer).await?;
+        let answer = conn
+            .request_with(&request, PROMPT_OPTIONS, on_answer)
+            .await?;
         Ok(answer.stop_reason)
     }
 
@@ -126,7 +128,7 @@ impl ClientSession {
             }
         };
         let conn = self.agent.connection();
-        match conn.request_with(&request, PROMPT, on_answer).await {
+        match conn.request_with(&request, PROMPT_OPTIONS, on_answer).await {
             // No end of the turn is reported for a session that was closed.
             Ok(_) => end.await.unwrap_or(Ok(StopReason::Cancelled)),
             Err(error) if was_queued(&error) => Ok(StopReason::Cancelled),

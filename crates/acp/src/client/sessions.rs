@@ -12,11 +12,11 @@ use super::Client;
 use super::side::UpdateContext;
 use super::state::{ErasedState, StateFactory};
 use crate::client_core::{
-    MAX_UNOPENED, PermissionRequest, ReceivedPermissionRequest, ReplayBackup, SessionAnnouncement,
-    SessionEntry, SessionTable, UnopenedReason,
+    MAX_UNOPENED_SESSIONS, PermissionRequest, ReceivedPermissionRequest, ReplayBackup,
+    SessionAnnouncement, SessionEntry, SessionTable, UnopenedReason,
 };
 use crate::error::{CloseReason, Error, Result};
-use crate::session_setup::MAX_ID_LEN;
+use crate::session_setup::MAX_ID_BYTES;
 use crate::thread::{Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
@@ -261,9 +261,11 @@ impl ClientSessions {
         let received = match known {
             Some(received) => received,
             None => {
-                let is_full =
-                    || self.lock().unopened_ids(UnopenedReason::Unclaimed).count() >= MAX_UNOPENED;
-                if id.as_str().len() > MAX_ID_LEN || is_full() {
+                let is_full = || {
+                    self.lock().unopened_ids(UnopenedReason::Unclaimed).count()
+                        >= MAX_UNOPENED_SESSIONS
+                };
+                if id.as_str().len() > MAX_ID_BYTES || is_full() {
                     return None;
                 }
                 self.add(
@@ -372,7 +374,7 @@ impl ClientSessions {
                 return true;
             }
             let count = sessions.unopened_ids(UnopenedReason::Provisional).count();
-            if count >= sessions.opening_count || id.as_str().len() > MAX_ID_LEN {
+            if count >= sessions.opening_count || id.as_str().len() > MAX_ID_BYTES {
                 return false;
             }
             if unopened.is_some() {

@@ -15,5 +15,5 @@ pub use permission::PermissionRequest;
 pub(crate) use permission::ReceivedPermissionRequest;
 pub(crate) use session_opening::{OpenSessionResult, SessionAnnouncement};
 pub(crate) use session_table::{
-    MAX_UNOPENED, ReplayBackup, SessionEntry, SessionTable, UnopenedReason,
+    MAX_UNOPENED_SESSIONS, ReplayBackup, SessionEntry, SessionTable, UnopenedReason,
 };

@@ -14,11 +14,11 @@ use super::permission::{PermissionRequest, ReceivedPermissionRequest};
 use super::session_opening::OpenSessionResult;
 use super::session_table::{SessionEntry, SessionTable};
 use crate::dialect;
-use crate::thread::{DEFAULT_LIMIT, Thread, ThreadHandle, TurnResult};
+use crate::thread::{DEFAULT_LIMIT_BYTES, Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
 /// The limit of remembered pending requests of each side.
-const PENDING: usize = 8 * 1024;
+const MAX_PENDING_REQUESTS: usize = 8 * 1024;
 
 /// Follows a connection by the messages of both sides, and keeps what the client sees of each session.
 ///
@@ -32,8 +32,8 @@ pub struct Observer {
     seen: HashSet<SessionId>,
     max_sessions: usize,
     has_ignored_sessions: bool,
-    client_requests: HashMap<RequestId, OnResponse>,
-    agent_requests: HashMap<RequestId, OnResponse>,
+    client_requests: HashMap<RequestId, ResponseObserver>,
+    agent_requests: HashMap<RequestId, ResponseObserver>,
 }
 
 /// What a message changed in a session.
@@ -65,7 +65,7 @@ pub enum ObservedEvent {
 }
 
 /// What is done when a pending request has a response.
-type OnResponse =
+type ResponseObserver =
     Box<dyn FnOnce(&mut Observer, ObservedResponse<'_>) -> Option<ObservedChange> + Send + Sync>;
 
 type ObservedResponse<'a> = Result<&'a RawValue, &'a jsonrpc::Error>;
@@ -85,7 +85,7 @@ impl Observer {
     pub fn new(max_sessions: usize) -> Self {
         Self {
             version: ProtocolVersion::V1,
-            sessions: SessionTable::new(DEFAULT_LIMIT),
+            sessions: SessionTable::new(DEFAULT_LIMIT_BYTES),
             seen: HashSet::new(),
             max_sessions,
             has_ignored_sessions: false,
@@ -101,11 +101,11 @@ impl Observer {
     }
 
     /// Applies a message that the client has sent. Returns what it changed.
-    pub fn client_sent(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
+    pub fn handle_client_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
-                let (on_response, change) = self.client_request(method, *params)?;
-                if self.client_requests.len() < PENDING {
+                let (on_response, change) = self.handle_client_request(method, *params)?;
+                if self.client_requests.len() < MAX_PENDING_REQUESTS {
                     self.client_requests.insert(id.clone(), on_response);
                 }
                 change
@@ -127,18 +127,18 @@ impl Observer {
     }
 
     /// Applies a message that the agent has sent. Returns what it changed.
-    pub fn agent_sent(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
+    pub fn handle_agent_message(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
             Incoming::Request { id, method, params } => {
-                let (on_response, change) = self.agent_request(id, method, *params)?;
-                if self.agent_requests.len() < PENDING {
+                let (on_response, change) = self.handle_agent_request(id, method, *params)?;
+                if self.agent_requests.len() < MAX_PENDING_REQUESTS {
                     self.agent_requests.insert(id.clone(), on_response);
                 }
                 change
             }
             Incoming::Notification { method, params } if method == SessionNotification::METHOD => {
                 let (id, update) = dialect::read_update(self.version, *params).ok()?;
-                self.update(id, &update)
+                self.apply_update(id, &update)
             }
             Incoming::Notification { .. } => None,
             Incoming::Response { id, result } => {
@@ -168,7 +168,7 @@ impl Observer {
         self.seen.insert(id.clone());
         let (thread, _) = self.sessions.add(id, entry, None);
         // The number of sessions is limited, so a subagent's thread may be as large as any other.
-        thread.change(|thread| thread.set_limit(DEFAULT_LIMIT));
+        thread.change(|thread| thread.set_limit(DEFAULT_LIMIT_BYTES));
         Some(())
     }
 
@@ -199,7 +199,7 @@ impl Observer {
         })
     }
 
-    fn update(&mut self, id: SessionId, update: &Update) -> Option<ObservedChange> {
+    fn apply_update(&mut self, id: SessionId, update: &Update) -> Option<ObservedChange> {
         let change = self.change(id, |entry| {
             let result = entry.thread.change(|thread| thread.receive(update));
             result.map(ObservedEvent::TurnEnded)
@@ -217,15 +217,15 @@ impl Observer {
         Some(change)
     }
 
-    fn client_request(
+    fn handle_client_request(
         &mut self,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<(OnResponse, Option<ObservedChange>)> {
+    ) -> Option<(ResponseObserver, Option<ObservedChange>)> {
         Some(if self.is_v2() {
             use v2::ClientRequest;
             match ClientRequest::read(method, params).ok()? {
-                ClientRequest::Initialize(_) => (Box::new(Self::initialized), None),
+                ClientRequest::Initialize(_) => (Box::new(Self::apply_initialize_response), None),
                 ClientRequest::Prompt(r) => self.begin_turn(r.session_id, &r.prompt),
                 ClientRequest::NewSession(r) => (on_opened(&r, None), None),
                 ClientRequest::ForkSession(r) => (on_opened(&r, None), None),
@@ -245,7 +245,7 @@ impl Observer {
         } else {
             use v1::ClientRequest;
             match ClientRequest::read(method, params).ok()? {
-                ClientRequest::Initialize(_) => (Box::new(Self::initialized), None),
+                ClientRequest::Initialize(_) => (Box::new(Self::apply_initialize_response), None),
                 ClientRequest::Prompt(r) => self.begin_turn(r.session_id, &r.prompt),
                 ClientRequest::NewSession(r) => (on_opened(&r, None), None),
                 ClientRequest::ForkSession(r) => (on_opened(&r, None), None),
@@ -279,7 +279,10 @@ impl Observer {
         })
     }
 
-    fn initialized(&mut self, result: ObservedResponse<'_>) -> Option<ObservedChange> {
+    fn apply_initialize_response(
+        &mut self,
+        result: ObservedResponse<'_>,
+    ) -> Option<ObservedChange> {
         self.version = spoken_version(result.ok()?);
         None
     }
@@ -288,7 +291,7 @@ impl Observer {
         &mut self,
         id: SessionId,
         prompt: &[ContentBlock],
-    ) -> (OnResponse, Option<ObservedChange>) {
+    ) -> (ResponseObserver, Option<ObservedChange>) {
         let change = self.change_thread(id.clone(), |thread| thread.begin_turn(prompt));
         let on_response = |this: &mut Self, result: ObservedResponse<'_>| {
             let is_v2 = this.is_v2();
@@ -305,7 +308,7 @@ impl Observer {
         &mut self,
         request: &R,
         id: SessionId,
-    ) -> (OnResponse, Option<ObservedChange>) {
+    ) -> (ResponseObserver, Option<ObservedChange>) {
         self.sessions.remove_subagents(&id);
         let is_known = self.sessions.get(&id).is_some();
         let change = self.change(id.clone(), |_| Some(ObservedEvent::ReplayStarted));
@@ -323,12 +326,12 @@ impl Observer {
         (Box::new(on_response), change)
     }
 
-    fn agent_request(
+    fn handle_agent_request(
         &mut self,
         id: &RequestId,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<(OnResponse, Option<ObservedChange>)> {
+    ) -> Option<(ResponseObserver, Option<ObservedChange>)> {
         if self.is_v2() {
             return match v2::AgentRequest::read(method, params).ok()? {
                 v2::AgentRequest::RequestPermission(r) => self.request_permission(id, r.into()),
@@ -377,7 +380,7 @@ impl Observer {
         &mut self,
         id: &RequestId,
         request: ReceivedPermissionRequest,
-    ) -> Option<(OnResponse, Option<ObservedChange>)> {
+    ) -> Option<(ResponseObserver, Option<ObservedChange>)> {
         self.session(&request.session_id)?;
         let request = Box::new(self.sessions.request_permission(request)?);
         let (id, session_id) = (id.clone(), request.session_id.clone());
@@ -385,7 +388,9 @@ impl Observer {
         let change = self.change(session_id.clone(), |_| Some(event));
         let on_response = move |this: &mut Self, result: ObservedResponse<'_>| {
             let outcome = match result {
-                Ok(result) => Ok(read::<v1::RequestPermissionRequest>(result).ok()?.outcome),
+                Ok(result) => Ok(parse_result::<v1::RequestPermissionRequest>(result)
+                    .ok()?
+                    .outcome),
                 Err(error) => Err(error.clone()),
             };
             let event = ObservedEvent::PermissionAnswered(id, outcome);
@@ -396,10 +401,13 @@ impl Observer {
 }
 
 /// Opens the session that the request is about, or the one that the response names.
-fn on_opened<R: Request<Response: OpenSessionResult>>(_: &R, id: Option<&SessionId>) -> OnResponse {
+fn on_opened<R: Request<Response: OpenSessionResult>>(
+    _: &R,
+    id: Option<&SessionId>,
+) -> ResponseObserver {
     let id = id.cloned();
     Box::new(move |observer, result| {
-        let response = read::<R>(result.ok()?).ok()?;
+        let response = parse_result::<R>(result.ok()?).ok()?;
         let change = observer.change(response.new_session().cloned().or(id)?, |_| None)?;
         let announced = response.announcement();
         observer.sessions.announce(&change.session_id, &announced);
@@ -411,9 +419,9 @@ fn on_opened<R: Request<Response: OpenSessionResult>>(_: &R, id: Option<&Session
 fn on_thread_response<R: Request>(
     id: SessionId,
     change: impl FnOnce(&mut Thread, R::Response) + Send + Sync + 'static,
-) -> OnResponse {
+) -> ResponseObserver {
     Box::new(move |observer, result| {
-        let response = read::<R>(result.ok()?).ok()?;
+        let response = parse_result::<R>(result.ok()?).ok()?;
         observer.change_thread(id, |thread| change(thread, response))
     })
 }
@@ -425,11 +433,13 @@ fn answer_prompt(
     result: ObservedResponse<'_>,
 ) -> Option<TurnResult> {
     let result = match result {
-        Ok(result) if is_v2 => match read::<v2::PromptRequest>(result) {
+        Ok(result) if is_v2 => match parse_result::<v2::PromptRequest>(result) {
             Ok(response) => return thread.accept_prompt(&response.message_id),
             Err(error) => Err(error),
         },
-        Ok(result) => read::<v1::PromptRequest>(result).map(|response| response.stop_reason),
+        Ok(result) => {
+            parse_result::<v1::PromptRequest>(result).map(|response| response.stop_reason)
+        }
         // The prompt was queued, and cancelled before it was accepted.
         Err(error) if is_v2 && error.code == jsonrpc::Error::REQUEST_CANCELLED => {
             Ok(StopReason::Cancelled)
@@ -441,7 +451,7 @@ fn answer_prompt(
 }
 
 /// Reads the response to a request of type `R`.
-fn read<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::Error> {
+fn parse_result<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::Error> {
     let response = acp_wire::read_result(R::METHOD, result);
     response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
 }

@@ -9,7 +9,7 @@ use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of sessions in the table that the client has not opened. Agents may send updates of a session
 /// before the response with its id. The limit keeps an agent that invents sessions from filling the memory.
-pub(crate) const MAX_UNOPENED: usize = 64;
+pub(crate) const MAX_UNOPENED_SESSIONS: usize = 64;
 
 /// The sessions of a connection. `S` is what the owner of the table keeps with each session.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl<S> SessionTable<S> {
         if unopened.is_none() && !self.parents.contains_key(id) {
             self.thread_limit
         } else {
-            self.thread_limit / MAX_UNOPENED
+            self.thread_limit / MAX_UNOPENED_SESSIONS
         }
     }
 

@@ -5,15 +5,15 @@
 
 use acp_wire::v1::SessionId;
 
-use super::session_table::{MAX_UNOPENED, SessionEntry, SessionTable};
+use super::session_table::{MAX_UNOPENED_SESSIONS, SessionEntry, SessionTable};
 use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of subagents of a connection. All their threads together may be as large as the thread of one
 /// session.
-const SUBAGENTS: usize = MAX_UNOPENED;
+const MAX_SUBAGENTS: usize = MAX_UNOPENED_SESSIONS;
 
 /// How deep subagents may be nested.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// A subagent that was announced, to be added to the table.
 pub(crate) struct AdoptedSubagent<S> {
@@ -33,11 +33,11 @@ impl<S> SessionTable<S> {
         child: &SessionId,
     ) -> Option<AdoptedSubagent<S>> {
         let ancestors = self.ancestors(parent);
-        if ancestors.contains(child) || ancestors.len() >= DEPTH {
+        if ancestors.contains(child) || ancestors.len() >= MAX_DEPTH {
             tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or nested too deeply");
             return None;
         }
-        if !self.is_open(parent) || self.is_open(child) || self.parents.len() >= SUBAGENTS {
+        if !self.is_open(parent) || self.is_open(child) || self.parents.len() >= MAX_SUBAGENTS {
             return None;
         }
         let above = self.entries.get(parent)?;
@@ -59,7 +59,7 @@ impl<S> SessionTable<S> {
     fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
         let parent = |id: &SessionId| self.parents.get(id).cloned();
         std::iter::successors(Some(id.clone()), parent)
-            .take(DEPTH + 1)
+            .take(MAX_DEPTH + 1)
             .collect()
     }
 

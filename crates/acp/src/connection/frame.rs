@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-pub(crate) use super::large_text::{LARGE_TEXT_LEN, LargeTextReader, LargeTextResponse};
+pub(crate) use super::large_text::{LargeTextReader, LargeTextResponse, MIN_LARGE_TEXT_BYTES};
 
 /// How many bytes of the start of an oversized line are kept, which is enough for its id and method.
 pub(crate) const HEAD_LEN: usize = 1024;
@@ -63,7 +63,7 @@ impl Framer {
             scanned: 0,
             max_line: max,
             dropped_len: 0,
-            large_text_len: LARGE_TEXT_LEN,
+            large_text_len: MIN_LARGE_TEXT_BYTES,
             large_text: None,
             prefix: Vec::new(),
         }
@@ -229,23 +229,23 @@ mod tests {
     }
 
     /// Returns the frames of `input`, where large texts of responses to request 7 are extracted.
-    fn with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
+    fn frames_with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
         let mut framer = Framer::new(max);
         framer.large_text_len = large;
         let mut out = Vec::new();
         for bytes in input.chunks(piece) {
             framer.spare_capacity().extend_from_slice(bytes);
             while let Some(frame) = framer.next() {
-                out.push(told(frame));
+                out.push(describe_frame(frame));
             }
             framer.begin_large_text(|id| (id == 7).then_some("content"));
         }
-        out.extend(framer.finish().map(told));
+        out.extend(framer.finish().map(describe_frame));
         out
     }
 
     /// Returns the message in a frame, whether or not its text was extracted.
-    fn told(frame: Frame<'_>) -> String {
+    fn describe_frame(frame: Frame<'_>) -> String {
         let answer: serde_json::Result<serde_json::Value> = match &frame {
             Frame::Line(line) => serde_json::from_slice(line),
             Frame::LargeText(LargeTextResponse { text: None, .. }) => {
@@ -314,7 +314,7 @@ mod tests {
             let told = told.replace("6051", &line.len().to_string());
             let input = format!("{line}\n{{}}\n{line}");
             for piece in [1, 7, 100, 10_000] {
-                let frames = with_texts(input.as_bytes(), piece, 100, 3000);
+                let frames = frames_with_texts(input.as_bytes(), piece, 100, 3000);
                 assert_eq!(frames[..2], [told.clone(), "{}".to_owned()], "by {piece}");
             }
         }
@@ -335,8 +335,8 @@ mod tests {
             let text = serde_json::to_string(&text).unwrap();
             let line = format!(r#" {{"jsonrpc": "2.0","id":{id}, "result":{{"content":{text}{behind}}} }}"#);
             let input = format!("{line}\r\n{{\"method\":\"x\"}}\n{line}");
-            let whole = with_texts(input.as_bytes(), input.len(), usize::MAX, max);
-            prop_assert_eq!(with_texts(input.as_bytes(), piece, large, max), whole);
+            let whole = frames_with_texts(input.as_bytes(), input.len(), usize::MAX, max);
+            prop_assert_eq!(frames_with_texts(input.as_bytes(), piece, large, max), whole);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::driver::Tasks;
-use super::frame::LARGE_TEXT_LEN;
+use super::frame::MIN_LARGE_TEXT_BYTES;
 use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
@@ -331,7 +331,7 @@ fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
     mut response: R,
 ) -> Result<LargeTextMessage, R> {
-    let is_large = response.text_mut().len() >= LARGE_TEXT_LEN;
+    let is_large = response.text_mut().len() >= MIN_LARGE_TEXT_BYTES;
     let Some(id) = id.filter(|_| is_large) else {
         return Err(response);
     };

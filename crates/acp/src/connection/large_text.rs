@@ -7,10 +7,10 @@ use acp_wire::jsonrpc::parse_text_response_start;
 use acp_wire::text::{StringProgress, unescape};
 
 /// The length from which a text is extracted, in bytes.
-pub(crate) const LARGE_TEXT_LEN: usize = 128 * 1024;
+pub(crate) const MIN_LARGE_TEXT_BYTES: usize = 128 * 1024;
 
 /// The maximum number of bytes before the text in a response.
-const MAX_PREFIX_LEN: usize = 256;
+const MAX_PREFIX_BYTES: usize = 256;
 
 /// A reader of a large text that is still arriving.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl LargeTextReader {
         line: &[u8],
         field: impl FnOnce(i64) -> Option<&'static str>,
     ) -> Option<(Self, usize)> {
-        let beginning = line.get(..MAX_PREFIX_LEN).unwrap_or(line);
+        let beginning = line.get(..MAX_PREFIX_BYTES).unwrap_or(line);
         let (id, at) = parse_text_response_start(beginning, field)?;
         let arriving = Self {
             id,

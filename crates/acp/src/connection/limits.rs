@@ -50,7 +50,7 @@ impl Default for Limits {
             request_memory: 128 * 1024 * 1024,
             prompts: 256,
             sessions: 4096,
-            thread: crate::thread::DEFAULT_LIMIT,
+            thread: crate::thread::DEFAULT_LIMIT_BYTES,
             linger: Duration::ZERO,
         }
     }
@@ -115,19 +115,22 @@ impl Limits {
     /// turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
-        let sessions = sessions.min(self.sessions).saturating_mul(SESSION_SIZE);
+        let sessions = sessions.min(self.sessions).saturating_mul(SESSION_BYTES);
         self.max_shared_memory().saturating_add(sessions)
     }
 
     /// Returns the part of the maximum memory that is the same on both sides, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and exists twice while it does.
-        let text = self.message.saturating_add(READ_SIZE).saturating_mul(3);
+        let text = self
+            .message
+            .saturating_add(READ_BUFFER_BYTES)
+            .saturating_mul(3);
         let read = text.saturating_add(self.message_memory);
         let requests = self
             .request_memory
             .max(self.message_memory)
-            .saturating_add(self.requests.saturating_mul(TASK_SIZE));
+            .saturating_add(self.requests.saturating_mul(TASK_BYTES));
         // One buffer is being filled and one is being written, and each grows by doubling. An error response quotes
         // the request's id or method, which may be as long as a message.
         let reserve = self.outbox.saturating_mul(5).saturating_add(self.message);
@@ -143,10 +146,10 @@ impl Limits {
 }
 
 /// How many bytes are read at a time.
-const READ_SIZE: usize = 64 * 1024;
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The library's part of the memory of a task that works on a request, in bytes.
-const TASK_SIZE: usize = 16 * 1024;
+const TASK_BYTES: usize = 16 * 1024;
 
 /// The memory that an agent's side needs for a session, in bytes: its paths, and two copies of its id.
-const SESSION_SIZE: usize = 300 * 1024;
+const SESSION_BYTES: usize = 300 * 1024;

@@ -193,7 +193,7 @@ impl Connection {
             failure: OnceLock::new(),
             close_reason: watch::Sender::new(None),
         }));
-        let life = ConnectionLife {
+        let life = ConnectionTask {
             conn: conn.clone(),
             handler,
             close_reason: None,
@@ -306,7 +306,7 @@ impl Connection {
         &self,
         params: &R,
     ) -> Result<R::Response> {
-        let text = LargeText::of::<R>();
+        let text = LargeText::for_request::<R>();
         let large = text.clone();
         let read = move |answer: Result<&RawValue>| {
             let mut response = read_result::<R::Response>(R::METHOD, answer?)
@@ -428,14 +428,14 @@ impl Connection {
 }
 
 /// A connection from start to end. Dropping it early ends the connection.
-struct ConnectionLife<H: Handler> {
+struct ConnectionTask<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
     /// Why the connection ended, if it has.
     close_reason: Option<CloseReason>,
 }
 
-impl<H: Handler> ConnectionLife<H> {
+impl<H: Handler> ConnectionTask<H> {
     /// Runs the connection until it has ended. Returns why it ended.
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
@@ -447,7 +447,7 @@ impl<H: Handler> ConnectionLife<H> {
         let writing = self.spawn_writer(writer, ends_process);
         let (conn, handler) = (self.conn.clone(), Arc::clone(&self.handler));
         let inner = &*conn.0;
-        let mut reading = Box::pin(reader::read(&conn, &mut reader, &handler));
+        let mut reading = Box::pin(reader::read_messages(&conn, &mut reader, &handler));
         let reason = tokio::select! {
             biased;
             () = inner.stop_token.cancelled() => {
@@ -544,7 +544,7 @@ impl<H: Handler> ConnectionLife<H> {
     }
 }
 
-impl<H: Handler> Drop for ConnectionLife<H> {
+impl<H: Handler> Drop for ConnectionTask<H> {
     fn drop(&mut self) {
         if self.close_reason.is_none() {
             // The driver was dropped.

@@ -20,10 +20,10 @@ use crate::error::CloseReason;
 const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 
 /// How many bytes of a large text are inserted at a time. They fit into a pipe and into the CPU cache.
-const PIECE_LEN: usize = 64 * 1024;
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// How many bytes a sender that waited may send before it has to queue again.
-const TURN_LEN: usize = 8 * 1024;
+const TURN_BYTES: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
 #[derive(Debug)]
@@ -164,7 +164,7 @@ impl Outbox {
             {
                 let mut state = self.lock();
                 if state.len() < self.limit || state.close_reason.is_some() {
-                    state.turn_bytes = TURN_LEN;
+                    state.turn_bytes = TURN_BYTES;
                     return self.append(&mut state, &mut write);
                 }
             }
@@ -224,7 +224,7 @@ impl Outbox {
                 let most = if closing.is_some() {
                     usize::MAX
                 } else {
-                    PIECE_LEN
+                    PIECE_BYTES
                 };
                 if let (Some(reason), None) = (&closing, &putting) {
                     return Err(reason.clone());
@@ -296,22 +296,22 @@ mod tests {
     use std::sync::Arc;
     use tokio::io::AsyncReadExt;
 
-    fn text(s: &str) -> impl FnMut(&mut Vec<u8>) + '_ {
+    fn write_text(s: &str) -> impl FnMut(&mut Vec<u8>) + '_ {
         move |buf| buf.extend_from_slice(s.as_bytes())
     }
 
     #[tokio::test]
     async fn senders_wait_in_order_when_the_outbox_is_full() {
         let outbox = Arc::new(Outbox::new(10, 5));
-        outbox.push(text("0123456789")).await.unwrap();
+        outbox.push(write_text("0123456789")).await.unwrap();
         let mut senders = Vec::new();
         for name in ["a", "b", "c"] {
             let mut sender = Box::pin({
                 let outbox = Arc::clone(&outbox);
-                async move { outbox.push(text(name)).await.unwrap() }
+                async move { outbox.push(write_text(name)).await.unwrap() }
             });
             // Poll once, so that each sender is queued before the next one.
-            assert!(futures_poll(&mut sender).is_pending());
+            assert!(poll_once(&mut sender).is_pending());
             senders.push(sender);
         }
         let (ours, mut theirs) = tokio::io::duplex(4);
@@ -338,21 +338,21 @@ mod tests {
 
     #[tokio::test]
     async fn each_waiting_sender_gets_its_own_turn() {
-        const MESSAGE: usize = 1024;
-        const EACH: usize = 100;
-        let outbox = Arc::new(Outbox::new(4 * MESSAGE, 0));
+        const MESSAGE_BYTES: usize = 1024;
+        const MESSAGES_PER_SENDER: usize = 100;
+        let outbox = Arc::new(Outbox::new(4 * MESSAGE_BYTES, 0));
         let senders: Vec<_> = ["a", "b", "c"]
             .map(|name| {
                 let outbox = Arc::clone(&outbox);
                 tokio::spawn(async move {
-                    let message = name.repeat(MESSAGE);
-                    for _ in 0..EACH {
-                        outbox.push(text(&message)).await.unwrap();
+                    let message = name.repeat(MESSAGE_BYTES);
+                    for _ in 0..MESSAGES_PER_SENDER {
+                        outbox.push(write_text(&message)).await.unwrap();
                     }
                 })
             })
             .into();
-        let (ours, mut theirs) = tokio::io::duplex(MESSAGE);
+        let (ours, mut theirs) = tokio::io::duplex(MESSAGE_BYTES);
         let writer = tokio::spawn({
             let outbox = Arc::clone(&outbox);
             async move { outbox.drain(ours).await }
@@ -368,31 +368,35 @@ mod tests {
         outbox.close(CloseReason::Local);
         writer.await.unwrap().unwrap();
         let read = all.await.unwrap();
-        assert_eq!(read.len(), 3 * EACH * MESSAGE);
+        assert_eq!(read.len(), 3 * MESSAGES_PER_SENDER * MESSAGE_BYTES);
         // While all of them have something to send, nobody sends more than a turn plus the message that crosses its
         // end, and each sends again only after the others.
         let runs: Vec<&[u8]> = read.chunk_by(|one, next| one == next).collect();
         let contended = &runs[1..runs.len() - 6];
         assert!(contended.len() > 20, "{}", runs.len());
-        assert!(contended.iter().all(|run| run.len() <= TURN_LEN + MESSAGE));
+        assert!(
+            contended
+                .iter()
+                .all(|run| run.len() <= TURN_BYTES + MESSAGE_BYTES)
+        );
         assert!(contended.windows(3).all(|three| three[0][0] != three[2][0]));
     }
 
     #[tokio::test]
     async fn the_reserve_is_for_messages_that_cannot_wait_and_is_bounded() {
         let outbox = Outbox::new(4, 4);
-        assert!(outbox.push_now(text("1234")).is_some());
-        assert!(outbox.push_now(text("5678")).is_some());
-        assert!(outbox.push_now(text("9")).is_none());
+        assert!(outbox.push_now(write_text("1234")).is_some());
+        assert!(outbox.push_now(write_text("5678")).is_some());
+        assert!(outbox.push_now(write_text("9")).is_none());
     }
 
     #[tokio::test]
     async fn closing_wakes_waiting_senders() {
         let outbox = Arc::new(Outbox::new(1, 0));
-        outbox.push(text("x")).await.unwrap();
+        outbox.push(write_text("x")).await.unwrap();
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
-            async move { outbox.push(text("y")).await }
+            async move { outbox.push(write_text("y")).await }
         });
         while outbox.lock().waiting_senders == 0 {
             tokio::task::yield_now().await;
@@ -402,7 +406,7 @@ mod tests {
     }
 
     /// Returns a message of `count` quotes, each of which takes two bytes in JSON.
-    fn quotes(count: usize) -> LargeTextMessage {
+    fn quotes_message(count: usize) -> LargeTextMessage {
         LargeTextMessage {
             prefix: b"<".to_vec(),
             text: "\"".repeat(count),
@@ -412,18 +416,18 @@ mod tests {
 
     #[tokio::test]
     async fn pieces_of_a_message_stay_together() {
-        const LIMIT: usize = 2 * PIECE_LEN;
-        let outbox = Arc::new(Outbox::new(LIMIT, LIMIT));
-        let message = quotes(5 * PIECE_LEN);
+        const OUTBOX_LIMIT: usize = 2 * PIECE_BYTES;
+        let outbox = Arc::new(Outbox::new(OUTBOX_LIMIT, OUTBOX_LIMIT));
+        let message = quotes_message(5 * PIECE_BYTES);
         let mut ended = false;
         let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
-        assert!(futures_poll(&mut large).is_pending());
+        assert!(poll_once(&mut large).is_pending());
         // The buffer holds no more of it than its capacity and the piece that crosses it.
-        assert!(outbox.lock().buf.len() <= LIMIT + 2 * PIECE_LEN);
+        assert!(outbox.lock().buf.len() <= OUTBOX_LIMIT + 2 * PIECE_BYTES);
         // One message that waits, and one that cannot wait.
-        let mut waits = Box::pin(outbox.push(text("waits")));
-        assert!(futures_poll(&mut waits).is_pending());
-        assert!(outbox.push_now(text("cannot wait")).is_some());
+        let mut waits = Box::pin(outbox.push(write_text("waits")));
+        assert!(poll_once(&mut waits).is_pending());
+        assert!(outbox.push_now(write_text("cannot wait")).is_some());
 
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let writer = tokio::spawn({
@@ -439,20 +443,20 @@ mod tests {
         sent.unwrap();
         outbox.close(CloseReason::Local);
         writer.await.unwrap().unwrap();
-        let whole = format!("<{}>cannot waitwaits", "\\\"".repeat(5 * PIECE_LEN));
+        let whole = format!("<{}>cannot waitwaits", "\\\"".repeat(5 * PIECE_BYTES));
         assert!(all.await.unwrap() == whole);
         assert!(ended);
     }
 
     #[tokio::test]
     async fn a_dropped_insertion_is_completed() {
-        let message = quotes(3 * PIECE_LEN);
-        let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE_LEN));
+        let message = quotes_message(3 * PIECE_BYTES);
+        let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE_BYTES));
         for closes_first in [false, true] {
-            let outbox = Outbox::new(PIECE_LEN, 4 * PIECE_LEN);
+            let outbox = Outbox::new(PIECE_BYTES, 4 * PIECE_BYTES);
             let mut large = Box::pin(outbox.push_in_pieces(&message, || ()));
-            assert!(futures_poll(&mut large).is_pending());
-            assert!(outbox.push_now(text("next")).is_some());
+            assert!(poll_once(&mut large).is_pending());
+            assert!(outbox.push_now(write_text("next")).is_some());
             let (ours, mut theirs) = tokio::io::duplex(1024);
             let mut all = String::new();
             let read = theirs.read_to_string(&mut all);
@@ -472,7 +476,7 @@ mod tests {
         }
     }
 
-    fn futures_poll<F: Future + Unpin>(f: &mut F) -> std::task::Poll<F::Output> {
+    fn poll_once<F: Future + Unpin>(f: &mut F) -> std::task::Poll<F::Output> {
         std::pin::Pin::new(f).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
     }
 }

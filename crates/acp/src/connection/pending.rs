@@ -15,7 +15,7 @@ pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Sen
 
 /// The maximum number of abandoned requests. Beyond it, the oldest are cancelled, so that a peer that never responds
 /// cannot make the table grow.
-const MAX_ABANDONED: usize = 1024;
+const MAX_ABANDONED_REQUESTS: usize = 1024;
 
 /// An entry in the table of pending requests.
 pub(crate) struct PendingEntry {
@@ -38,7 +38,7 @@ pub(crate) struct LargeText {
 
 impl LargeText {
     /// Creates the place for the text of a response to this request.
-    pub(crate) fn of<R: Request<Response: TextResponse>>() -> Self {
+    pub(crate) fn for_request<R: Request<Response: TextResponse>>() -> Self {
         Self {
             method: R::METHOD,
             field: R::Response::TEXT_FIELD,
@@ -124,9 +124,9 @@ impl PendingTable {
             }
             abandoned.push_back(id);
             // Clean up only now and then: responses may have arrived for some of them.
-            if abandoned.len() > 2 * MAX_ABANDONED {
+            if abandoned.len() > 2 * MAX_ABANDONED_REQUESTS {
                 abandoned.retain(|id| waiting.contains_key(id));
-                let more = abandoned.len().saturating_sub(MAX_ABANDONED);
+                let more = abandoned.len().saturating_sub(MAX_ABANDONED_REQUESTS);
                 given_up.extend(abandoned.drain(..more).filter_map(|id| waiting.remove(&id)));
             }
         }

@@ -17,14 +17,14 @@ use super::outline::{MessageOutline, read_outline};
 use super::pending::PendingFilter;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
-use crate::memory::{excess_over, parsed_memory};
+use crate::memory::{excess_memory, parsed_memory};
 use crate::transport::TransportReader;
 
 /// How many messages are handled before the reader yields to other tasks.
 const MESSAGES_PER_YIELD: usize = 256;
 
 /// Reads and handles messages until the input ends. Returns why it ended.
-pub(super) async fn read<H: Handler>(
+pub(super) async fn read_messages<H: Handler>(
     conn: &Connection,
     input: &mut TransportReader,
     handler: &Arc<H>,
@@ -58,7 +58,7 @@ pub(super) async fn read<H: Handler>(
             }
             return reason;
         } else {
-            ended = fill(conn, input, &mut framer).await;
+            ended = fill_framer(conn, input, &mut framer).await;
             continue;
         };
         let Some(event) = event else { continue };
@@ -82,7 +82,7 @@ pub(super) async fn read<H: Handler>(
             tokio::select! {
                 biased;
                 () = &mut delivery => break,
-                end = fill(conn, input, &mut framer), if room => ended = end,
+                end = fill_framer(conn, input, &mut framer), if room => ended = end,
                 // The response to a new request may be beyond the read-ahead limit.
                 () = conn.0.pending.wait_for_request(), if !room => {}
             }
@@ -109,7 +109,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Reads available bytes into the framer, which must have no complete line. If the input has ended, returns why.
-async fn fill(
+async fn fill_framer(
     conn: &Connection,
     input: &mut TransportReader,
     framer: &mut Framer,
@@ -228,7 +228,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
 
 /// Returns how much memory the message takes if that is over the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
-    excess_over(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
+    excess_memory(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
 
 /// Handles one frame. Returns the event to deliver, if there is one.
@@ -315,7 +315,7 @@ fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     let is_noise = matches!(error, ParseError::NotJson(_)) && line.first() != Some(&b'{');
     if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| is_noise) {
         let shown = line
-            .get(..line.len().min(MAX_NOISE_LEN))
+            .get(..line.len().min(MAX_NOISE_BYTES))
             .unwrap_or_default();
         catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
     }
@@ -460,7 +460,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
 }
 
 /// How many bytes of a line that is not JSON are passed to the callback.
-const MAX_NOISE_LEN: usize = 1024;
+const MAX_NOISE_BYTES: usize = 1024;
 
 /// Returns the start of a line for the log, without control characters.
 fn loggable_start(line: &[u8]) -> String {

@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 /// The maximum total length of the old and the new text, in bytes. For longer texts there is no patch, which version 2
 /// allows.
-const MAX_TEXT_LEN: usize = 4 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
 /// How long a comparison may take. Lines that have not been compared by then count as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
@@ -15,7 +15,7 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// Formats a diff as `git diff` does, with absolute paths. Returns `None` if the texts are too long.
 pub(crate) fn format_git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
-    if old.map_or(0, str::len) + diff.new_text.len() > MAX_TEXT_LEN {
+    if old.map_or(0, str::len) + diff.new_text.len() > MAX_TEXT_BYTES {
         return None;
     }
     let path = quote_path(&diff.path);
@@ -59,7 +59,7 @@ fn quote_path(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn patch_of(path: &str, old: Option<&str>, new: &str) -> String {
+    fn create_patch(path: &str, old: Option<&str>, new: &str) -> String {
         let mut diff = v1::Diff::new(path, new);
         diff.old_text = old.map(str::to_owned);
         format_git_patch(&diff).unwrap()
@@ -68,20 +68,20 @@ mod tests {
     #[test]
     fn patches_apply_with_git() {
         assert_eq!(
-            patch_of("/work/a b.txt", Some("one\ntwo\n"), "one\n2"),
+            create_patch("/work/a b.txt", Some("one\ntwo\n"), "one\n2"),
             "diff --git /work/a b.txt /work/a b.txt\n--- /work/a b.txt\n+++ /work/a b.txt\n\
              @@ -1,2 +1,2 @@\n one\n-two\n+2\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            patch_of("/work/é\"", None, "new\n"),
+            create_patch("/work/é\"", None, "new\n"),
             "diff --git \"/work/\\303\\251\\\"\" \"/work/\\303\\251\\\"\"\nnew file mode 100644\n\
              --- /dev/null\n+++ \"/work/\\303\\251\\\"\"\n@@ -0,0 +1 @@\n+new\n"
         );
         // An empty file and an unchanged file have no hunks.
         assert_eq!(
-            patch_of("/e", None, ""),
+            create_patch("/e", None, ""),
             "diff --git /e /e\nnew file mode 100644\n"
         );
-        assert_eq!(patch_of("/e", Some("x"), "x"), "diff --git /e /e\n");
+        assert_eq!(create_patch("/e", Some("x"), "x"), "diff --git /e /e\n");
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     use acp_wire::{MethodKind, Sender};
 
     #[test]
-    fn of_an_agent_s_notifications_only_updates_differ_between_the_versions() {
+    fn only_update_notifications_differ_between_versions() {
         let of_agents = acp_wire::v2::METHODS
             .iter()
             .filter(|method| method.sender == Sender::Agent)

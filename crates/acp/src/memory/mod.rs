@@ -11,14 +11,14 @@
 mod parsed;
 mod weight;
 
-pub(crate) use parsed::{excess_over, parsed_memory};
+pub(crate) use parsed::{excess_memory, parsed_memory};
 pub(crate) use weight::weight;
 
 // Both estimates count these in the same way.
 
 /// The memory of a node of a `BTreeMap` in bytes: an object whose fields are not known. It has capacity for eleven
 /// entries, so an object with one entry takes it all.
-const MAP: usize = 704;
+const MAP_BYTES: usize = 704;
 
 /// The memory of a string in addition to its text, in bytes: the pointer, and the allocator's rounding.
-const STRING: usize = 48;
+const STRING_BYTES: usize = 48;

@@ -1,21 +1,23 @@
 //! Estimates how much memory a message takes once it is parsed, from its text.
 
-use super::{MAP, STRING};
+use super::{MAP_BYTES, STRING_BYTES};
 
 /// The memory per byte of text. Parts that may be malformed are copied once.
-const TEXT: usize = 2;
+const BYTES_PER_TEXT_BYTE: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
-const OBJECT: usize = MAP;
+const OBJECT_BYTES: usize = MAP_BYTES;
 /// The memory of a list, in bytes, which has capacity for four items.
-const LIST: usize = 192;
+const LIST_BYTES: usize = 192;
 /// The memory of each further item of a list or an object, in bytes. Lists grow by doubling, and nodes are at least
 /// half full.
-const ITEM: usize = 192;
+const ITEM_BYTES: usize = 192;
 
 /// Returns the estimated memory of a message, in bytes, if it is more than `limit`.
-pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
+pub(crate) fn excess_memory(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
-    if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
+    if text.len() <= limit / (BYTES_PER_TEXT_BYTE + OBJECT_BYTES)
+        || memory_upper_bound(text) <= limit
+    {
         return None;
     }
     Some(parsed_memory(text)).filter(|memory| *memory > limit)
@@ -23,8 +25,8 @@ pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
 
 /// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster if most of
 /// the message is one string, such as the text of a file.
-fn upper_bound(text: &[u8]) -> usize {
-    let mut sum = text.len().saturating_mul(TEXT);
+fn memory_upper_bound(text: &[u8]) -> usize {
+    let mut sum = text.len().saturating_mul(BYTES_PER_TEXT_BYTE);
     // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
     for part in text.chunks(255) {
         let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
@@ -34,10 +36,10 @@ fn upper_bound(text: &[u8]) -> usize {
             items += u8::from(*byte == b',');
             quotes += u8::from(*byte == b'"');
         }
-        let part = usize::from(objects) * OBJECT
-            + usize::from(lists) * LIST
-            + usize::from(items) * ITEM
-            + usize::from(quotes) * STRING;
+        let part = usize::from(objects) * OBJECT_BYTES
+            + usize::from(lists) * LIST_BYTES
+            + usize::from(items) * ITEM_BYTES
+            + usize::from(quotes) * STRING_BYTES;
         sum = sum.saturating_add(part);
     }
     sum
@@ -45,17 +47,17 @@ fn upper_bound(text: &[u8]) -> usize {
 
 /// Returns the estimated memory of a message, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
-    let mut sum = text.len().saturating_mul(TEXT);
+    let mut sum = text.len().saturating_mul(BYTES_PER_TEXT_BYTE);
     let mut rest = text;
     while let Some((byte, behind)) = rest.split_first() {
         rest = behind;
         sum = sum.saturating_add(match byte {
-            b'{' => OBJECT,
-            b'[' => LIST,
-            b',' => ITEM,
+            b'{' => OBJECT_BYTES,
+            b'[' => LIST_BYTES,
+            b',' => ITEM_BYTES,
             b'"' => {
                 rest = skip_string(rest);
-                STRING
+                STRING_BYTES
             }
             _ => 0,
         });
@@ -83,10 +85,10 @@ mod tests {
     fn the_upper_bound_alone_rejects_nothing() {
         let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
         let exact = parsed_memory(text);
-        assert!(upper_bound(text) > exact);
-        for limit in [exact - 1, exact, upper_bound(text), 10 * exact] {
+        assert!(memory_upper_bound(text) > exact);
+        for limit in [exact - 1, exact, memory_upper_bound(text), 10 * exact] {
             let over = (limit < exact).then_some(exact);
-            assert_eq!(excess_over(text, limit), over, "{limit}");
+            assert_eq!(excess_memory(text, limit), over, "{limit}");
         }
     }
 
@@ -97,9 +99,12 @@ mod tests {
         let with_text = format!(r#"{{"a":"{text}"}}"#);
         assert_eq!(
             parsed_memory(with_text.as_bytes()),
-            plain + TEXT * text.len()
+            plain + BYTES_PER_TEXT_BYTE * text.len()
         );
-        assert_eq!(parsed_memory(br#"{"a":[]}"#), plain + LIST - STRING);
+        assert_eq!(
+            parsed_memory(br#"{"a":[]}"#),
+            plain + LIST_BYTES - STRING_BYTES
+        );
         // A text truncated anywhere is counted as far as it goes.
         assert!(parsed_memory(br#"{"a":"\"#) > 0);
         assert_eq!(parsed_memory(b""), 0);

@@ -5,21 +5,21 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-use super::{MAP, STRING};
+use super::{MAP_BYTES, STRING_BYTES};
 
 /// The memory of each kind of value, in bytes.
 mod cost {
     /// The memory of a number, a boolean or `null`.
-    pub(super) const SCALAR: usize = 8;
+    pub(super) const SCALAR_BYTES: usize = 8;
     /// The memory of a list in addition to its items.
-    pub(super) const LIST: usize = 64;
+    pub(super) const LIST_BYTES: usize = 64;
     /// The memory of a list item in addition to its content. It is twice the size of a `Value`, because lists grow by
     /// doubling.
-    pub(super) const ITEM: usize = 64;
+    pub(super) const ITEM_BYTES: usize = 64;
     /// The memory of a map entry, in nodes that are at least half full.
-    pub(super) const ENTRY: usize = 160;
+    pub(super) const ENTRY_BYTES: usize = 160;
     /// The memory of a struct: twice the size of the largest protocol struct that occurs in lists.
-    pub(super) const RECORD: usize = 640;
+    pub(super) const RECORD_BYTES: usize = 640;
 }
 
 /// Returns an estimate of how much memory `value` takes, in bytes.
@@ -44,7 +44,7 @@ type WeightResult = Result<(), WeightError>;
 macro_rules! scalars {
     ($($name:ident: $type:ty,)+) => { $(
         fn $name(self, _: $type) -> WeightResult {
-            self.add(cost::SCALAR);
+            self.add(cost::SCALAR_BYTES);
             Ok(())
         }
     )+ };
@@ -69,12 +69,12 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_str(self, text: &str) -> WeightResult {
-        self.add(STRING + text.len());
+        self.add(STRING_BYTES + text.len());
         Ok(())
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> WeightResult {
-        self.add(STRING + bytes.len());
+        self.add(STRING_BYTES + bytes.len());
         Ok(())
     }
 
@@ -87,7 +87,7 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_unit(self) -> WeightResult {
-        self.add(cost::SCALAR);
+        self.add(cost::SCALAR_BYTES);
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Self, WeightError> {
-        self.add(cost::LIST);
+        self.add(cost::LIST_BYTES);
         Ok(self)
     }
 
@@ -141,14 +141,14 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Self, WeightError> {
-        self.add(MAP);
+        self.add(MAP_BYTES);
         Ok(self)
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Self, WeightError> {
         // Raw text (`RawValue`) is serialized as a struct with one field.
         if !name.starts_with("$serde_json") {
-            self.add(cost::RECORD);
+            self.add(cost::RECORD_BYTES);
         }
         Ok(self)
     }
@@ -170,7 +170,7 @@ macro_rules! lists {
             type Ok = ();
             type Error = WeightError;
             fn $item<T: Serialize + ?Sized>(&mut self, item: &T) -> WeightResult {
-                self.add(cost::ITEM);
+                self.add(cost::ITEM_BYTES);
                 item.serialize(&mut **self)
             }
             fn end(self) -> WeightResult {
@@ -191,7 +191,7 @@ impl SerializeMap for &mut WeightSum {
     type Ok = ();
     type Error = WeightError;
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> WeightResult {
-        self.add(cost::ENTRY);
+        self.add(cost::ENTRY_BYTES);
         key.serialize(&mut **self)
     }
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WeightResult {

@@ -11,7 +11,7 @@ use super::ScriptedPeer;
 use super::record::truncate_line;
 
 /// The maximum length of a line, in bytes.
-const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request that the peer received.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +45,8 @@ impl ScriptedPeer {
             }
             looked_at = self.buffer.len();
             assert!(
-                looked_at <= MAX_LINE_LEN,
-                "line too long: the limit is {MAX_LINE_LEN} bytes"
+                looked_at <= MAX_LINE_BYTES,
+                "line too long: the limit is {MAX_LINE_BYTES} bytes"
             );
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 
 /// The maximum number of stored lines.
-const MAX_LINES: usize = 20;
+const MAX_KEPT_LINES: usize = 20;
 
 /// The maximum stored length of a line, in bytes.
-const MAX_LINE_LEN: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// The most recent lines that were sent and received.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl LineHistory {
     }
 
     fn push(&mut self, direction: &str, line: &[u8]) {
-        if self.lines.len() == MAX_LINES {
+        if self.lines.len() == MAX_KEPT_LINES {
             self.lines.pop_front();
             self.omitted += 1;
         }
@@ -53,8 +53,8 @@ impl fmt::Display for LineHistory {
 
 /// Returns a line as text, truncated for display.
 pub(super) fn truncate_line(line: &[u8]) -> String {
-    let mut text = String::from_utf8_lossy(line.get(..MAX_LINE_LEN).unwrap_or(line)).into_owned();
-    if line.len() > MAX_LINE_LEN {
+    let mut text = String::from_utf8_lossy(line.get(..MAX_LINE_BYTES).unwrap_or(line)).into_owned();
+    if line.len() > MAX_LINE_BYTES {
         text.push_str(&format!("… ({} bytes)", line.len()));
     }
     text

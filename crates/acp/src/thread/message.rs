@@ -130,7 +130,7 @@ impl Thread {
                 || message.id.is_none()
                 || chunk.message_id.is_none())
         {
-            let mut added = append(&mut message.content, &chunk.content);
+            let mut added = append_chunk(&mut message.content, &chunk.content);
             if let (None, Some(id)) = (&message.id, &chunk.message_id) {
                 message.id = Some(id.clone());
                 added += id.as_str().len();
@@ -162,7 +162,7 @@ impl Thread {
                 message.content.clear();
                 message.id.clone_from(&chunk.message_id);
             }
-            let added = append(&mut message.content, &chunk.content);
+            let added = append_chunk(&mut message.content, &chunk.content);
             if first {
                 self.update_item_weight(item);
             } else {
@@ -186,7 +186,7 @@ impl Thread {
         if begins {
             message.content.clear();
         }
-        let added = append(&mut message.content, content);
+        let added = append_chunk(&mut message.content, content);
         if begins {
             self.update_item_weight(at);
         } else {
@@ -240,7 +240,7 @@ impl Thread {
 }
 
 /// Appends a chunk to the content of a message, and joins text to text. Returns the added size in bytes.
-pub(super) fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
+pub(super) fn append_chunk(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations
     {

@@ -33,7 +33,7 @@ pub use content::{FileChange, FileOperation, FileTexts, ThreadDiff, ThreadToolCa
 pub use handle::ThreadHandle;
 pub use message::ThreadMessage;
 pub use plan::{ONLY_PLAN_ID, PlanContent, ThreadPlan};
-pub(crate) use size::DEFAULT_LIMIT;
+pub(crate) use size::DEFAULT_LIMIT_BYTES;
 pub use size::Truncation;
 pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;

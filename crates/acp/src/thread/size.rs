@@ -12,7 +12,7 @@ use acp_wire::v1::ContentBlock;
 use serde::Serialize;
 
 /// The default size limit of a thread, in bytes.
-pub(crate) const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
+pub(crate) const DEFAULT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
 /// How much a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct ThreadSize {
 impl Default for ThreadSize {
     fn default() -> Self {
         Self {
-            limit: DEFAULT_LIMIT,
+            limit: DEFAULT_LIMIT_BYTES,
             items: 0,
             terminals: 0,
             plans: 0,
@@ -66,14 +66,14 @@ fn replace_term(sum: &mut usize, before: usize, after: usize) {
 
 /// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its entries in
 /// indexes.
-const ITEM_OVERHEAD: usize = 2 * size_of::<Item>() + 256;
+const ITEM_OVERHEAD_BYTES: usize = 2 * size_of::<Item>() + 256;
 
 /// The size of a terminal or a plan without its content, in bytes.
-const ENTRY_OVERHEAD: usize = 512;
+const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 impl ItemKind {
     fn weight(&self) -> usize {
-        ITEM_OVERHEAD
+        ITEM_OVERHEAD_BYTES
             + match self {
                 Self::User(m) | Self::Agent(m) | Self::Thought(m) => m.weight(),
                 Self::ToolCall(call) => call.weight(),
@@ -205,7 +205,7 @@ impl Thread {
 
     pub(super) fn update_terminal_weight(&mut self, id: &acp_wire::v1::TerminalId) {
         if let Some(terminal) = self.terminals.get_mut(id) {
-            let after = ENTRY_OVERHEAD + id.as_str().len() + terminal.stored_bytes();
+            let after = ENTRY_OVERHEAD_BYTES + id.as_str().len() + terminal.stored_bytes();
             let before = std::mem::replace(&mut terminal.weight, after);
             replace_term(&mut self.size.terminals, before, after);
         }
@@ -218,7 +218,7 @@ impl Thread {
         content: &T,
         before: usize,
     ) -> usize {
-        let after = ENTRY_OVERHEAD + id.as_str().len() + weight(content);
+        let after = ENTRY_OVERHEAD_BYTES + id.as_str().len() + weight(content);
         replace_term(&mut self.size.plans, before, after);
         after
     }

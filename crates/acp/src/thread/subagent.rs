@@ -10,7 +10,7 @@ use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
 /// The limit of a subagent's thread is that of its parent's thread divided by this number.
-const SUBAGENT_SHARE: usize = 64;
+const SUBAGENT_LIMIT_DIVISOR: usize = 64;
 
 /// A subagent in a thread, with its own thread.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl Thread {
     pub(super) fn update_subagent(&mut self, update: &SubagentUpdate) {
         let at = self.find_subagent(&update.session_id).unwrap_or_else(|| {
             let thread = ThreadHandle::new();
-            thread.change(|thread| thread.set_limit(self.limit() / SUBAGENT_SHARE));
+            thread.change(|thread| thread.set_limit(self.limit() / SUBAGENT_LIMIT_DIVISOR));
             self.push(ItemKind::Subagent(Box::new(ThreadSubagent {
                 session_id: update.session_id.clone(),
                 title: None,
@@ -181,7 +181,7 @@ impl Thread {
     pub(super) fn apply_session_message_chunk(&mut self, chunk: &SessionMessageChunk) {
         let at = self.find_or_add_session_message(&chunk.message_id);
         if let Some(message) = self.session_message_mut(at) {
-            let added = super::message::append(&mut message.content, &chunk.content);
+            let added = super::message::append_chunk(&mut message.content, &chunk.content);
             self.grow_item(at, added);
         }
     }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::utf8::Utf8Pieces;
 
 /// The maximum size of the stored output of a terminal, in bytes.
-pub(super) const MAX_OUTPUT_LEN: usize = 1024 * 1024;
+pub(super) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// A terminal as the user sees it, with the end of its output and its exit status.
 #[derive(Debug, Clone, Default)]
@@ -143,14 +143,14 @@ impl ThreadTerminal {
             Some(last) if last.len() + text.len() <= 8 * 1024 => last.push_str(text),
             _ => self.chunks.push_back(text.to_owned()),
         }
-        while self.kept_bytes > MAX_OUTPUT_LEN {
+        while self.kept_bytes > MAX_OUTPUT_BYTES {
             let Some(first) = self.chunks.pop_front() else {
                 break;
             };
             self.kept_bytes -= first.len();
             if self.chunks.is_empty() {
                 // A single chunk exceeds the limit. Its end is kept.
-                let mut cut = first.len().saturating_sub(MAX_OUTPUT_LEN);
+                let mut cut = first.len().saturating_sub(MAX_OUTPUT_BYTES);
                 while !first.is_char_boundary(cut) {
                     cut += 1;
                 }
@@ -200,9 +200,9 @@ mod tests {
         for _ in 0..3000 {
             terminal.print(&"é".repeat(512));
         }
-        assert!(terminal.output().len() <= MAX_OUTPUT_LEN);
-        terminal.print(&"é".repeat(MAX_OUTPUT_LEN));
-        assert_eq!(terminal.output().len(), MAX_OUTPUT_LEN);
-        assert_eq!(terminal.output_since(0).len(), MAX_OUTPUT_LEN);
+        assert!(terminal.output().len() <= MAX_OUTPUT_BYTES);
+        terminal.print(&"é".repeat(MAX_OUTPUT_BYTES));
+        assert_eq!(terminal.output().len(), MAX_OUTPUT_BYTES);
+        assert_eq!(terminal.output_since(0).len(), MAX_OUTPUT_BYTES);
     }
 }

@@ -45,7 +45,7 @@ mod tests {
     use acp_wire::v1::SessionUpdate;
     use serde_json::json;
 
-    fn apply(thread: &mut Thread, update: Value) {
+    fn apply_json(thread: &mut Thread, update: Value) {
         thread.apply(
             &serde_json::from_value::<SessionUpdate>(update)
                 .unwrap()
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn output_in_meta_is_shown_in_the_thread() {
         let mut thread = Thread::new();
-        apply(
+        apply_json(
             &mut thread,
             json!({
                 "sessionUpdate": "tool_call", "toolCallId": "call", "title": "Run it",
@@ -65,7 +65,7 @@ mod tests {
             }),
         );
         for data in ["one\n", "two\n"] {
-            apply(
+            apply_json(
                 &mut thread,
                 json!({
                     "sessionUpdate": "tool_call_update", "toolCallId": "call",
@@ -73,7 +73,7 @@ mod tests {
                 }),
             );
         }
-        apply(
+        apply_json(
             &mut thread,
             json!({
                 "sessionUpdate": "tool_call_update", "toolCallId": "call", "status": "completed",
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_terminal_without_an_id_belongs_to_its_call() {
         let mut thread = Thread::new();
-        apply(
+        apply_json(
             &mut thread,
             json!({
                 "sessionUpdate": "tool_call_update", "toolCallId": "call",

@@ -10,7 +10,7 @@ use super::TransportReader;
 use crate::connection::frame::{Frame, Framer};
 
 /// The maximum length of an inspected line, in bytes. Longer lines are skipped.
-const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// A reader that passes each line to a callback, and then on to its own reader.
 pub(super) struct InspectingReader<F> {
@@ -23,7 +23,7 @@ impl<F: FnMut(&[u8])> InspectingReader<F> {
     pub(super) fn new(inner: TransportReader, look: F) -> Self {
         Self {
             inner,
-            framer: Framer::new(MAX_LINE_LEN),
+            framer: Framer::new(MAX_LINE_BYTES),
             on_line: look,
         }
     }

@@ -170,8 +170,8 @@ impl std::fmt::Debug for Transport {
 /// Creates two transports that are connected in memory. Each direction buffers up to 64 KiB, like a pipe.
 #[must_use]
 pub fn memory() -> (Transport, Transport) {
-    const PIPE: usize = 64 * 1024;
-    let (a, b) = tokio::io::duplex(PIPE);
+    const PIPE_CAPACITY: usize = 64 * 1024;
+    let (a, b) = tokio::io::duplex(PIPE_CAPACITY);
     let (a_reader, a_writer) = tokio::io::split(a);
     let (b_reader, b_writer) = tokio::io::split(b);
     (

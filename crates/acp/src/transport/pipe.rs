@@ -12,7 +12,7 @@ use tokio::io::AsyncWrite;
 const ENLARGED_CAPACITY: usize = 256 * 1024;
 
 /// How large a write must be to enlarge the pipe, in bytes.
-const ENLARGING_WRITE_LEN: usize = 128 * 1024;
+const ENLARGING_WRITE_BYTES: usize = 128 * 1024;
 
 /// A writer that enlarges its pipe before the first large write. It also works with writers that are not pipes.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl<W: AsyncWrite + AsFd + Unpin> AsyncWrite for GrowingPipe<W> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if buf.len() >= ENLARGING_WRITE_LEN && !self.has_tried_to_grow {
+        if buf.len() >= ENLARGING_WRITE_BYTES && !self.has_tried_to_grow {
             self.grow();
         }
         Pin::new(&mut self.inner).poll_write(cx, buf)

@@ -16,7 +16,7 @@ use super::Transport;
 /// Cannot take over stdin or stdout, for example because it is closed.
 pub fn stdio() -> io::Result<Transport> {
     #[cfg(unix)]
-    return unix::claim();
+    return unix::claim_stdio();
     #[cfg(not(unix))]
     Ok(Transport::new(tokio::io::stdin(), tokio::io::stdout()))
 }
@@ -34,7 +34,7 @@ mod unix {
     use super::super::pipe::GrowingPipe;
     use super::Transport;
 
-    pub(super) fn claim() -> io::Result<Transport> {
+    pub(super) fn claim_stdio() -> io::Result<Transport> {
         let input = clone_fd(io::stdin().as_fd())?;
         let output = clone_fd(io::stdout().as_fd())?;
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;

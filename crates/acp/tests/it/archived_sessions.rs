@@ -15,14 +15,14 @@ use acp::v1::{
 use acp::{Error, Options, Result, jsonrpc};
 use serde_json::json;
 
-use crate::common::{TestPeer, idle};
+use crate::common::{TestPeer, idle_agent};
 
 /// An agent with sessions, of which each may be archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 
 impl ArchivingAgent {
-    fn set(&self, session: &SessionId, archived: bool) -> Result<()> {
+    fn set_archived(&self, session: &SessionId, archived: bool) -> Result<()> {
         match self.0.lock().unwrap().get_mut(session) {
             Some(is_archived) => *is_archived = archived,
             None => {
@@ -89,10 +89,10 @@ impl CloseSession<ArchivingAgent> for ArchivingAgent {
 
 impl ArchiveSession<ArchivingAgent> for ArchivingAgent {
     async fn archive(&self, session: &SessionId) -> Result<()> {
-        self.set(session, true)
+        self.set_archived(session, true)
     }
     async fn unarchive(&self, _: Option<&ArchivingAgent>, session: &SessionId) -> Result<()> {
-        self.set(session, false)
+        self.set_archived(session, false)
     }
 }
 
@@ -144,7 +144,7 @@ async fn an_archived_session_is_closed_and_listed_only_on_request() {
 
 #[tokio::test(start_paused = true)]
 async fn unsupported_methods_are_not_sent() {
-    let (agent, _serving) = connect(idle(), NoopClient).await;
+    let (agent, _serving) = connect(idle_agent(), NoopClient).await;
     for error in [
         agent.archive_session(&"s".into()).await.unwrap_err(),
         agent.unarchive_session(&"s".into()).await.unwrap_err(),
@@ -158,11 +158,11 @@ async fn unsupported_methods_are_not_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_rejects_an_unknown_filter() {
-    let (_conn, mut peer) = TestPeer::of_agent(ArchivingAgent::default());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(ArchivingAgent::default());
     peer.initialize(json!({})).await;
     let params = json!({"archived": "_yesterday's"});
-    peer.ask(1, "session/list", params).await;
-    let (code, message) = peer.error(1).await;
+    peer.send_request(1, "session/list", params).await;
+    let (code, message) = peer.expect_error(1).await;
     assert_eq!(code, -32602);
     assert!(message.contains("_yesterday's"), "{message}");
 }

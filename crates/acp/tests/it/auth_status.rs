@@ -15,7 +15,7 @@ use acp::v1::{
 use acp::{Error, Options, Result, jsonrpc};
 use tokio::sync::mpsc;
 
-use crate::common::soon;
+use crate::common::with_timeout;
 
 /// An agent that requires authentication.
 #[derive(Default)]
@@ -89,7 +89,7 @@ async fn auth_status_is_returned_and_changes_are_reported() {
         assert!(status.accounts.is_empty());
 
         agent.authenticate("key").await.unwrap();
-        let update = soon("it is told", hears.recv()).await.unwrap();
+        let update = with_timeout("it is told", hears.recv()).await.unwrap();
         assert_eq!(update.state, AuthState::Authenticated);
         assert_eq!(update.accounts.len(), 1);
         assert_eq!(
@@ -106,7 +106,7 @@ async fn auth_status_is_returned_and_changes_are_reported() {
 #[tokio::test(start_paused = true)]
 async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) =
-        acp::testing::connect(crate::common::idle(), acp::testing::NoopClient).await;
+        acp::testing::connect(crate::common::idle_agent(), acp::testing::NoopClient).await;
     let error = agent.auth_status().await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
     assert!(error.to_string().contains("auth.status"), "{error}");

@@ -12,20 +12,21 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::common::{
-    NoopClient, PromptAgent, TestPeer, UpdateClient, limits, message, prompt, settle, soon,
+    NoopClient, PromptAgent, TestPeer, UpdateClient, limits_with, message_notification,
+    prompt_request, wait_until_idle, with_timeout,
 };
 
 /// The capacity of the pipes in these tests, in bytes.
-const PIPE: usize = 1024;
+const PIPE_CAPACITY: usize = 1024;
 /// The outbox limit of the agents in these tests, in bytes.
-const OUTBOX: usize = 4096;
+const OUTBOX_LIMIT_BYTES: usize = 4096;
 
-fn small() -> Limits {
-    limits(|l| l.outbox = OUTBOX)
+fn small_limits() -> Limits {
+    limits_with(|l| l.outbox = OUTBOX_LIMIT_BYTES)
 }
 
 /// Returns an agent that sends this many numbered messages in a turn, and counts them in `sent`.
-fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
+fn talking_agent(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
     PromptAgent(move |turn: acp::agent::Turn, _| {
         let sent = Arc::clone(&sent);
@@ -42,39 +43,48 @@ fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
 #[tokio::test(start_paused = true)]
 async fn a_sender_waits_for_a_slow_peer_and_nothing_is_lost() {
     let sent = Arc::default();
-    let (_conn, mut peer, s) = TestPeer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
-    peer.prompt(1, &s, "talk").await;
-    settle().await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session_with(
+        talking_agent(5_000, &sent),
+        small_limits(),
+        PIPE_CAPACITY,
+    )
+    .await;
+    peer.send_prompt(1, &s, "talk").await;
+    wait_until_idle().await;
     let waiting = sent.load(Ordering::Relaxed);
     // Sent messages are in the pipe, in the writer or in the outbox, and nowhere else.
-    let one = message(&s, "1234").to_string().len() + 1;
-    let room = PIPE + 2 * (OUTBOX + one);
+    let one = message_notification(&s, "1234").to_string().len() + 1;
+    let room = PIPE_CAPACITY + 2 * (OUTBOX_LIMIT_BYTES + one);
     assert!(
         waiting > 0 && waiting * (one - 4) <= room,
         "{waiting} messages of about {one} bytes"
     );
-    settle().await;
+    wait_until_idle().await;
     assert_eq!(sent.load(Ordering::Relaxed), waiting);
     for n in 0..5_000 {
-        let params = peer.notification("session/update").await;
+        let params = peer.expect_notification("session/update").await;
         assert_eq!(params["update"]["content"]["text"], n.to_string());
     }
-    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+    assert_eq!(
+        peer.expect_result(1).await,
+        json!({"stopReason": "end_turn"})
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
     let sent = Arc::default();
-    let (_conn, mut peer, s) = TestPeer::in_session_with(talker(3, &sent), small(), 1).await;
-    peer.prompt(1, &s, "talk").await;
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(talking_agent(3, &sent), small_limits(), 1).await;
+    peer.send_prompt(1, &s, "talk").await;
     let mut text = Vec::new();
     while !text.ends_with(b"}}\n") || text.iter().filter(|b| **b == b'\n').count() < 4 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        text.push(peer.byte().await);
+        text.push(peer.read_byte().await);
     }
     let lines: Vec<&str> = std::str::from_utf8(&text).unwrap().lines().collect();
     let expected: Vec<String> = (0..3)
-        .map(|n| message(&s, &n.to_string()).to_string())
+        .map(|n| message_notification(&s, &n.to_string()).to_string())
         .collect();
     let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     for (line, expected) in lines.iter().zip(&expected) {
@@ -89,12 +99,16 @@ async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_arrives_although_the_outbox_is_full() {
     let sent = Arc::default();
-    let (_conn, mut peer, s) =
-        TestPeer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
-    peer.prompt(1, &s, "talk").await;
-    settle().await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session_with(
+        talking_agent(usize::MAX, &sent),
+        small_limits(),
+        PIPE_CAPACITY,
+    )
+    .await;
+    peer.send_prompt(1, &s, "talk").await;
+    wait_until_idle().await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
-    settle().await;
+    wait_until_idle().await;
     // The turn has ended before anything else was read, so only what was sent before follows.
     let waiting = sent.load(Ordering::Relaxed);
     let mut seen = 0;
@@ -107,51 +121,53 @@ async fn a_cancel_arrives_although_the_outbox_is_full() {
     };
     assert_eq!(answer["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(seen, waiting);
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unsent_request_is_not_cancelled() {
-    let (session, mut peer) = filled().await;
+    let (session, mut peer) = fill_outbox().await;
     // Waits for capacity, and is dropped before there is any.
     let asking = tokio::spawn({
         let conn = session.agent().connection().clone();
         async move { conn.request_raw("_late", &json!({})).await.map(drop) }
     });
-    settle().await;
+    wait_until_idle().await;
     asking.abort();
-    settle().await;
+    wait_until_idle().await;
     drain(&mut peer).await;
-    peer.silence().await;
-    peer.alive().await;
+    peer.expect_silence().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_dropped_before_sending_leaves_the_session_usable() {
-    let (session, mut peer) = filled().await;
+    let (session, mut peer) = fill_outbox().await;
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("never sent").await }
     });
-    settle().await;
+    wait_until_idle().await;
     assert!(session.thread().read(acp::Thread::is_running));
     turn.abort();
-    settle().await;
+    wait_until_idle().await;
     assert!(!session.thread().read(acp::Thread::is_running));
     drain(&mut peer).await;
-    peer.silence().await;
-    let (id, turn) = peer.prompted(&session, "sent").await;
+    peer.expect_silence().await;
+    let (id, turn) = peer.start_prompt(&session, "sent").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
 }
 
 /// Returns a client's session whose outbox is full of `_filler` notifications.
-async fn filled() -> (acp::client::ClientSession, TestPeer) {
-    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+async fn fill_outbox() -> (acp::client::ClientSession, TestPeer) {
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(NoopClient, small_limits(), PIPE_CAPACITY, json!({}))
+            .await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
     let filling = tokio::spawn(async move {
         let filler = "x".repeat(100);
         while conn
@@ -161,9 +177,9 @@ async fn filled() -> (acp::client::ClientSession, TestPeer) {
             .is_ok()
         {}
     });
-    settle().await;
+    wait_until_idle().await;
     filling.abort();
-    settle().await;
+    wait_until_idle().await;
     (session, peer)
 }
 
@@ -185,21 +201,28 @@ async fn a_handler_that_does_not_return_stops_reading() {
             async move { gate.acquire().await.unwrap().forget() }
         }
     });
-    let limits = limits(|l| l.read_ahead = 10_000);
-    let (conn, mut peer) = TestPeer::of_client_with(client, limits, PIPE, json!({})).await;
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let limits = limits_with(|l| l.read_ahead = 10_000);
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(client, limits, PIPE_CAPACITY, json!({})).await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
     let lines: Vec<u8> = (0..2000)
-        .flat_map(|n| format!("{}\n", message("s", &n.to_string())).into_bytes())
+        .flat_map(|n| format!("{}\n", message_notification("s", &n.to_string())).into_bytes())
         .collect();
-    let taken = peer.bytes_taken(&lines).await;
+    let taken = peer.send_bytes_accepted(&lines).await;
     // What is read ahead, the rest of one read, and what is in the pipe.
-    assert!((5_000..10_000 + 2 * PIPE + 200).contains(&taken), "{taken}");
-    assert_eq!(peer.bytes_taken(&lines[taken..]).await, 0);
+    assert!(
+        (5_000..10_000 + 2 * PIPE_CAPACITY + 200).contains(&taken),
+        "{taken}"
+    );
+    assert_eq!(peer.send_bytes_accepted(&lines[taken..]).await, 0);
     gate.add_permits(2000);
-    peer.bytes(&lines[taken..]).await;
-    peer.alive().await;
+    peer.send_bytes(&lines[taken..]).await;
+    peer.check_alive().await;
     let text: String = (0..2000).map(|n| n.to_string()).collect();
-    assert_eq!(common::shown(session.thread()), [format!("agent: {text}")]);
+    assert_eq!(
+        common::thread_lines(session.thread()),
+        [format!("agent: {text}")]
+    );
 }
 
 /// An agent that sends as many updates as the prompt says, with permission requests in between.
@@ -264,8 +287,8 @@ impl Client for FloodedClient {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_peers_that_flood_each_other_do_not_deadlock() {
     let (ours, theirs) = acp::transport::memory();
-    acp::testing::start_agent(theirs, FloodAgent, small());
-    let agent = acp::testing::start_client(ours, FloodedClient, small())
+    acp::testing::start_agent(theirs, FloodAgent, small_limits());
+    let agent = acp::testing::start_client(ours, FloodedClient, small_limits())
         .await
         .unwrap();
     let mut work = tokio::task::JoinSet::new();
@@ -304,39 +327,40 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
         r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#,
         r#"{"id":["that is no id at all"]}"#,
     ] {
-        let limits = limits(|l| {
-            l.outbox = OUTBOX;
+        let limits = limits_with(|l| {
+            l.outbox = OUTBOX_LIMIT_BYTES;
             l.requests = 16;
         });
-        let (conn, mut peer, _) = TestPeer::in_session_with(common::idle(), limits, PIPE).await;
+        let (conn, mut peer, _) =
+            TestPeer::open_agent_session_with(common::idle_agent(), limits, PIPE_CAPACITY).await;
         let flood = format!("{line}\n").repeat(20_000);
-        let taken = peer.bytes_taken(flood.as_bytes()).await;
+        let taken = peer.send_bytes_accepted(flood.as_bytes()).await;
         // No more requests are read than can get a response: each error is longer than the request.
-        let answers = PIPE + 2 * 5 * OUTBOX + 16 * 200;
+        let answers = PIPE_CAPACITY + 2 * 5 * OUTBOX_LIMIT_BYTES + 16 * 200;
         assert!(
-            taken < answers + 64 * 1024 + PIPE,
+            taken < answers + 64 * 1024 + PIPE_CAPACITY,
             "{line}: {taken} of {}",
             flood.len()
         );
         assert!(!conn.is_closed());
         // Once the peer reads again, each request gets its error, and the connection works.
-        let mut peer = answered(peer, &flood.as_bytes()[taken..], 20_000).await;
-        peer.alive().await;
+        let mut peer = read_responses(peer, &flood.as_bytes()[taken..], 20_000).await;
+        peer.check_alive().await;
     }
 }
 
 /// Writes the rest of the input while reading this many responses.
-async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
+async fn read_responses(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
     let (mut reading, mut writing) = peer.split();
     let rest = rest.to_vec();
     let write = tokio::spawn(async move {
-        writing.bytes(rest).await;
+        writing.send_bytes(rest).await;
         writing
     });
     for _ in 0..answers {
         assert!(reading.next().await["error"]["code"].is_i64());
     }
-    reading.join(soon("all is written", write).await.unwrap())
+    reading.join(with_timeout("all is written", write).await.unwrap())
 }
 
 #[tokio::test(start_paused = true)]
@@ -352,36 +376,37 @@ async fn requests_beyond_the_limit_are_rejected() {
             }
         }
     });
-    let limits = limits(|l| l.requests = 3);
-    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
+    let limits = limits_with(|l| l.requests = 3);
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, limits, PIPE_CAPACITY).await;
     for id in 0..4 {
-        peer.send(prompt(id, &s, "wait")).await;
+        peer.send(prompt_request(id, &s, "wait")).await;
     }
-    let (code, text) = peer.error(3).await;
+    let (code, text) = peer.expect_error(3).await;
     assert_eq!(
         (code, text.as_str()),
         (-32603, "too many concurrent requests: the limit is 3")
     );
     gate.add_permits(4);
     for id in 0..3 {
-        peer.result(id).await;
+        peer.expect_result(id).await;
     }
-    peer.prompt(4, &s, "again").await;
-    peer.result(4).await;
+    peer.send_prompt(4, &s, "again").await;
+    peer.expect_result(4).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_waiting_sender_fails_when_the_connection_ends() {
-    let (session, peer) = filled().await;
+    let (session, peer) = fill_outbox().await;
     let conn = session.agent().connection().clone();
     let sending = tokio::spawn({
         let conn = conn.clone();
         async move { conn.notify_raw("_more", &json!({})).await }
     });
-    settle().await;
+    wait_until_idle().await;
     assert!(!sending.is_finished());
     conn.close();
-    let error = soon("the sender is told", sending)
+    let error = with_timeout("the sender is told", sending)
         .await
         .unwrap()
         .unwrap_err();
@@ -422,14 +447,17 @@ async fn one_busy_session_does_not_starve_another() {
         async move { long.prompt("endless").await }
     });
     for _ in 0..10 {
-        let stop = soon("the short turn ends", short.prompt("short"))
+        let stop = with_timeout("the short turn ends", short.prompt("short"))
             .await
             .unwrap();
         assert_eq!(stop, StopReason::EndTurn);
     }
     long.cancel().await.unwrap();
     assert_eq!(
-        soon("it is cancelled", endless).await.unwrap().unwrap(),
+        with_timeout("it is cancelled", endless)
+            .await
+            .unwrap()
+            .unwrap(),
         StopReason::Cancelled
     );
     assert!(sent.load(Ordering::Relaxed) > 0);

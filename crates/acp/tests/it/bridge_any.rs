@@ -1,7 +1,7 @@
 //! Random messages over a bridge. The other side can read them in its own version, with our types and with the official
 //! ones.
 
-use crate::bridge_peers::bridged;
+use crate::bridge_peers::start_bridge;
 use acp::wire::{v1, v2};
 use agent_client_protocol_schema as official;
 use arbitrary::{Arbitrary, Unstructured};
@@ -9,16 +9,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Sends updates and permission requests of one version over a bridge, and returns them as the other side gets them.
-fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
+fn translate_lines(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build();
     runtime.unwrap().block_on(async {
-        let mut b = bridged(to);
+        let mut b = start_bridge(to);
         let info = json!({"name": "x", "version": "1"});
         b.client
-            .asks(
+            .send_request(
                 0,
                 "initialize",
                 json!({"protocolVersion": to, "info": info}),
@@ -26,28 +26,30 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
             .await;
         b.agent.next().await;
         b.agent
-            .answers(0, json!({"protocolVersion": 3 - to, "info": info}))
+            .send_response(0, json!({"protocolVersion": 3 - to, "info": info}))
             .await;
         b.client.next().await;
         let mut carried = Vec::new();
         for said in said {
             if said.get("options").is_some() {
-                b.agent.asks(2, "session/request_permission", said).await;
+                b.agent
+                    .send_request(2, "session/request_permission", said)
+                    .await;
             } else {
-                b.agent.updates(said).await;
+                b.agent.send_update(said).await;
             }
-            b.agent.asks(1, "_x/sync", json!({})).await;
+            b.agent.send_request(1, "_x/sync", json!({})).await;
             loop {
                 // `next` checks that our types can read it.
                 let message = b.client.next().await;
                 if message["method"] == "_x/sync" {
-                    b.client.answers(1, json!({})).await;
+                    b.client.send_response(1, json!({})).await;
                     b.agent.next().await;
                     break;
                 }
                 if message["id"] == 2 {
                     let outcome = json!({"outcome": "cancelled"});
-                    b.client.answers(2, json!({"outcome": outcome})).await;
+                    b.client.send_response(2, json!({"outcome": outcome})).await;
                     b.agent.next().await;
                 }
                 carried.push(message["params"].clone());
@@ -58,7 +60,7 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
 }
 
 /// Returns random updates (`T`) of an agent, and sometimes its requests (`P`).
-fn any_said<T, P>(bytes: &[u8]) -> Vec<Value>
+fn generate_messages<T, P>(bytes: &[u8]) -> Vec<Value>
 where
     T: for<'a> Arbitrary<'a> + serde::Serialize,
     P: for<'a> Arbitrary<'a> + serde::Serialize,
@@ -73,14 +75,14 @@ where
         } else {
             serde_json::to_value(T::arbitrary(&mut u).unwrap()).unwrap()
         };
-        few_ids(&mut said);
+        reduce_ids(&mut said);
         all.push(said);
     }
     all
 }
 
 /// Replaces ids by a few different ones, so that several updates are about the same thing, and paths by valid ones.
-fn few_ids(value: &mut Value) {
+fn reduce_ids(value: &mut Value) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
@@ -89,11 +91,11 @@ fn few_ids(value: &mut Value) {
                         *id = format!("{key}{}", id.len() % 3);
                     }
                     ("path" | "oldPath" | "cwd", Value::String(path)) => path.insert(0, '/'),
-                    (_, value) => few_ids(value),
+                    (_, value) => reduce_ids(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(few_ids),
+        Value::Array(items) => items.iter_mut().for_each(reduce_ids),
         _ => {}
     }
 }
@@ -103,7 +105,7 @@ proptest! {
 
     #[test]
     fn any_version_1_agent_is_translated_to_valid_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
-        for params in carried(2, any_said::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
+        for params in translate_lines(2, generate_messages::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
                 prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
@@ -121,7 +123,7 @@ proptest! {
 
     #[test]
     fn any_version_2_agent_is_translated_to_valid_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
-        for params in carried(1, any_said::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
+        for params in translate_lines(1, generate_messages::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());
                 prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());

@@ -1,13 +1,13 @@
 //! A bridge between a version 2 agent and a version 1 client, message by message.
 
-use crate::bridge_peers::{BridgedPeers, bridged};
+use crate::bridge_peers::{BridgedPeers, start_bridge};
 use serde_json::{Value, json};
 
 /// Returns an initialized bridge whose client has these capabilities.
-async fn initialized(capabilities: Value) -> BridgedPeers {
-    let mut b = bridged(1);
+async fn initialize_bridge(capabilities: Value) -> BridgedPeers {
+    let mut b = start_bridge(1);
     b.client
-        .asks(
+        .send_request(
             0,
             "initialize",
             json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
@@ -15,7 +15,7 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
         .await;
     b.agent.next().await;
     b.agent
-        .answers(
+        .send_response(
             0,
             json!({"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "capabilities": {"session": {}}}),
         )
@@ -25,59 +25,63 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
 }
 
 /// Returns a bridge with an open session `s`, whose response had these additional fields.
-async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
-    let mut b = initialized(capabilities).await;
+async fn open_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
+    let mut b = initialize_bridge(capabilities).await;
     b.client
-        .asks(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
+        .send_request(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
         .await;
     b.agent.next().await;
     fields["sessionId"] = json!("s");
-    b.agent.answers(1, fields).await;
+    b.agent.send_response(1, fields).await;
     b.client.next().await;
     b
 }
 
-async fn in_session() -> BridgedPeers {
-    in_session_with(json!({}), json!({})).await
+async fn open_session() -> BridgedPeers {
+    open_session_with(json!({}), json!({})).await
 }
 
-fn prompt(text: &str) -> Value {
+fn prompt_params(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
-fn state(state: &str) -> Value {
+fn state_update(state: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": state})
 }
 
-fn idle(reason: &str) -> Value {
+fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
 /// Sends a prompt from the client, which the agent accepts.
-async fn begin(b: &mut BridgedPeers, id: i64) {
-    b.client.asks(id, "session/prompt", prompt("hi")).await;
-    b.agent
-        .gets(json!({"id": id, "method": "session/prompt", "params": prompt("hi")}))
+async fn begin_turn(b: &mut BridgedPeers, id: i64) {
+    b.client
+        .send_request(id, "session/prompt", prompt_params("hi"))
         .await;
     b.agent
-        .answers(id, json!({"messageId": format!("u{id}")}))
+        .expect_message(
+            json!({"id": id, "method": "session/prompt", "params": prompt_params("hi")}),
+        )
         .await;
-    b.agent.updates(state("running")).await;
+    b.agent
+        .send_response(id, json!({"messageId": format!("u{id}")}))
+        .await;
+    b.agent.send_update(state_update("running")).await;
 }
 
-fn text(text: &str) -> Value {
+fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn chunk(kind: &str, id: &str, content: Value) -> Value {
+fn message_chunk(kind: &str, id: &str, content: Value) -> Value {
     json!({"sessionUpdate": kind, "messageId": id, "content": content})
 }
 
-fn whole(kind: &str, id: &str, content: Value) -> Value {
+fn whole_message(kind: &str, id: &str, content: Value) -> Value {
     json!({"sessionUpdate": kind, "messageId": id, "content": content})
 }
 
-fn call(fields: Value) -> Value {
+fn tool_call(fields: Value) -> Value {
     let mut call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
     for (key, value) in fields.as_object().unwrap() {
         call[key] = value.clone();
@@ -87,14 +91,14 @@ fn call(fields: Value) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn the_handshake_is_translated_for_each_side() {
-    let mut b = bridged(1);
+    let mut b = start_bridge(1);
     let theirs = json!({
         "fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true,
         "auth": {"terminal": true}, "elicitation": {"url": {}}, "session": {"notices": {}}, "plan": {},
         "_meta": {"x": 1}, "_odd": {"n": 1},
     });
     b.client
-        .asks(
+        .send_request(
             0,
             "initialize",
             json!({"protocolVersion": 1, "clientCapabilities": theirs, "clientInfo": {"name": "c", "version": "1"}}),
@@ -111,7 +115,7 @@ async fn the_handshake_is_translated_for_each_side() {
     // For an agent that responds in version 1.
     assert_eq!(params["clientCapabilities"], theirs);
     b.agent
-        .answers(
+        .send_response(
             0,
             json!({
                 "protocolVersion": 2,
@@ -130,7 +134,7 @@ async fn the_handshake_is_translated_for_each_side() {
         )
         .await;
     b.client
-        .is_told(
+        .expect_response(
             0,
             json!({
                 "protocolVersion": 1,
@@ -156,9 +160,9 @@ async fn the_handshake_is_translated_for_each_side() {
 
 #[tokio::test(start_paused = true)]
 async fn missing_capabilities_are_translated() {
-    let mut b = bridged(1);
+    let mut b = start_bridge(1);
     b.client
-        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .send_request(0, "initialize", json!({"protocolVersion": 1}))
         .await;
     let asked = b.agent.next().await;
     assert_eq!(
@@ -166,7 +170,7 @@ async fn missing_capabilities_are_translated() {
         json!({"name": "client", "version": "unknown"})
     );
     b.agent
-        .answers(
+        .send_response(
             0,
             json!({"protocolVersion": 2, "info": {"name": "a", "version": "1"},
             "authMethods": [{"methodId": "tty", "name": "T", "type": "terminal"}]}),
@@ -183,66 +187,70 @@ async fn missing_capabilities_are_translated() {
 
 #[tokio::test(start_paused = true)]
 async fn a_version_1_agent_is_passed_through() {
-    let mut b = bridged(1);
+    let mut b = start_bridge(1);
     b.client
-        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .send_request(0, "initialize", json!({"protocolVersion": 1}))
         .await;
     b.agent.next().await;
     let answer = r#"{"id":0,"result":{"protocolVersion":1,  "agentCapabilities":{}}}"#;
-    b.agent.say(answer).await;
-    assert_eq!(b.client.raw().await, answer);
+    b.agent.send_line(answer).await;
+    assert_eq!(b.client.expect_line().await, answer);
     let line = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle"}}}"#;
-    b.agent.say(line).await;
-    assert_eq!(b.client.raw().await, line);
-    let mut b = bridged(1);
+    b.agent.send_line(line).await;
+    assert_eq!(b.client.expect_line().await, line);
+    let mut b = start_bridge(1);
     b.client
-        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .send_request(0, "initialize", json!({"protocolVersion": 1}))
         .await;
     b.agent.next().await;
-    b.agent.answers(0, json!({"protocolVersion": 3})).await;
-    let text = b.client.is_refused(0, -32603).await;
+    b.agent
+        .send_response(0, json!({"protocolVersion": 3}))
+        .await;
+    let text = b.client.expect_error(0, -32603).await;
     assert!(text.contains("version 3"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_gets_its_response_when_the_agent_is_idle() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     // A state before any prompt ends nothing.
-    b.agent.updates(state("idle")).await;
-    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    b.agent.send_update(state_update("idle")).await;
+    b.client
+        .send_request(5, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
-    b.agent.updates(idle("end_turn")).await;
-    b.agent.answers(5, json!({"messageId": "u"})).await;
-    b.agent.updates(state("idle")).await;
-    b.client.gets_nothing().await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.agent.send_response(5, json!({"messageId": "u"})).await;
+    b.agent.send_update(state_update("idle")).await;
+    b.client.expect_nothing().await;
     b.agent
-        .updates(
-            json!({"sessionUpdate": "user_message", "messageId": "u", "content": [text("hi")]}),
+        .send_update(
+            json!({"sessionUpdate": "user_message", "messageId": "u", "content": [text_block("hi")]}),
         )
         .await;
-    b.agent.updates(state("running")).await;
-    let said = chunk("agent_message_chunk", "m", text("yes"));
-    b.agent.updates(said.clone()).await;
-    b.client.sees(said).await;
-    b.agent.updates(state("requires_action")).await;
-    b.agent.updates(state("_thinking")).await;
-    b.client.gets_nothing().await;
-    let mut end = idle("max_tokens");
+    b.agent.send_update(state_update("running")).await;
+    let said = message_chunk("agent_message_chunk", "m", text_block("yes"));
+    b.agent.send_update(said.clone()).await;
+    b.client.expect_update(said).await;
+    b.agent.send_update(state_update("requires_action")).await;
+    b.agent.send_update(state_update("_thinking")).await;
+    b.client.expect_nothing().await;
+    let mut end = idle_update("max_tokens");
     end["usage"] = json!({"totalTokens": 3, "inputTokens": 1, "outputTokens": 2});
     end["background"] = json!([]);
     end["_meta"] = json!({"n": 1});
-    b.agent.updates(end).await;
+    b.agent.send_update(end).await;
     b.client
-        .is_told(5, json!({"stopReason": "max_tokens", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {"n": 1}}))
+        .expect_response(5, json!({"stopReason": "max_tokens", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {"n": 1}}))
         .await;
     // The same options again are not sent.
-    b.agent.updates(idle("max_tokens")).await;
-    b.client.gets_nothing().await;
+    b.agent.send_update(idle_update("max_tokens")).await;
+    b.client.expect_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_stop_reason_is_translated() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     for (id, end, result) in [
         (5, json!({}), json!({"stopReason": "end_turn"})),
         (
@@ -261,277 +269,332 @@ async fn every_stop_reason_is_translated() {
             json!({"stopReason": "end_turn", "_meta": {"acp-bridge": {"stopReason": "_odd"}}}),
         ),
     ] {
-        begin(&mut b, id).await;
-        let mut update = state("idle");
+        begin_turn(&mut b, id).await;
+        let mut update = state_update("idle");
         for (key, value) in end.as_object().unwrap() {
             update[key] = value.clone();
         }
-        b.agent.updates(update).await;
-        b.client.is_told(id, result).await;
+        b.agent.send_update(update).await;
+        b.client.expect_response(id, result).await;
     }
-    begin(&mut b, 9).await;
-    let mut failed = idle("error");
+    begin_turn(&mut b, 9).await;
+    let mut failed = idle_update("error");
     failed["error"] = json!({"code": -32000, "message": "log in first", "data": {"n": 1}});
-    b.agent.updates(failed).await;
+    b.agent.send_update(failed).await;
     b.client
-        .gets(json!({"id": 9, "error": {"code": -32000, "message": "log in first", "data": {"n": 1}}}))
+        .expect_message(json!({"id": 9, "error": {"code": -32000, "message": "log in first", "data": {"n": 1}}}))
         .await;
-    begin(&mut b, 10).await;
-    b.agent.updates(idle("error")).await;
-    b.client.is_refused(10, -32603).await;
+    begin_turn(&mut b, 10).await;
+    b.agent.send_update(idle_update("error")).await;
+    b.client.expect_error(10, -32603).await;
     // Rejected before it was accepted.
-    b.client.asks(11, "session/prompt", prompt("hi")).await;
-    b.agent.next().await;
-    b.agent.refuses(11, -32602, "no images").await;
-    b.client.is_refused(11, -32602).await;
-    // Accepted, and ended without running.
-    b.client.asks(12, "session/prompt", prompt("hi")).await;
-    b.agent.next().await;
-    b.agent.answers(12, json!({})).await;
-    b.agent.updates(idle("end_turn")).await;
     b.client
-        .is_told(12, json!({"stopReason": "end_turn"}))
+        .send_request(11, "session/prompt", prompt_params("hi"))
+        .await;
+    b.agent.next().await;
+    b.agent.send_error(11, -32602, "no images").await;
+    b.client.expect_error(11, -32602).await;
+    // Accepted, and ended without running.
+    b.client
+        .send_request(12, "session/prompt", prompt_params("hi"))
+        .await;
+    b.agent.next().await;
+    b.agent.send_response(12, json!({})).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(12, json!({"stopReason": "end_turn"}))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_work_does_not_end_a_prompt() {
-    let mut b = in_session().await;
-    b.agent.updates(state("running")).await;
-    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    let mut b = open_session().await;
+    b.agent.send_update(state_update("running")).await;
+    b.client
+        .send_request(5, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
-    b.agent.updates(idle("end_turn")).await;
-    b.agent.answers(5, json!({"messageId": "u"})).await;
-    b.client.gets_nothing().await;
-    b.agent.updates(state("running")).await;
-    b.agent.updates(idle("end_turn")).await;
-    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.agent.send_response(5, json!({"messageId": "u"})).await;
+    b.client.expect_nothing().await;
+    b.agent.send_update(state_update("running")).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(5, json!({"stopReason": "end_turn"}))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_prompts_end_with_their_own_work() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     // The agent queues the second prompt.
-    begin(&mut b, 5).await;
-    b.client.asks(6, "session/prompt", prompt("more")).await;
+    begin_turn(&mut b, 5).await;
+    b.client
+        .send_request(6, "session/prompt", prompt_params("more"))
+        .await;
     assert_eq!(b.agent.next().await["id"], 6);
-    b.agent.updates(idle("end_turn")).await;
-    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
-    b.agent.answers(6, json!({"messageId": "u6"})).await;
-    b.agent.updates(state("running")).await;
-    b.client.gets_nothing().await;
-    b.agent.updates(idle("refusal")).await;
-    b.client.is_told(6, json!({"stopReason": "refusal"})).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(5, json!({"stopReason": "end_turn"}))
+        .await;
+    b.agent.send_response(6, json!({"messageId": "u6"})).await;
+    b.agent.send_update(state_update("running")).await;
+    b.client.expect_nothing().await;
+    b.agent.send_update(idle_update("refusal")).await;
+    b.client
+        .expect_response(6, json!({"stopReason": "refusal"}))
+        .await;
     // The second prompt joins the turn of the first, so both end together.
-    begin(&mut b, 7).await;
-    b.client.asks(8, "session/prompt", prompt("more")).await;
+    begin_turn(&mut b, 7).await;
+    b.client
+        .send_request(8, "session/prompt", prompt_params("more"))
+        .await;
     b.agent.next().await;
-    b.agent.answers(8, json!({"messageId": "u8"})).await;
-    b.agent.updates(idle("end_turn")).await;
-    b.client.is_told(7, json!({"stopReason": "end_turn"})).await;
-    b.client.is_told(8, json!({"stopReason": "end_turn"})).await;
+    b.agent.send_response(8, json!({"messageId": "u8"})).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(7, json!({"stopReason": "end_turn"}))
+        .await;
+    b.client
+        .expect_response(8, json!({"stopReason": "end_turn"}))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn both_forms_of_cancel_reach_the_agent() {
-    let mut b = in_session().await;
-    begin(&mut b, 5).await;
+    let mut b = open_session().await;
+    begin_turn(&mut b, 5).await;
     b.client
-        .tells("session/cancel", json!({"sessionId": "s"}))
+        .send_notification("session/cancel", json!({"sessionId": "s"}))
         .await;
     b.agent
-        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .expect_message(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
-    b.agent.updates(idle("cancelled")).await;
+    b.agent.send_update(idle_update("cancelled")).await;
     b.client
-        .is_told(5, json!({"stopReason": "cancelled"}))
+        .expect_response(5, json!({"stopReason": "cancelled"}))
         .await;
-    begin(&mut b, 6).await;
-    b.client.gets_nothing().await;
+    begin_turn(&mut b, 6).await;
+    b.client.expect_nothing().await;
     b.client
-        .tells("$/cancel_request", json!({"requestId": 6}))
+        .send_notification("$/cancel_request", json!({"requestId": 6}))
         .await;
     // The agent has already responded to that request, so this cancels the turn.
     b.agent
-        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .expect_message(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
-    b.agent.updates(idle("cancelled")).await;
+    b.agent.send_update(idle_update("cancelled")).await;
     b.client
-        .is_told(6, json!({"stopReason": "cancelled"}))
+        .expect_response(6, json!({"stopReason": "cancelled"}))
         .await;
     // The prompt was not accepted yet, so this cancels the request.
-    b.client.asks(7, "session/prompt", prompt("hi")).await;
+    b.client
+        .send_request(7, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
     b.client
-        .tells("$/cancel_request", json!({"requestId": 7}))
+        .send_notification("$/cancel_request", json!({"requestId": 7}))
         .await;
     b.agent
-        .gets(json!({"method": "$/cancel_request", "params": {"requestId": 7}}))
+        .expect_message(json!({"method": "$/cancel_request", "params": {"requestId": 7}}))
         .await;
-    b.agent.refuses(7, -32800, "cancelled").await;
-    b.client.is_refused(7, -32800).await;
+    b.agent.send_error(7, -32800, "cancelled").await;
+    b.client.expect_error(7, -32800).await;
     // The cancel crosses the agent's response, after which the agent would ignore it.
-    b.client.asks(8, "session/prompt", prompt("hi")).await;
-    b.agent.next().await;
     b.client
-        .tells("$/cancel_request", json!({"requestId": 8}))
+        .send_request(8, "session/prompt", prompt_params("hi"))
         .await;
     b.agent.next().await;
-    b.agent.answers(8, json!({"messageId": "u8"})).await;
+    b.client
+        .send_notification("$/cancel_request", json!({"requestId": 8}))
+        .await;
+    b.agent.next().await;
+    b.agent.send_response(8, json!({"messageId": "u8"})).await;
     b.agent
-        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .expect_message(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
-    b.agent.updates(idle("cancelled")).await;
+    b.agent.send_update(idle_update("cancelled")).await;
     b.client
-        .is_told(8, json!({"stopReason": "cancelled"}))
+        .expect_response(8, json!({"stopReason": "cancelled"}))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_clients_own_message_is_not_echoed() {
-    let mut b = in_session().await;
-    let mine = |id: &str| whole("user_message", id, json!([text("hi")]));
+    let mut b = open_session().await;
+    let mine = |id: &str| whole_message("user_message", id, json!([text_block("hi")]));
     // The echo comes before the response, after it, in chunks, and from an agent that sends no id.
-    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    b.client
+        .send_request(5, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
-    b.agent.updates(mine("u5")).await;
-    b.agent.answers(5, json!({"messageId": "u5"})).await;
+    b.agent.send_update(mine("u5")).await;
+    b.agent.send_response(5, json!({"messageId": "u5"})).await;
     b.agent
-        .updates(chunk("user_message_chunk", "u5", text("hi")))
+        .send_update(message_chunk("user_message_chunk", "u5", text_block("hi")))
         .await;
-    b.agent.updates(idle("end_turn")).await;
-    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
-    b.agent.updates(mine("u5")).await;
-    b.client.asks(6, "session/prompt", prompt("hi")).await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(5, json!({"stopReason": "end_turn"}))
+        .await;
+    b.agent.send_update(mine("u5")).await;
+    b.client
+        .send_request(6, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
-    b.agent.answers(6, json!({})).await;
+    b.agent.send_response(6, json!({})).await;
     b.agent
-        .updates(chunk("user_message_chunk", "u6", text("h")))
+        .send_update(message_chunk("user_message_chunk", "u6", text_block("h")))
         .await;
     b.agent
-        .updates(chunk("user_message_chunk", "u6", text("i")))
+        .send_update(message_chunk("user_message_chunk", "u6", text_block("i")))
         .await;
-    b.client.gets_nothing().await;
+    b.client.expect_nothing().await;
     // A message of another client is not an echo.
-    let other = chunk("user_message_chunk", "v", text("me, too"));
+    let other = message_chunk("user_message_chunk", "v", text_block("me, too"));
     b.agent
-        .updates(whole("user_message", "v", json!([text("me, too")])))
+        .send_update(whole_message(
+            "user_message",
+            "v",
+            json!([text_block("me, too")]),
+        ))
         .await;
-    b.client.sees(other).await;
+    b.client.expect_update(other).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_the_new_part_of_a_whole_message_is_sent() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
-    let told = |content: Value| whole("agent_message", "m", content);
-    let piece = |content: Value| chunk("agent_message_chunk", "m", content);
-    b.agent.updates(piece(text("Hel"))).await;
-    b.client.sees(piece(text("Hel"))).await;
-    b.agent.updates(told(json!([text("Hello")]))).await;
-    b.client.sees(piece(text("lo"))).await;
-    b.agent.updates(told(json!([text("Hello")]))).await;
+    let told = |content: Value| whole_message("agent_message", "m", content);
+    let piece = |content: Value| message_chunk("agent_message_chunk", "m", content);
+    b.agent.send_update(piece(text_block("Hel"))).await;
+    b.client.expect_update(piece(text_block("Hel"))).await;
     b.agent
-        .updates(json!({"sessionUpdate": "agent_message", "messageId": "m", "_meta": {"n": 1}}))
+        .send_update(told(json!([text_block("Hello")])))
+        .await;
+    b.client.expect_update(piece(text_block("lo"))).await;
+    b.agent
+        .send_update(told(json!([text_block("Hello")])))
+        .await;
+    b.agent
+        .send_update(json!({"sessionUpdate": "agent_message", "messageId": "m", "_meta": {"n": 1}}))
         .await;
     // The text is the same, however it is split.
     b.agent
-        .updates(told(json!([text("He"), text("llo"), image, text("!")])))
+        .send_update(told(json!([
+            text_block("He"),
+            text_block("llo"),
+            image,
+            text_block("!")
+        ])))
         .await;
-    b.client.sees(piece(image.clone())).await;
-    b.client.sees(piece(text("!"))).await;
+    b.client.expect_update(piece(image.clone())).await;
+    b.client.expect_update(piece(text_block("!"))).await;
     // Other text becomes another message with another id, to which later chunks belong.
-    b.agent.updates(told(json!([text("Help")]))).await;
+    b.agent.send_update(told(json!([text_block("Help")]))).await;
     let again = b.client.next().await["params"]["update"].clone();
     let id = again["messageId"].as_str().unwrap().to_owned();
     assert_ne!(id, "m");
-    assert_eq!(again["content"], text("Help"));
-    b.agent.updates(piece(text(" me"))).await;
+    assert_eq!(again["content"], text_block("Help"));
+    b.agent.send_update(piece(text_block(" me"))).await;
     b.client
-        .sees(chunk("agent_message_chunk", &id, text(" me")))
+        .expect_update(message_chunk("agent_message_chunk", &id, text_block(" me")))
         .await;
-    b.agent.updates(told(json!([text("Help me")]))).await;
-    b.client.gets_nothing().await;
+    b.agent
+        .send_update(told(json!([text_block("Help me")])))
+        .await;
+    b.client.expect_nothing().await;
     // A cleared message stays as it is, but later chunks form another message.
-    b.agent.updates(told(Value::Null)).await;
-    b.agent.updates(piece(text("new"))).await;
+    b.agent.send_update(told(Value::Null)).await;
+    b.agent.send_update(piece(text_block("new"))).await;
     let after = b.client.next().await["params"]["update"].clone();
-    assert_eq!(after["content"], text("new"));
+    assert_eq!(after["content"], text_block("new"));
     assert!(after["messageId"] != id && after["messageId"] != "m");
     b.agent
-        .updates(whole("agent_thought", "t", json!([text("hm")])))
+        .send_update(whole_message(
+            "agent_thought",
+            "t",
+            json!([text_block("hm")]),
+        ))
         .await;
     b.client
-        .sees(chunk("agent_thought_chunk", "t", text("hm")))
+        .expect_update(message_chunk("agent_thought_chunk", "t", text_block("hm")))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_call_is_announced_once_and_null_clears() {
-    let mut b = in_session().await;
-    b.agent.updates(call(json!({"name": "rm", "kind": "delete", "title": null, "rawInput": {"a": 1}, "_meta": {"n": 1}}))).await;
+    let mut b = open_session().await;
+    b.agent.send_update(tool_call(json!({"name": "rm", "kind": "delete", "title": null, "rawInput": {"a": 1}, "_meta": {"n": 1}}))).await;
     b.client
-        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "name": "rm", "title": "rm", "kind": "delete",
+        .expect_update(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "name": "rm", "title": "rm", "kind": "delete",
                      "rawInput": {"a": 1}, "_meta": {"n": 1}}))
         .await;
     b.agent
-        .updates(call(json!({"title": null, "kind": null, "status": null, "content": null, "locations": null, "rawInput": null, "_meta": null})))
+        .send_update(tool_call(json!({"title": null, "kind": null, "status": null, "content": null, "locations": null, "rawInput": null, "_meta": null})))
         .await;
     b.client
-        .sees(call(json!({"title": "", "kind": "other", "status": "pending", "content": [], "locations": []})))
+        .expect_update(tool_call(json!({"title": "", "kind": "other", "status": "pending", "content": [], "locations": []})))
         .await;
     for (status, told) in [
         ("cancelled", "failed"),
         ("paused", "in_progress"),
         ("_odd", "in_progress"),
     ] {
-        b.agent.updates(call(json!({"status": status}))).await;
+        b.agent
+            .send_update(tool_call(json!({"status": status})))
+            .await;
         b.client
-            .sees(call(
+            .expect_update(tool_call(
                 json!({"status": told, "_meta": {"acp-bridge": {"status": status}}}),
             ))
             .await;
     }
     b.agent
-        .updates(json!({"sessionUpdate": "tool_call_update", "toolCallId": "d"}))
+        .send_update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "d"}))
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "d", "title": ""}))
+        .expect_update(json!({"sessionUpdate": "tool_call", "toolCallId": "d", "title": ""}))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn chunks_of_tool_call_content_are_merged() {
-    let mut b = in_session().await;
-    let item = |t: &str| json!({"type": "content", "content": text(t)});
+    let mut b = open_session().await;
+    let item = |t: &str| json!({"type": "content", "content": text_block(t)});
     let piece = |t: &str| json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": item(t)});
-    b.agent.updates(piece("a")).await;
+    b.agent.send_update(piece("a")).await;
     b.client
-        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "content": [item("a")]}))
+        .expect_update(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "content": [item("a")]}))
         .await;
-    b.agent.updates(piece("b")).await;
+    b.agent.send_update(piece("b")).await;
     b.client
-        .sees(call(json!({"content": [item("a"), item("b")]})))
+        .expect_update(tool_call(json!({"content": [item("a"), item("b")]})))
         .await;
-    b.agent.updates(call(json!({"content": [item("x")]}))).await;
-    b.client.sees(call(json!({"content": [item("x")]}))).await;
-    b.agent.updates(piece("y")).await;
+    b.agent
+        .send_update(tool_call(json!({"content": [item("x")]})))
+        .await;
     b.client
-        .sees(call(json!({"content": [item("x"), item("y")]})))
+        .expect_update(tool_call(json!({"content": [item("x")]})))
+        .await;
+    b.agent.send_update(piece("y")).await;
+    b.client
+        .expect_update(tool_call(json!({"content": [item("x"), item("y")]})))
         .await;
     // If there is a lot of output, its end is kept.
     let large = "l".repeat(200 * 1024);
-    b.agent.updates(piece(&large)).await;
+    b.agent.send_update(piece(&large)).await;
     b.client.next().await;
-    b.agent.updates(piece(&large)).await;
+    b.agent.send_update(piece(&large)).await;
     b.client
-        .sees(call(json!({"content": [item(&large)]})))
+        .expect_update(tool_call(json!({"content": [item(&large)]})))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_diff_becomes_text_with_locations() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     let patch = "diff --git /a /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-1\n+2\n";
     let diff = json!({"type": "diff", "changes": [{"operation": "modify", "path": "/a"}],
                       "patch": {"format": "git_patch", "text": patch}});
@@ -539,21 +602,21 @@ async fn a_diff_becomes_text_with_locations() {
         {"operation": "add", "path": "/b"}, {"operation": "delete", "path": "/c"},
         {"operation": "move", "oldPath": "/d", "path": "/e"}, {"operation": "_odd", "path": "/f"}]});
     b.agent
-        .updates(call(json!({"title": "T", "content": [diff, bare]})))
+        .send_update(tool_call(json!({"title": "T", "content": [diff, bare]})))
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
-            {"type": "content", "content": text(&format!("```diff\n{patch}```"))},
-            {"type": "content", "content": text("added /b\ndeleted /c\nmoved /d to /e\n_odd /f")},
+        .expect_update(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
+            {"type": "content", "content": text_block(&format!("```diff\n{patch}```"))},
+            {"type": "content", "content": text_block("added /b\ndeleted /c\nmoved /d to /e\n_odd /f")},
         ], "locations": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}, {"path": "/e"}, {"path": "/f"}]}))
         .await;
     // The call's own locations are preferred.
     b.agent
-        .updates(call(json!({"locations": [{"path": "/a", "line": 3}]})))
+        .send_update(tool_call(json!({"locations": [{"path": "/a", "line": 3}]})))
         .await;
     b.client.next().await;
     b.agent
-        .updates(
+        .send_update(
             json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": diff}),
         )
         .await;
@@ -565,8 +628,8 @@ async fn a_diff_becomes_text_with_locations() {
 }
 
 /// Returns an update of the call with this `_meta`.
-fn shown(meta: Value) -> Value {
-    call(json!({"_meta": meta}))
+fn shown_terminal(meta: Value) -> Value {
+    tool_call(json!({"_meta": meta}))
 }
 
 #[tokio::test(start_paused = true)]
@@ -574,21 +637,21 @@ async fn a_terminal_is_shown_in_meta_of_its_call() {
     use base64::Engine;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let output = |bytes: &[u8]| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(bytes)});
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     b.agent
-        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "command": "ls", "cwd": "/w", "size": {"cols": 80, "rows": 24}}))
+        .send_update(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "command": "ls", "cwd": "/w", "size": {"cols": 80, "rows": 24}}))
         .await;
-    b.agent.updates(output(b"early ")).await;
-    b.client.gets_nothing().await;
+    b.agent.send_update(output(b"early ")).await;
+    b.client.expect_nothing().await;
     let item = json!({"type": "terminal", "terminalId": "t"});
     b.agent
-        .updates(call(json!({"title": "T", "content": [item]})))
+        .send_update(tool_call(json!({"title": "T", "content": [item]})))
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [item]}))
+        .expect_update(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [item]}))
         .await;
     b.client
-        .sees(shown(
+        .expect_update(shown_terminal(
             json!({"terminal_info": {"terminal_id": "t", "command": "ls", "cwd": "/w"},
                            "terminal_output": {"terminal_id": "t", "data": "early "}}),
         ))
@@ -596,44 +659,50 @@ async fn a_terminal_is_shown_in_meta_of_its_call() {
     // A character of four bytes in four chunks.
     let crab = "🦀".as_bytes();
     for byte in &crab[..3] {
-        b.agent.updates(output(&[*byte])).await;
+        b.agent.send_update(output(&[*byte])).await;
     }
-    b.client.gets_nothing().await;
-    b.agent.updates(output(&[crab[3], b'!', 0xff, 0xc3])).await;
+    b.client.expect_nothing().await;
+    b.agent
+        .send_update(output(&[crab[3], b'!', 0xff, 0xc3]))
+        .await;
     b.client
-        .sees(shown(
+        .expect_update(shown_terminal(
             json!({"terminal_output": {"terminal_id": "t", "data": "🦀!\u{fffd}"}}),
         ))
         .await;
     // Only the end of the repeated output is new.
     let all = [b"early ", crab, b"!\xff\xc3\xa9."].concat();
     b.agent
-        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "output": {"data": base64(&all)}}))
+        .send_update(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "output": {"data": base64(&all)}}))
         .await;
     b.client
-        .sees(shown(
+        .expect_update(shown_terminal(
             json!({"terminal_output": {"terminal_id": "t", "data": "é."}}),
         ))
         .await;
-    b.agent.updates(output(&[0xc3])).await;
+    b.agent.send_update(output(&[0xc3])).await;
     b.agent
-        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "exitStatus": {"exitCode": 3}}))
+        .send_update(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "exitStatus": {"exitCode": 3}}))
         .await;
     b.client
-        .sees(shown(
+        .expect_update(shown_terminal(
             json!({"terminal_output": {"terminal_id": "t", "data": "\u{fffd}"},
                            "terminal_exit": {"terminal_id": "t", "exit_code": 3, "signal": null}}),
         ))
         .await;
     // The same content again shows nothing, and invalid content does no harm.
-    b.agent.updates(call(json!({"content": [item]}))).await;
-    b.client.sees(call(json!({"content": [item]}))).await;
     b.agent
-        .updates(
+        .send_update(tool_call(json!({"content": [item]})))
+        .await;
+    b.client
+        .expect_update(tool_call(json!({"content": [item]})))
+        .await;
+    b.agent
+        .send_update(
             json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "%%%"}),
         )
         .await;
-    b.client.gets_nothing().await;
+    b.client.expect_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -644,33 +713,35 @@ async fn plans_are_merged_for_clients_that_support_one() {
     let document = json!({"sessionUpdate": "plan_update", "plan": {"type": "markdown", "planId": "m", "content": "# x"}});
     let removed = json!({"sessionUpdate": "plan_removed", "planId": "1"});
 
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     b.agent
-        .updates(plan("1", json!([entry("a", "pending")])))
+        .send_update(plan("1", json!([entry("a", "pending")])))
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "plan", "entries": [entry("a", "pending")]}))
+        .expect_update(json!({"sessionUpdate": "plan", "entries": [entry("a", "pending")]}))
         .await;
     b.agent
-        .updates(plan("2", json!([entry("b", "cancelled")])))
+        .send_update(plan("2", json!([entry("b", "cancelled")])))
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "plan", "entries": [entry("a", "pending"), cancelled]}))
+        .expect_update(
+            json!({"sessionUpdate": "plan", "entries": [entry("a", "pending"), cancelled]}),
+        )
         .await;
-    b.agent.updates(document.clone()).await;
-    b.agent.updates(removed.clone()).await;
+    b.agent.send_update(document.clone()).await;
+    b.agent.send_update(removed.clone()).await;
     b.client
-        .sees(json!({"sessionUpdate": "plan", "entries": [cancelled]}))
+        .expect_update(json!({"sessionUpdate": "plan", "entries": [cancelled]}))
         .await;
 
-    let mut b = in_session_with(json!({"plan": {}}), json!({})).await;
+    let mut b = open_session_with(json!({"plan": {}}), json!({})).await;
     b.agent
-        .updates(plan("2", json!([entry("b", "cancelled")])))
+        .send_update(plan("2", json!([entry("b", "cancelled")])))
         .await;
-    b.client.sees(plan("2", json!([cancelled]))).await;
+    b.client.expect_update(plan("2", json!([cancelled]))).await;
     for update in [document, removed] {
-        b.agent.updates(update.clone()).await;
-        b.client.sees(update).await;
+        b.agent.send_update(update.clone()).await;
+        b.client.expect_update(update).await;
     }
 }
 
@@ -679,17 +750,17 @@ async fn optional_features_are_sent_only_to_clients_that_support_them() {
     let notice = json!({"sessionUpdate": "notice", "severity": "info", "title": "m"});
     let compaction =
         json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "in_progress"});
-    let mut b = in_session().await;
-    b.agent.updates(notice.clone()).await;
-    b.agent.updates(compaction.clone()).await;
-    b.client.gets_nothing().await;
-    let mut b = in_session_with(
+    let mut b = open_session().await;
+    b.agent.send_update(notice.clone()).await;
+    b.agent.send_update(compaction.clone()).await;
+    b.client.expect_nothing().await;
+    let mut b = open_session_with(
         json!({"session": {"notices": {}, "compaction": {}}}),
         json!({}),
     )
     .await;
     for update in [notice, compaction] {
-        b.agent.updates(update.clone()).await;
+        b.agent.send_update(update.clone()).await;
         let seen = b.client.next().await;
         assert_eq!(seen["params"]["update"], update);
     }
@@ -707,17 +778,17 @@ fn mode_option_v1(current: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn the_mode_option_is_also_sent_as_modes() {
-    let mut b = initialized(json!({})).await;
+    let mut b = initialize_bridge(json!({})).await;
     let servers = json!([{"name": "a", "command": "/a", "args": [], "env": []}, {"type": "http", "name": "b", "url": "u", "headers": []}]);
     b.client
-        .asks(
+        .send_request(
             1,
             "session/new",
             json!({"cwd": "/w", "mcpServers": servers}),
         )
         .await;
     b.agent
-        .gets(
+        .expect_message(
             json!({"id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": [
             {"type": "stdio", "name": "a", "command": "/a", "args": [], "env": []},
             {"type": "http", "name": "b", "url": "u", "headers": []}]}}),
@@ -725,90 +796,90 @@ async fn the_mode_option_is_also_sent_as_modes() {
         .await;
     let fast = json!({"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
     b.agent
-        .answers(1, json!({"sessionId": "s", "configOptions": [mode_option("ask"), fast], "_meta": {"n": 1},
+        .send_response(1, json!({"sessionId": "s", "configOptions": [mode_option("ask"), fast], "_meta": {"n": 1},
             "availableCommands": [{"type": "command", "name": "a", "description": "A", "input": {"type": "text", "hint": "h"}},
                                   {"type": "_odd", "name": "b"},
                                   {"type": "command", "name": "c", "description": "C", "input": {"type": "_odd"}}]}))
         .await;
     b.client
-        .is_told(
+        .expect_response(
             1,
             json!({"sessionId": "s", "configOptions": [mode_option_v1("ask")], "_meta": {"n": 1},
             "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}}),
         )
         .await;
     b.client
-        .sees(json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+        .expect_update(json!({"sessionUpdate": "available_commands_update", "availableCommands": [
             {"name": "a", "description": "A", "input": {"hint": "h"}}, {"name": "c", "description": "C"}]}))
         .await;
 
     b.client
-        .asks(
+        .send_request(
             2,
             "session/set_mode",
             json!({"sessionId": "s", "modeId": "code"}),
         )
         .await;
     b.agent
-        .gets(json!({"id": 2, "method": "session/set_config_option",
+        .expect_message(json!({"id": 2, "method": "session/set_config_option",
                      "params": {"sessionId": "s", "configId": "how", "type": "id", "value": "code"}}))
         .await;
     b.agent
-        .answers(2, json!({"configOptions": [mode_option("code"), fast]}))
+        .send_response(2, json!({"configOptions": [mode_option("code"), fast]}))
         .await;
-    b.client.is_told(2, json!({})).await;
+    b.client.expect_response(2, json!({})).await;
     let changed = |mode: &str| json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option_v1(mode)]});
     let mode = |mode: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
-    b.client.sees(changed("code")).await;
-    b.client.sees(mode("code")).await;
+    b.client.expect_update(changed("code")).await;
+    b.client.expect_update(mode("code")).await;
 
     b.client
-        .asks(
+        .send_request(
             3,
             "session/set_config_option",
             json!({"sessionId": "s", "configId": "how", "value": "ask"}),
         )
         .await;
     b.agent
-        .gets(json!({"id": 3, "method": "session/set_config_option",
+        .expect_message(json!({"id": 3, "method": "session/set_config_option",
                      "params": {"sessionId": "s", "configId": "how", "value": "ask", "type": "id"}}))
         .await;
     b.agent
-        .answers(3, json!({"configOptions": [mode_option("ask")]}))
+        .send_response(3, json!({"configOptions": [mode_option("ask")]}))
         .await;
     b.client
-        .is_told(3, json!({"configOptions": [mode_option_v1("ask")]}))
+        .expect_response(3, json!({"configOptions": [mode_option_v1("ask")]}))
         .await;
-    b.client.sees(mode("ask")).await;
+    b.client.expect_update(mode("ask")).await;
 
     b.agent
-        .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
+        .send_update(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
         .await;
-    b.client.sees(changed("code")).await;
-    b.client.sees(mode("code")).await;
+    b.client.expect_update(changed("code")).await;
+    b.client.expect_update(mode("code")).await;
     b.agent
-        .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
+        .send_update(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
         .await;
-    b.client.sees(changed("code")).await;
-    b.client.gets_nothing().await;
+    b.client.expect_update(changed("code")).await;
+    b.client.expect_nothing().await;
 
     b.client
-        .asks(
+        .send_request(
             4,
             "session/set_model",
             json!({"sessionId": "s", "modelId": "m"}),
         )
         .await;
-    b.client.is_refused(4, -32602).await;
+    b.client.expect_error(4, -32602).await;
     b.client
-        .asks(
+        .send_request(
             5,
             "session/set_config_option",
             json!({"sessionId": "s", "configId": "fast", "type": "boolean", "value": false}),
         )
         .await;
     b.agent
-        .gets(json!({"id": 5, "method": "session/set_config_option",
+        .expect_message(json!({"id": 5, "method": "session/set_config_option",
                      "params": {"sessionId": "s", "configId": "fast", "type": "boolean", "value": false}}))
         .await;
 }
@@ -824,85 +895,93 @@ async fn boolean_options_are_sent_only_to_clients_that_support_them() {
             json!([told]),
         ),
     ] {
-        let mut b = in_session_with(capabilities, json!({})).await;
+        let mut b = open_session_with(capabilities, json!({})).await;
         b.agent
-            .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [fast]}))
+            .send_update(json!({"sessionUpdate": "config_option_update", "configOptions": [fast]}))
             .await;
         b.client
-            .sees(json!({"sessionUpdate": "config_option_update", "configOptions": list}))
+            .expect_update(json!({"sessionUpdate": "config_option_update", "configOptions": list}))
             .await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn load_becomes_resume_with_a_replay() {
-    let mut b = initialized(json!({})).await;
+    let mut b = initialize_bridge(json!({})).await;
     b.client
-        .asks(
+        .send_request(
             1,
             "session/load",
             json!({"sessionId": "s", "cwd": "/w", "mcpServers": []}),
         )
         .await;
     b.agent
-        .gets(json!({"id": 1, "method": "session/resume",
+        .expect_message(json!({"id": 1, "method": "session/resume",
                      "params": {"sessionId": "s", "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}}}))
         .await;
     b.agent
-        .updates(whole(
+        .send_update(whole_message(
             "user_message",
             "u",
-            json!([text("hi"), {"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
+            json!([text_block("hi"), {"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
         ))
         .await;
     b.client
-        .sees(chunk("user_message_chunk", "u", text("hi")))
+        .expect_update(message_chunk("user_message_chunk", "u", text_block("hi")))
         .await;
     b.client
-        .sees(chunk(
+        .expect_update(message_chunk(
             "user_message_chunk",
             "u",
             json!({"type": "image", "data": "aGk=", "mimeType": "image/png"}),
         ))
         .await;
     b.agent
-        .updates(whole("agent_message", "m", json!([text("ho")])))
+        .send_update(whole_message(
+            "agent_message",
+            "m",
+            json!([text_block("ho")]),
+        ))
         .await;
     b.client
-        .sees(chunk("agent_message_chunk", "m", text("ho")))
+        .expect_update(message_chunk("agent_message_chunk", "m", text_block("ho")))
         .await;
-    b.agent.updates(idle("end_turn")).await;
+    b.agent.send_update(idle_update("end_turn")).await;
     b.agent
-        .answers(1, json!({"configOptions": [mode_option("ask")]}))
+        .send_response(1, json!({"configOptions": [mode_option("ask")]}))
         .await;
     b.client
-        .is_told(
+        .expect_response(
             1,
             json!({"configOptions": [mode_option_v1("ask")],
             "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}}),
         )
         .await;
     b.client
-        .asks(2, "session/resume", json!({"sessionId": "s", "cwd": "/w"}))
+        .send_request(2, "session/resume", json!({"sessionId": "s", "cwd": "/w"}))
         .await;
     b.agent
-        .gets(
+        .expect_message(
             json!({"id": 2, "method": "session/resume", "params": {"sessionId": "s", "cwd": "/w"}}),
         )
         .await;
-    b.agent.refuses(2, -32002, "gone").await;
-    b.client.is_refused(2, -32002).await;
+    b.agent.send_error(2, -32002, "gone").await;
+    b.client.expect_error(2, -32002).await;
     // The replay is over.
-    begin(&mut b, 3).await;
+    begin_turn(&mut b, 3).await;
     b.agent
-        .updates(whole("user_message", "u3", json!([text("hi")])))
+        .send_update(whole_message(
+            "user_message",
+            "u3",
+            json!([text_block("hi")]),
+        ))
         .await;
-    b.client.gets_nothing().await;
+    b.client.expect_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn permission_requests_always_have_a_tool_call() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let ask = |mut fields: Value| {
         fields["sessionId"] = json!("s");
@@ -910,30 +989,32 @@ async fn permission_requests_always_have_a_tool_call() {
         fields
     };
     // A call that the client knows, with its content.
-    let item = |t: &str| json!({"type": "content", "content": text(t)});
+    let item = |t: &str| json!({"type": "content", "content": text_block(t)});
     b.agent
-        .updates(call(json!({"title": "T", "content": [item("old")]})))
+        .send_update(tool_call(json!({"title": "T", "content": [item("old")]})))
         .await;
     b.client.next().await;
     b.agent
-        .asks("p", "session/request_permission", ask(json!({
+        .send_request("p", "session/request_permission", ask(json!({
             "title": "Delete it?", "description": "It is old.", "_meta": {"n": 1},
             "subject": {"type": "tool_call", "toolCall": {"toolCallId": "c", "status": "paused", "kind": null}}})))
         .await;
     b.client
-        .gets(json!({"id": "p", "method": "session/request_permission", "params": ask(json!({
+        .expect_message(json!({"id": "p", "method": "session/request_permission", "params": ask(json!({
             "_meta": {"n": 1},
             "toolCall": {"toolCallId": "c", "status": "in_progress", "_meta": {"acp-bridge": {"status": "paused"}},
                          "title": "T", "content": [item("Delete it?\n\nIt is old."), item("old")]}}))}))
         .await;
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
-    b.client.answers("p", yes.clone()).await;
-    b.agent.is_told("p", yes).await;
+    b.client.send_response("p", yes.clone()).await;
+    b.agent.expect_response("p", yes).await;
     // The question is not content of the call.
-    b.client.sees(call(json!({"content": [item("old")]}))).await;
+    b.client
+        .expect_update(tool_call(json!({"content": [item("old")]})))
+        .await;
     // A question that equals the title of the call.
     b.agent
-        .asks(
+        .send_request(
             "o",
             "session/request_permission",
             ask(json!({"title": "T",
@@ -941,14 +1022,14 @@ async fn permission_requests_always_have_a_tool_call() {
         )
         .await;
     b.client
-        .gets(
+        .expect_message(
             json!({"id": "o", "method": "session/request_permission", "params": ask(json!({
             "toolCall": {"toolCallId": "c", "title": "T"}}))}),
         )
         .await;
     // A command with a tool call, and one without.
     b.agent
-        .asks(
+        .send_request(
             "q",
             "session/request_permission",
             ask(json!({"title": "Run?",
@@ -956,13 +1037,13 @@ async fn permission_requests_always_have_a_tool_call() {
         )
         .await;
     b.client
-        .gets(json!({"id": "q", "method": "session/request_permission", "params": ask(json!({
+        .expect_message(json!({"id": "q", "method": "session/request_permission", "params": ask(json!({
             "toolCall": {"toolCallId": "d", "kind": "execute", "title": "Run?", "content": [item("rm x")],
                          "rawInput": {"command": "rm x", "cwd": "/w"}}}))}))
         .await;
     // A request without a subject.
     b.agent
-        .asks(
+        .send_request(
             "r",
             "session/request_permission",
             ask(json!({"title": "May I?", "subject": null})),
@@ -979,22 +1060,22 @@ async fn permission_requests_always_have_a_tool_call() {
     assert!(asked["params"].get("title").is_none());
     // The agent cancels its question.
     b.agent
-        .tells("$/cancel_request", json!({"requestId": "r"}))
+        .send_notification("$/cancel_request", json!({"requestId": "r"}))
         .await;
     b.client
-        .gets(json!({"method": "$/cancel_request", "params": {"requestId": "r"}}))
+        .expect_message(json!({"method": "$/cancel_request", "params": {"requestId": "r"}}))
         .await;
     b.client
-        .answers("r", json!({"outcome": {"outcome": "cancelled"}}))
+        .send_response("r", json!({"outcome": {"outcome": "cancelled"}}))
         .await;
     b.agent
-        .is_told("r", json!({"outcome": {"outcome": "cancelled"}}))
+        .expect_response("r", json!({"outcome": {"outcome": "cancelled"}}))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn methods_are_renamed() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     for (asked, called) in [
         ("authenticate", "auth/login"),
         ("logout", "auth/logout"),
@@ -1003,80 +1084,84 @@ async fn methods_are_renamed() {
         ("session/close", "session/close"),
     ] {
         let params = json!({"methodId": "m", "sessionId": "other"});
-        b.client.asks(7, asked, params.clone()).await;
+        b.client.send_request(7, asked, params.clone()).await;
         b.agent
-            .gets(json!({"id": 7, "method": called, "params": params}))
+            .expect_message(json!({"id": 7, "method": called, "params": params}))
             .await;
         let result = json!({"sessions": []});
-        b.agent.answers(7, result.clone()).await;
-        b.client.is_told(7, result).await;
+        b.agent.send_response(7, result.clone()).await;
+        b.client.expect_response(7, result).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn unknown_messages_pass_unchanged() {
-    let mut b = in_session().await;
+    let mut b = open_session().await;
     for line in [
         r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
         r#"{"method":"_x/tell","params":[1, 2],"jsonrpc":"2.0"}"#,
         r#"{"jsonrpc":"2.0","id":"nobody asked","result":{"a" : 1}}"#,
     ] {
-        b.client.say(line).await;
-        assert_eq!(b.agent.raw().await, line);
-        b.agent.say(line).await;
-        assert_eq!(b.client.raw().await, line);
+        b.client.send_line(line).await;
+        assert_eq!(b.agent.expect_line().await, line);
+        b.agent.send_line(line).await;
+        assert_eq!(b.client.expect_line().await, line);
     }
     for line in [
         r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"_odd","n":1e400}}}"#,
         r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk", "messageId":"m","content":{"type":"_odd","n":12345678901234567890}}}}"#,
     ] {
-        b.agent.say(line).await;
-        assert_eq!(b.client.raw().await, line);
+        b.agent.send_line(line).await;
+        assert_eq!(b.client.expect_line().await, line);
     }
     b.agent
-        .say(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call_update","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
+        .send_line(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call_update","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
         .await;
     assert_eq!(
-        b.client.raw().await,
+        b.client.expect_line().await,
         r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_are_independent() {
-    let mut b = in_session().await;
-    begin(&mut b, 5).await;
-    let other = json!({"sessionId": "t", "prompt": [text("x")]});
-    b.client.asks(6, "session/prompt", other).await;
+    let mut b = open_session().await;
+    begin_turn(&mut b, 5).await;
+    let other = json!({"sessionId": "t", "prompt": [text_block("x")]});
+    b.client.send_request(6, "session/prompt", other).await;
     b.agent.next().await;
-    b.agent.answers(6, json!({})).await;
+    b.agent.send_response(6, json!({})).await;
     let says = |update: Value| json!({"sessionId": "t", "update": update});
     b.agent
-        .tells("session/update", says(state("running")))
+        .send_notification("session/update", says(state_update("running")))
         .await;
     // The same ids in another session refer to other things.
-    b.agent.updates(call(json!({"title": "T"}))).await;
+    b.agent.send_update(tool_call(json!({"title": "T"}))).await;
     b.client.next().await;
     b.agent
-        .tells("session/update", says(call(json!({"title": "T"}))))
+        .send_notification("session/update", says(tool_call(json!({"title": "T"}))))
         .await;
     assert_eq!(
         b.client.next().await["params"]["update"]["sessionUpdate"],
         "tool_call"
     );
     b.agent
-        .tells("session/update", says(idle("end_turn")))
+        .send_notification("session/update", says(idle_update("end_turn")))
         .await;
-    b.client.is_told(6, json!({"stopReason": "end_turn"})).await;
-    b.agent.updates(idle("end_turn")).await;
-    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+    b.client
+        .expect_response(6, json!({"stopReason": "end_turn"}))
+        .await;
+    b.agent.send_update(idle_update("end_turn")).await;
+    b.client
+        .expect_response(5, json!({"stopReason": "end_turn"}))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn unknown_capabilities_pass_unchanged() {
-    let mut b = bridged(1);
+    let mut b = start_bridge(1);
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
-    b.client.asks(0, "initialize", params).await;
+    b.client.send_request(0, "initialize", params).await;
     b.agent.next().await;
     let theirs = json!({
         "session": {
@@ -1090,7 +1175,7 @@ async fn unknown_capabilities_pass_unchanged() {
     });
     let info = json!({"name": "a", "version": "1"});
     let answer = json!({"protocolVersion": 2, "info": info, "capabilities": theirs});
-    b.agent.answers(0, answer).await;
+    b.agent.send_response(0, answer).await;
     let answer = b.client.next().await;
     assert_eq!(
         answer["result"]["agentCapabilities"],
@@ -1112,7 +1197,7 @@ async fn unknown_capabilities_pass_unchanged() {
 async fn subagents_are_sent_only_to_clients_that_support_them() {
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": "c", "title": "Look around"});
-    let said = json!({"sessionId": "c", "update": {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text("I look.")}});
+    let said = json!({"sessionId": "c", "update": {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text_block("I look.")}});
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let asked = json!({"sessionId": "c", "title": "May I?", "options": options,
                        "subject": {"type": "tool_call", "toolCall": {"toolCallId": "t", "title": "May I?"}}});
@@ -1121,32 +1206,34 @@ async fn subagents_are_sent_only_to_clients_that_support_them() {
             true => json!({"subagents": {}}),
             false => json!({}),
         };
-        let mut b = in_session_with(capabilities, json!({})).await;
-        b.agent.updates(announced.clone()).await;
+        let mut b = open_session_with(capabilities, json!({})).await;
+        b.agent.send_update(announced.clone()).await;
         if knows {
-            b.client.sees(announced.clone()).await;
+            b.client.expect_update(announced.clone()).await;
         }
-        b.agent.tells("session/update", said.clone()).await;
+        b.agent
+            .send_notification("session/update", said.clone())
+            .await;
         if knows {
             b.client
-                .gets(json!({"method": "session/update", "params": said}))
+                .expect_message(json!({"method": "session/update", "params": said}))
                 .await;
         }
         // Questions are asked in either case, because the agent waits for the response.
         b.agent
-            .asks("p", "session/request_permission", asked.clone())
+            .send_request("p", "session/request_permission", asked.clone())
             .await;
         let session = if knows { "c" } else { "s" };
         b.client
-            .gets(
+            .expect_message(
                 json!({"id": "p", "method": "session/request_permission", "params": {
                 "sessionId": session, "options": options,
                 "toolCall": {"toolCallId": "t", "title": "May I?"}}}),
             )
             .await;
         let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
-        b.client.answers("p", yes.clone()).await;
-        b.agent.is_told("p", yes).await;
-        b.client.gets_nothing().await;
+        b.client.send_response("p", yes.clone()).await;
+        b.agent.expect_response("p", yes).await;
+        b.client.expect_nothing().await;
     }
 }

@@ -4,18 +4,21 @@ use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::bridge_peers::{BridgedPeers, PIPE, PeerRole, bridged, bridged_with, limits, peer};
+use crate::bridge_peers::{
+    BridgedPeers, PIPE_CAPACITY, PeerRole, bridge_peer, limits_with, start_bridge,
+    start_bridge_with,
+};
 use acp::bridge::{Bridge, BridgeSide};
 use acp::transport;
 use serde_json::{Value, json};
 
-async fn initialize(b: &mut BridgedPeers, to: u8) {
+async fn initialize_bridge(b: &mut BridgedPeers, to: u8) {
     let params = json!({"protocolVersion": to, "info": {"name": "c", "version": "1"}});
-    b.client.asks(0, "initialize", params).await;
+    b.client.send_request(0, "initialize", params).await;
     b.agent.next().await;
     let info = json!({"name": "a", "version": "1"});
     b.agent
-        .answers(
+        .send_response(
             0,
             json!({"protocolVersion": 3 - to, "info": info, "capabilities": {"session": {}}}),
         )
@@ -23,19 +26,21 @@ async fn initialize(b: &mut BridgedPeers, to: u8) {
     b.client.next().await;
 }
 
-async fn initialized(to: u8) -> BridgedPeers {
-    let mut b = bridged(to);
-    initialize(&mut b, to).await;
+async fn start_initialized(to: u8) -> BridgedPeers {
+    let mut b = start_bridge(to);
+    initialize_bridge(&mut b, to).await;
     b
 }
 
-fn prompt(text: &str) -> Value {
+fn prompt_params(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
 /// Sends a prompt from a version 2 client, which the agent receives.
-async fn begin(b: &mut BridgedPeers, id: i64) {
-    b.client.asks(id, "session/prompt", prompt("hi")).await;
+async fn begin_turn(b: &mut BridgedPeers, id: i64) {
+    b.client
+        .send_request(id, "session/prompt", prompt_params("hi"))
+        .await;
     for _ in 0..3 {
         b.client.next().await;
     }
@@ -44,99 +49,109 @@ async fn begin(b: &mut BridgedPeers, id: i64) {
 
 #[tokio::test(start_paused = true)]
 async fn pending_requests_get_errors_when_the_agent_exits() {
-    let mut b = initialized(2).await;
-    begin(&mut b, 1).await;
-    b.client.asks(2, "session/prompt", prompt("held")).await;
-    b.client.asks(3, "session/new", json!({"cwd": "/"})).await;
-    b.client.asks(4, "_x/y", json!({})).await;
+    let mut b = start_initialized(2).await;
+    begin_turn(&mut b, 1).await;
     b.client
-        .asks(5, "session/close", json!({"sessionId": "s"}))
+        .send_request(2, "session/prompt", prompt_params("held"))
         .await;
-    b.client.is_refused(2, -32800).await;
+    b.client
+        .send_request(3, "session/new", json!({"cwd": "/"}))
+        .await;
+    b.client.send_request(4, "_x/y", json!({})).await;
+    b.client
+        .send_request(5, "session/close", json!({"sessionId": "s"}))
+        .await;
+    b.client.expect_error(2, -32800).await;
     for _ in 0..3 {
         b.agent.next().await;
     }
     // Its last message, without a line ending.
     let update = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "usage_update", "used": 1, "size": 2}}});
-    b.agent.say(&update.to_string()).await;
+    b.agent.send_line(&update.to_string()).await;
     b.agent.close();
-    b.client.gets(update).await;
+    b.client.expect_message(update).await;
     let ended = b.client.next().await["params"]["update"].clone();
     assert_eq!(ended["stopReason"], "error");
     assert_eq!(ended["error"]["code"], -32603);
-    b.client.is_refused(3, -32603).await;
-    b.client.is_refused(4, -32603).await;
-    b.client.is_refused(5, -32603).await;
-    b.client.ends().await;
-    b.agent.ends().await;
+    b.client.expect_error(3, -32603).await;
+    b.client.expect_error(4, -32603).await;
+    b.client.expect_error(5, -32603).await;
+    b.client.expect_end().await;
+    b.agent.expect_end().await;
     let end = b.end.await.unwrap();
     assert_eq!(end.first, BridgeSide::Agent);
     assert!(end.error.is_none());
 
-    let mut b = initialized(1).await;
-    b.client.asks(1, "session/prompt", prompt("hi")).await;
+    let mut b = start_initialized(1).await;
+    b.client
+        .send_request(1, "session/prompt", prompt_params("hi"))
+        .await;
     b.agent.next().await;
-    b.agent.answers(1, json!({"messageId": "u"})).await;
+    b.agent.send_response(1, json!({"messageId": "u"})).await;
     b.agent.close();
-    b.client.is_refused(1, -32603).await;
-    b.client.ends().await;
+    b.client.expect_error(1, -32603).await;
+    b.client.expect_end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_exits_in_the_handshake_is_reported() {
-    let mut b = bridged(2);
+    let mut b = start_bridge(2);
     b.client
-        .asks(0, "initialize", json!({"protocolVersion": 2}))
+        .send_request(0, "initialize", json!({"protocolVersion": 2}))
         .await;
-    b.client.asks(1, "session/new", json!({})).await;
+    b.client.send_request(1, "session/new", json!({})).await;
     b.agent.next().await;
     b.agent.close();
-    b.client.is_refused(0, -32603).await;
-    b.client.ends().await;
+    b.client.expect_error(0, -32603).await;
+    b.client.expect_end().await;
     assert_eq!(b.end.await.unwrap().first, BridgeSide::Agent);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_agent_can_finish_after_the_client_exits() {
-    let mut b = initialized(2).await;
-    begin(&mut b, 1).await;
-    b.client.asks(2, "session/prompt", prompt("held")).await;
+    let mut b = start_initialized(2).await;
+    begin_turn(&mut b, 1).await;
+    b.client
+        .send_request(2, "session/prompt", prompt_params("held"))
+        .await;
     b.client.close();
-    b.agent.ends().await;
-    b.agent.answers(1, json!({"stopReason": "end_turn"})).await;
+    b.agent.expect_end().await;
+    b.agent
+        .send_response(1, json!({"stopReason": "end_turn"}))
+        .await;
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "end_turn");
     b.agent.close();
     // Queued prompts can no longer start.
-    b.client.is_refused(2, -32603).await;
-    b.client.ends().await;
+    b.client.expect_error(2, -32603).await;
+    b.client.expect_end().await;
     assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
-    let mut b = initialized(2).await;
-    begin(&mut b, 1).await;
+    let mut b = start_initialized(2).await;
+    begin_turn(&mut b, 1).await;
     let started = tokio::time::Instant::now();
     b.client.close();
-    b.agent.ends().await;
+    b.agent.expect_end().await;
     // Two seconds for the agent to finish the turn.
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "error");
-    b.client.ends().await;
+    b.client.expect_end().await;
     b.end.await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(5));
     // The same for an agent that does not respond to `initialize`.
-    let mut b = bridged(2);
+    let mut b = start_bridge(2);
     b.client
-        .asks(0, "initialize", json!({"protocolVersion": 2}))
+        .send_request(0, "initialize", json!({"protocolVersion": 2}))
         .await;
-    b.client.asks(1, "session/new", json!({})).await;
+    b.client.send_request(1, "session/new", json!({})).await;
     b.client.close();
     b.agent.next().await;
-    b.client.is_refused(0, -32603).await;
-    b.client.ends().await;
+    b.client.expect_error(0, -32603).await;
+    b.client.expect_end().await;
     assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
 }
 
@@ -147,12 +162,12 @@ async fn a_client_that_has_exited_ends_the_bridge() {
         mut agent,
         end,
     } = {
-        let mut b = initialized(2).await;
-        begin(&mut b, 1).await;
+        let mut b = start_initialized(2).await;
+        begin_turn(&mut b, 1).await;
         b
     };
     drop(client);
-    agent.ends().await;
+    agent.expect_end().await;
     drop(agent);
     assert_eq!(end.await.unwrap().first, BridgeSide::Client);
 }
@@ -161,25 +176,25 @@ async fn a_client_that_has_exited_ends_the_bridge() {
 async fn invalid_lines_are_noise_from_agents_and_errors_for_clients() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let shown = Arc::clone(&seen);
-    let mut b = bridged_with(2, PIPE, |bridge| {
+    let mut b = start_bridge_with(2, PIPE_CAPACITY, |bridge| {
         bridge.on_noise(move |line| shown.lock().unwrap().push(line.to_owned()))
     });
-    b.agent.say("starting ...").await;
-    b.client.say("what?").await;
-    b.client.is_refused(Value::Null, -32700).await;
-    initialize(&mut b, 2).await;
-    b.agent.say("warn: \u{1b}[31mred").await;
-    b.agent.say("{\"half\":").await;
-    b.client.say("{\"half\":").await;
-    b.client.is_refused(Value::Null, -32700).await;
-    b.client.say("[{\"jsonrpc\":\"2.0\"}]").await;
-    b.client.is_refused(Value::Null, -32600).await;
+    b.agent.send_line("starting ...").await;
+    b.client.send_line("what?").await;
+    b.client.expect_error(Value::Null, -32700).await;
+    initialize_bridge(&mut b, 2).await;
+    b.agent.send_line("warn: \u{1b}[31mred").await;
+    b.agent.send_line("{\"half\":").await;
+    b.client.send_line("{\"half\":").await;
+    b.client.expect_error(Value::Null, -32700).await;
+    b.client.send_line("[{\"jsonrpc\":\"2.0\"}]").await;
+    b.client.expect_error(Value::Null, -32600).await;
     b.client
-        .say(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#)
+        .send_line(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#)
         .await;
-    b.client.is_refused(Value::Null, -32600).await;
-    b.agent.gets_nothing().await;
-    begin(&mut b, 1).await;
+    b.client.expect_error(Value::Null, -32600).await;
+    b.agent.expect_nothing().await;
+    begin_turn(&mut b, 1).await;
     b.agent.close();
     assert_eq!(b.end.await.unwrap().noise, 3);
     let seen = seen.lock().unwrap();
@@ -188,18 +203,20 @@ async fn invalid_lines_are_noise_from_agents_and_errors_for_clients() {
 
 #[tokio::test(start_paused = true)]
 async fn an_oversized_message_is_reported_to_its_waiter() {
-    let mut b = bridged_with(2, PIPE, |bridge| {
-        bridge.limits(limits(|limits| limits.message = 10_000))
+    let mut b = start_bridge_with(2, PIPE_CAPACITY, |bridge| {
+        bridge.limits(limits_with(|limits| limits.message = 10_000))
     });
-    initialize(&mut b, 2).await;
+    initialize_bridge(&mut b, 2).await;
     let large = "x".repeat(20_000);
-    b.client.asks(1, "session/prompt", prompt(&large)).await;
-    let text = b.client.is_refused(1, -32600).await;
+    b.client
+        .send_request(1, "session/prompt", prompt_params(&large))
+        .await;
+    let text = b.client.expect_error(1, -32600).await;
     assert!(text.contains("limit: 10000 bytes"), "{text}");
     // A response of the agent: the turn ends with the error.
-    begin(&mut b, 2).await;
+    begin_turn(&mut b, 2).await;
     b.agent
-        .answers(2, json!({"stopReason": "end_turn", "_meta": {"x": large}}))
+        .send_response(2, json!({"stopReason": "end_turn", "_meta": {"x": large}}))
         .await;
     let ended = b.client.next().await["params"]["update"].clone();
     assert_eq!(ended["stopReason"], "error");
@@ -210,29 +227,31 @@ async fn an_oversized_message_is_reported_to_its_waiter() {
             .contains("message too large")
     );
     // A response of the client: the agent does not wait forever.
-    b.agent.asks(3, "_x/ask", json!({})).await;
+    b.agent.send_request(3, "_x/ask", json!({})).await;
     b.client.next().await;
-    b.client.answers(3, json!({"x": large})).await;
-    b.agent.is_refused(3, -32603).await;
+    b.client.send_response(3, json!({"x": large})).await;
+    b.agent.expect_error(3, -32603).await;
     // A request of the agent, and an update, which is lost.
-    b.agent.asks(4, "_x/ask", json!({"x": large})).await;
-    b.agent.is_refused(4, -32600).await;
-    b.agent.tells("session/update", json!({"x": large})).await;
-    b.client.gets_nothing().await;
-    b.agent.gets_nothing().await;
+    b.agent.send_request(4, "_x/ask", json!({"x": large})).await;
+    b.agent.expect_error(4, -32600).await;
+    b.agent
+        .send_notification("session/update", json!({"x": large}))
+        .await;
+    b.client.expect_nothing().await;
+    b.agent.expect_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_can_still_cancel() {
-    let mut b = initialized(2).await;
-    begin(&mut b, 1).await;
+    let mut b = start_initialized(2).await;
+    begin_turn(&mut b, 1).await;
     let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "x".repeat(1000)}}});
     let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": chunk}).to_string();
     // The agent writes until it has to wait.
     let mut agent = b.agent;
     let mut written = 0;
-    while tokio::time::timeout(Duration::from_secs(1), agent.say(&line))
+    while tokio::time::timeout(Duration::from_secs(1), agent.send_line(&line))
         .await
         .is_ok()
     {
@@ -242,7 +261,7 @@ async fn a_client_that_does_not_read_can_still_cancel() {
     // Both pipes, the output buffer of 256 KiB, and the part of it that is being written.
     assert!((200..1000).contains(&written), "{written}");
     b.client
-        .tells("session/cancel", json!({"sessionId": "s"}))
+        .send_notification("session/cancel", json!({"sessionId": "s"}))
         .await;
     assert_eq!(agent.next().await["method"], "session/cancel");
     // Once it reads, everything arrives in order.
@@ -255,12 +274,12 @@ async fn a_client_that_does_not_read_can_still_cancel() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_no_responses_is_not_read_forever() {
-    let mut b = initialized(2).await;
+    let mut b = start_initialized(2).await;
     // The agent sends requests that are rejected, and does not read the errors.
     let mut written = 0;
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}});
     let ask = ask.to_string();
-    while tokio::time::timeout(Duration::from_secs(1), b.agent.say(&ask))
+    while tokio::time::timeout(Duration::from_secs(1), b.agent.send_line(&ask))
         .await
         .is_ok()
     {
@@ -272,29 +291,29 @@ async fn a_peer_that_reads_no_responses_is_not_read_forever() {
 
 #[tokio::test(start_paused = true)]
 async fn pending_requests_are_limited() {
-    let mut b = bridged_with(2, PIPE, |bridge| {
-        bridge.limits(limits(|limits| limits.requests = 3))
+    let mut b = start_bridge_with(2, PIPE_CAPACITY, |bridge| {
+        bridge.limits(limits_with(|limits| limits.requests = 3))
     });
-    initialize(&mut b, 2).await;
+    initialize_bridge(&mut b, 2).await;
     for id in 1..=3 {
-        b.client.asks(id, "_x/y", json!({})).await;
+        b.client.send_request(id, "_x/y", json!({})).await;
     }
-    b.client.asks(4, "_x/y", json!({})).await;
-    b.client.is_refused(4, -32603).await;
-    b.client.asks(2, "_x/y", json!({})).await;
-    b.client.is_refused(2, -32600).await;
-    b.agent.answers(1, json!({})).await;
-    b.client.is_told(1, json!({})).await;
-    b.client.asks(4, "_x/y", json!({})).await;
+    b.client.send_request(4, "_x/y", json!({})).await;
+    b.client.expect_error(4, -32603).await;
+    b.client.send_request(2, "_x/y", json!({})).await;
+    b.client.expect_error(2, -32600).await;
+    b.agent.send_response(1, json!({})).await;
+    b.client.expect_response(1, json!({})).await;
+    b.client.send_request(4, "_x/y", json!({})).await;
     for id in [1, 2, 3, 4] {
         assert_eq!(b.agent.next().await["id"], id);
     }
 }
 
 /// Returns a client and an agent of version 1, with two bridges between them if `bridges` is `true`.
-fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
-    let (client_side, client) = peer(PeerRole::Client(1), PIPE);
-    let (agent_side, agent) = peer(PeerRole::Agent(1), PIPE);
+fn version_1_peers(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
+    let (client_side, client) = bridge_peer(PeerRole::Client(1), PIPE_CAPACITY);
+    let (agent_side, agent) = bridge_peer(PeerRole::Agent(1), PIPE_CAPACITY);
     if bridges {
         let (front, back) = transport::memory();
         tokio::spawn(Bridge::to_v1().run(client_side, front));
@@ -310,11 +329,11 @@ fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePe
 async fn a_turn_over_two_bridges_is_unchanged() {
     let mut seen = Vec::new();
     for bridges in [false, true] {
-        let (mut client, mut agent) = version_1(bridges);
+        let (mut client, mut agent) = version_1_peers(bridges);
         let mut said = Vec::new();
         let capabilities = json!({"session": {"configOptions": {"boolean": {}}}, "plan": {}});
         client
-            .asks(
+            .send_request(
                 0,
                 "initialize",
                 json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
@@ -322,7 +341,7 @@ async fn a_turn_over_two_bridges_is_unchanged() {
             .await;
         assert_eq!(agent.next().await["params"]["protocolVersion"], 1);
         agent
-            .answers(0, json!({"protocolVersion": 1, "agentInfo": {"name": "a", "version": "1"},
+            .send_response(0, json!({"protocolVersion": 1, "agentInfo": {"name": "a", "version": "1"},
                 "agentCapabilities": {"loadSession": true, "promptCapabilities": {"image": true, "audio": false, "embeddedContext": false},
                     "mcpCapabilities": {"http": true, "sse": false}, "sessionCapabilities": {"resume": {}, "list": {}, "close": {}},
                     "auth": {"logout": {}}},
@@ -330,7 +349,7 @@ async fn a_turn_over_two_bridges_is_unchanged() {
             .await;
         said.push(client.next().await);
         client
-            .asks(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
+            .send_request(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
             .await;
         agent.next().await;
         let mode = |mode: &str| {
@@ -338,13 +357,17 @@ async fn a_turn_over_two_bridges_is_unchanged() {
                       "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]})
         };
         agent
-            .answers(1, json!({"sessionId": "s", "configOptions": [mode("ask")], "modes": {"currentModeId": "ask",
+            .send_response(1, json!({"sessionId": "s", "configOptions": [mode("ask")], "modes": {"currentModeId": "ask",
                 "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}}))
             .await;
         said.push(client.next().await);
-        client.asks(2, "session/prompt", prompt("hi")).await;
+        client
+            .send_request(2, "session/prompt", prompt_params("hi"))
+            .await;
         agent
-            .gets(json!({"id": 2, "method": "session/prompt", "params": prompt("hi")}))
+            .expect_message(
+                json!({"id": 2, "method": "session/prompt", "params": prompt_params("hi")}),
+            )
             .await;
         let call = |kind: &str, fields: Value| {
             let mut call = json!({"sessionUpdate": kind, "toolCallId": "c"});
@@ -390,10 +413,10 @@ async fn a_turn_over_two_bridges_is_unchanged() {
             json!({"sessionUpdate": "_odd", "n": 1}),
         ];
         for update in updates {
-            agent.updates(update).await;
+            agent.send_update(update).await;
         }
         agent
-            .asks(
+            .send_request(
                 "p",
                 "session/request_permission",
                 json!({"sessionId": "s", "toolCall": {"toolCallId": "c", "title": "T"},
@@ -409,35 +432,41 @@ async fn a_turn_over_two_bridges_is_unchanged() {
             }
         }
         client
-            .answers(
+            .send_response(
                 "p",
                 json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
             )
             .await;
         agent
-            .is_told(
+            .expect_response(
                 "p",
                 json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
             )
             .await;
         agent
-            .answers(2, json!({"stopReason": "refusal", "_meta": {"n": 1}}))
+            .send_response(2, json!({"stopReason": "refusal", "_meta": {"n": 1}}))
             .await;
         said.push(client.next().await);
         // A turn that fails, and one that is cancelled.
-        client.asks(3, "session/prompt", prompt("again")).await;
+        client
+            .send_request(3, "session/prompt", prompt_params("again"))
+            .await;
         agent.next().await;
-        agent.refuses(3, -32000, "log in").await;
+        agent.send_error(3, -32000, "log in").await;
         said.push(client.next().await);
-        client.asks(4, "session/prompt", prompt("again")).await;
+        client
+            .send_request(4, "session/prompt", prompt_params("again"))
+            .await;
         agent.next().await;
         client
-            .tells("session/cancel", json!({"sessionId": "s"}))
+            .send_notification("session/cancel", json!({"sessionId": "s"}))
             .await;
         assert_eq!(agent.next().await["method"], "session/cancel");
-        agent.answers(4, json!({"stopReason": "cancelled"})).await;
+        agent
+            .send_response(4, json!({"stopReason": "cancelled"}))
+            .await;
         said.push(client.next().await);
-        client.gets_nothing().await;
+        client.expect_nothing().await;
         seen.push(said);
     }
     let over = seen.pop().unwrap();

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::common::{
-    NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, message, pipes, prompt, settle, shown,
-    soon,
+    NoopClient, PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, idle_agent, limits_with,
+    message_notification, prompt_request, thread_lines, wait_until_idle, with_timeout,
 };
 
 /// An agent whose turns end in every way, or never.
@@ -131,29 +131,36 @@ impl Agent for EndingsAgent {
 }
 
 /// Runs a turn, which must have no updates of an earlier one.
-async fn next_turn_is_clean(peer: &mut TestPeer, session: &str) {
-    peer.silence().await;
-    peer.prompt("next", session, "end").await;
-    assert_eq!(peer.result("next").await, json!({"stopReason": "end_turn"}));
-    peer.alive().await;
+async fn assert_next_turn_is_clean(peer: &mut TestPeer, session: &str) {
+    peer.expect_silence().await;
+    peer.send_prompt("next", session, "end").await;
+    assert_eq!(
+        peer.expect_result("next").await,
+        json!({"stopReason": "end_turn"})
+    );
+    peer.check_alive().await;
 }
 
-fn cancel(session: &str) -> Value {
+fn cancel_notification(session: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
     for text in ["hang", "gate", "end"] {
-        let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
-        peer.bytes(format!("{}\n{}\n", prompt(1, &s, text), cancel(&s)))
-            .await;
+        let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
+        peer.send_bytes(format!(
+            "{}\n{}\n",
+            prompt_request(1, &s, text),
+            cancel_notification(&s)
+        ))
+        .await;
         assert_eq!(
-            peer.result(1).await,
+            peer.expect_result(1).await,
             json!({"stopReason": "cancelled"}),
             "{text}"
         );
-        next_turn_is_clean(&mut peer, &s).await;
+        assert_next_turn_is_clean(&mut peer, &s).await;
     }
 }
 
@@ -182,13 +189,13 @@ async fn a_cancel_ends_all_turns_of_its_session_only() {
             self.0.fetch_add(1, Ordering::SeqCst).to_string().into()
         }
     }
-    let (_conn, mut peer, s) = TestPeer::in_session(TwoQuestionsAgent(ids)).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(TwoQuestionsAgent(ids)).await;
     let other = peer.new_session().await;
     assert_eq!((s.as_str(), other.as_str()), ("0", "1"));
-    peer.prompt(1, &s, "hang").await;
-    peer.prompt(2, &s, "hang").await;
-    peer.prompt(3, &other, "hang").await;
-    peer.send(cancel(&s)).await;
+    peer.send_prompt(1, &s, "hang").await;
+    peer.send_prompt(2, &s, "hang").await;
+    peer.send_prompt(3, &other, "hang").await;
+    peer.send(cancel_notification(&s)).await;
     let mut ended = [peer.next().await, peer.next().await];
     ended.sort_by_key(|answer| answer["id"].as_i64());
     for (answer, id) in ended.iter().zip([1, 2]) {
@@ -197,19 +204,19 @@ async fn a_cancel_ends_all_turns_of_its_session_only() {
             &json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "cancelled"}})
         );
     }
-    next_turn_is_clean(&mut peer, &s).await;
-    peer.send(cancel(&other)).await;
-    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
+    assert_next_turn_is_clean(&mut peer, &s).await;
+    peer.send(cancel_notification(&other)).await;
+    assert_eq!(peer.expect_result(3).await["stopReason"], "cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_cancel_does_not_cancel_the_next_turn() {
     let agent = EndingsAgent::default();
     let gate = Arc::clone(&agent.gate);
-    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(agent).await;
     let (mut ended, mut cancelled) = (0, 0);
     for n in 0..2_000 {
-        peer.prompt(n, &s, "gate").await;
+        peer.send_prompt(n, &s, "gate").await;
         // Before or after the cancel, at random.
         let opens = tokio::spawn({
             let gate = Arc::clone(&gate);
@@ -223,8 +230,8 @@ async fn a_late_cancel_does_not_cancel_the_next_turn() {
         for _ in 0..n / 8 % 8 {
             tokio::task::yield_now().await;
         }
-        peer.send(cancel(&s)).await;
-        match peer.result(n).await["stopReason"].as_str().unwrap() {
+        peer.send(cancel_notification(&s)).await;
+        match peer.expect_result(n).await["stopReason"].as_str().unwrap() {
             "end_turn" => ended += 1,
             "cancelled" => cancelled += 1,
             other => panic!("{other}"),
@@ -232,9 +239,9 @@ async fn a_late_cancel_does_not_cancel_the_next_turn() {
         opens.await.unwrap();
         gate.forget_permits(usize::MAX);
         // The cancel was for that turn, so the next one ends by itself.
-        peer.prompt("next", &s, "end").await;
+        peer.send_prompt("next", &s, "end").await;
         assert_eq!(
-            peer.result("next").await["stopReason"],
+            peer.expect_result("next").await["stopReason"],
             "end_turn",
             "in round {n}"
         );
@@ -246,87 +253,99 @@ async fn a_late_cancel_does_not_cancel_the_next_turn() {
 async fn a_cancelled_request_gets_an_error_and_its_work_is_dropped() {
     let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
-    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(agent).await;
     for id in [json!(1), json!("one"), json!(null)] {
-        peer.ask(id.clone(), "_hang", json!({})).await;
-        peer.silence().await;
+        peer.send_request(id.clone(), "_hang", json!({})).await;
+        peer.expect_silence().await;
         peer.notify("$/cancel_request", json!({"requestId": id}))
             .await;
-        assert_eq!(peer.error(id).await.0, -32800);
+        assert_eq!(peer.expect_error(id).await.0, -32800);
     }
     assert_eq!(gone.load(Ordering::SeqCst), 3);
     // The ids of another request, of no request, and of one that has its response.
-    peer.ask(7, "_hang", json!({})).await;
+    peer.send_request(7, "_hang", json!({})).await;
     for other in [json!("7"), json!(8), json!(1)] {
         peer.notify("$/cancel_request", json!({"requestId": other}))
             .await;
     }
-    peer.silence().await;
+    peer.expect_silence().await;
     assert_eq!(gone.load(Ordering::SeqCst), 3);
     peer.notify("$/cancel_request", json!({"requestId": 7}))
         .await;
-    assert_eq!(peer.error(7).await.0, -32800);
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_eq!(peer.expect_error(7).await.0, -32800);
+    assert_next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_can_be_cancelled_as_a_request() {
     let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
-    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(agent).await;
     for text in ["hang", "say goodbye"] {
-        peer.prompt(1, &s, text).await;
+        peer.send_prompt(1, &s, text).await;
         if text == "say goodbye" {
-            peer.expect(message(&s, "ready")).await;
+            peer.expect(message_notification(&s, "ready")).await;
         }
-        settle().await;
+        wait_until_idle().await;
         peer.notify("$/cancel_request", json!({"requestId": 1}))
             .await;
         if text == "say goodbye" {
-            peer.expect(message(&s, "goodbye")).await;
+            peer.expect(message_notification(&s, "goodbye")).await;
         }
-        assert_eq!(peer.error(1).await.0, -32800, "{text}");
+        assert_eq!(peer.expect_error(1).await.0, -32800, "{text}");
         assert_eq!(gone.swap(0, Ordering::SeqCst), 1, "{text}");
-        next_turn_is_clean(&mut peer, &s).await;
+        assert_next_turn_is_clean(&mut peer, &s).await;
         gone.store(0, Ordering::SeqCst);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_takes_over_cancellation_can_send_last_updates() {
-    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
-    peer.prompt(1, &s, "say goodbye").await;
-    peer.expect(message(&s, "ready")).await;
-    peer.send(cancel(&s)).await;
-    peer.expect(message(&s, "goodbye")).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
+    peer.send_prompt(1, &s, "say goodbye").await;
+    peer.expect(message_notification(&s, "ready")).await;
+    peer.send(cancel_notification(&s)).await;
+    peer.expect(message_notification(&s, "goodbye")).await;
     // Whatever the agent returns.
-    assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_eq!(
+        peer.expect_result(1).await,
+        json!({"stopReason": "cancelled"})
+    );
+    assert_next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_after_a_cancel_counts_as_cancelled() {
-    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
-    peer.prompt(1, &s, "fail when cancelled").await;
-    peer.expect(message(&s, "ready")).await;
-    peer.send(cancel(&s)).await;
-    assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
-    peer.prompt(2, &s, "give up").await;
-    assert_eq!(peer.result(2).await, json!({"stopReason": "cancelled"}));
-    peer.prompt(3, &s, "fail").await;
-    assert_eq!(peer.error(3).await, (-32603, "no such luck".to_owned()));
-    next_turn_is_clean(&mut peer, &s).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
+    peer.send_prompt(1, &s, "fail when cancelled").await;
+    peer.expect(message_notification(&s, "ready")).await;
+    peer.send(cancel_notification(&s)).await;
+    assert_eq!(
+        peer.expect_result(1).await,
+        json!({"stopReason": "cancelled"})
+    );
+    peer.send_prompt(2, &s, "give up").await;
+    assert_eq!(
+        peer.expect_result(2).await,
+        json!({"stopReason": "cancelled"})
+    );
+    peer.send_prompt(3, &s, "fail").await;
+    assert_eq!(
+        peer.expect_error(3).await,
+        (-32603, "no such luck".to_owned())
+    );
+    assert_next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_update_follows_the_response_of_a_cancelled_turn() {
-    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
     for round in 0..20 {
-        peer.prompt(round, &s, "talk").await;
+        peer.send_prompt(round, &s, "talk").await;
         for _ in 0..round {
-            peer.expect(message(&s, "x")).await;
+            peer.expect(message_notification(&s, "x")).await;
         }
-        peer.send(cancel(&s)).await;
+        peer.send(cancel_notification(&s)).await;
         let answer = loop {
             let next = peer.next().await;
             if next.get("id").is_some() {
@@ -334,20 +353,20 @@ async fn no_update_follows_the_response_of_a_cancelled_turn() {
             }
         };
         assert_eq!(answer["result"], json!({"stopReason": "cancelled"}));
-        next_turn_is_clean(&mut peer, &s).await;
+        assert_next_turn_is_clean(&mut peer, &s).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_handler_returns_an_internal_error() {
-    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(EndingsAgent::default()).await;
     for _ in 0..2 {
-        peer.prompt(1, &s, "panic").await;
-        assert_eq!(peer.error(1).await.0, -32603);
-        peer.ask(2, "_panic", json!({})).await;
-        assert_eq!(peer.error(2).await.0, -32603);
+        peer.send_prompt(1, &s, "panic").await;
+        assert_eq!(peer.expect_error(1).await.0, -32603);
+        peer.send_request(2, "_panic", json!({})).await;
+        assert_eq!(peer.expect_error(2).await.0, -32603);
     }
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_next_turn_is_clean(&mut peer, &s).await;
 
     struct PanickingAgent;
     impl Agent for PanickingAgent {
@@ -375,56 +394,56 @@ async fn a_panicking_handler_returns_an_internal_error() {
             panic!("as it is meant to")
         }
     }
-    let (_conn, mut peer) = TestPeer::of_agent(PanickingAgent);
+    let (_conn, mut peer) = TestPeer::connect_to_agent(PanickingAgent);
     peer.initialize(json!({})).await;
-    peer.ask(1, "session/new", json!({"cwd": "/", "mcpServers": []}))
+    peer.send_request(1, "session/new", json!({"cwd": "/", "mcpServers": []}))
         .await;
-    assert_eq!(peer.error(1).await.0, -32603);
+    assert_eq!(peer.expect_error(1).await.0, -32603);
     peer.notify("_anything", json!({})).await;
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_failed_to_open_does_not_exist() {
-    let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(EndingsAgent::default());
     peer.initialize(json!({})).await;
     for (cwd, code) in [("/hang", -32800), ("/fail", -32603), ("/panic", -32603)] {
-        peer.ask(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
+        peer.send_request(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
             .await;
-        settle().await;
+        wait_until_idle().await;
         peer.notify("$/cancel_request", json!({"requestId": 1}))
             .await;
-        assert_eq!(peer.error(1).await.0, code, "{cwd}");
-        peer.prompt(2, "s", "end").await;
-        assert_eq!(peer.error(2).await.0, -32002, "{cwd}");
+        assert_eq!(peer.expect_error(1).await.0, code, "{cwd}");
+        peer.send_prompt(2, "s", "end").await;
+        assert_eq!(peer.expect_error(2).await.0, -32002, "{cwd}");
     }
     // An open session is unchanged, including its turn.
     assert_eq!(peer.new_session().await, "s");
-    peer.prompt(3, "s", "say and hang").await;
-    peer.expect(message("s", "said")).await;
-    peer.ask(1, "session/new", json!({"cwd": "/fail", "mcpServers": []}))
+    peer.send_prompt(3, "s", "say and hang").await;
+    peer.expect(message_notification("s", "said")).await;
+    peer.send_request(1, "session/new", json!({"cwd": "/fail", "mcpServers": []}))
         .await;
-    assert_eq!(peer.error(1).await.0, -32603);
-    peer.send(cancel("s")).await;
-    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
-    next_turn_is_clean(&mut peer, "s").await;
+    assert_eq!(peer.expect_error(1).await.0, -32603);
+    peer.send(cancel_notification("s")).await;
+    assert_eq!(peer.expect_result(3).await["stopReason"], "cancelled");
+    assert_next_turn_is_clean(&mut peer, "s").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_cancelled_while_its_response_is_queued_gets_a_response() {
-    let limits = limits(|l| l.outbox = 100);
-    let (_conn, mut peer) = TestPeer::of_agent_with(EndingsAgent::default(), limits, 100);
+    let limits = limits_with(|l| l.outbox = 100);
+    let (_conn, mut peer) = TestPeer::connect_to_agent_with(EndingsAgent::default(), limits, 100);
     peer.initialize(json!({})).await;
     assert_eq!(peer.new_session().await, "s");
-    peer.prompt(1, "s", "talk").await;
-    settle().await;
-    peer.ask(2, "session/new", json!({"cwd": "/", "mcpServers": []}))
+    peer.send_prompt(1, "s", "talk").await;
+    wait_until_idle().await;
+    peer.send_request(2, "session/new", json!({"cwd": "/", "mcpServers": []}))
         .await;
-    settle().await;
+    wait_until_idle().await;
     peer.notify("$/cancel_request", json!({"requestId": 2}))
         .await;
-    settle().await;
-    peer.send(cancel("s")).await;
+    wait_until_idle().await;
+    peer.send(cancel_notification("s")).await;
     let mut answers = Vec::new();
     while answers.len() < 2 {
         let next = peer.next().await;
@@ -436,71 +455,71 @@ async fn a_request_cancelled_while_its_response_is_queued_gets_a_response() {
     assert_eq!(answers[0]["result"]["stopReason"], "cancelled");
     // It was cancelled in time, or was already done: there is one response, and the id is free.
     assert_eq!(answers[1]["id"], 2);
-    peer.silence().await;
-    peer.ask(2, "_anything", json!({})).await;
-    assert_eq!(peer.error(2).await.0, -32601);
+    peer.expect_silence().await;
+    peer.send_request(2, "_anything", json!({})).await;
+    assert_eq!(peer.expect_error(2).await.0, -32601);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_turn_drops_its_requests() {
     let capabilities = json!({"fs": {"readTextFile": true}, "terminal": true});
-    let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(EndingsAgent::default());
     peer.initialize(capabilities).await;
     let s = peer.new_session().await;
 
     // The client may respond to a permission request at any time. The agent learns of the cancellation at once.
-    peer.prompt(1, &s, "ask").await;
-    let (asked, _) = peer.request("session/request_permission").await;
-    peer.send(cancel(&s)).await;
-    let told = peer.notification("session/update").await;
+    peer.send_prompt(1, &s, "ask").await;
+    let (asked, _) = peer.expect_request("session/request_permission").await;
+    peer.send(cancel_notification(&s)).await;
+    let told = peer.expect_notification("session/update").await;
     assert_eq!(
         told["update"]["content"]["text"],
         "Ok(Cancelled(CancelledPermissionOutcome { meta: None }))"
     );
-    assert_eq!(peer.result(1).await["stopReason"], "cancelled");
+    assert_eq!(peer.expect_result(1).await["stopReason"], "cancelled");
     peer.answer(&asked, json!({"outcome": {"outcome": "cancelled"}}))
         .await;
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_next_turn_is_clean(&mut peer, &s).await;
 
     // A file that is being read is not awaited.
-    peer.prompt(2, &s, "read").await;
-    let (asked, params) = peer.request("fs/read_text_file").await;
+    peer.send_prompt(2, &s, "read").await;
+    let (asked, params) = peer.expect_request("fs/read_text_file").await;
     assert_eq!(params, json!({"sessionId": s, "path": "/file"}));
-    peer.send(cancel(&s)).await;
+    peer.send(cancel_notification(&s)).await;
     peer.expect(
         json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": asked}}),
     )
     .await;
-    assert_eq!(peer.result(2).await["stopReason"], "cancelled");
+    assert_eq!(peer.expect_result(2).await["stopReason"], "cancelled");
     peer.answer(&asked, json!({"content": "too late"})).await;
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_next_turn_is_clean(&mut peer, &s).await;
 
     // A terminal is released when the turn was dropped,
-    peer.prompt(3, &s, "run").await;
-    let (asked, _) = peer.request("terminal/create").await;
+    peer.send_prompt(3, &s, "run").await;
+    let (asked, _) = peer.expect_request("terminal/create").await;
     peer.answer(&asked, json!({"terminalId": "t1"})).await;
-    peer.silence().await;
-    peer.send(cancel(&s)).await;
-    let (released, params) = peer.request("terminal/release").await;
+    peer.expect_silence().await;
+    peer.send(cancel_notification(&s)).await;
+    let (released, params) = peer.expect_request("terminal/release").await;
     assert_eq!(params, json!({"sessionId": s, "terminalId": "t1"}));
-    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
+    assert_eq!(peer.expect_result(3).await["stopReason"], "cancelled");
     peer.answer(&released, json!({})).await;
 
     // and also if it is created only after that.
-    peer.prompt(4, &s, "run").await;
-    let (asked, _) = peer.request("terminal/create").await;
-    peer.send(cancel(&s)).await;
-    assert_eq!(peer.result(4).await["stopReason"], "cancelled");
+    peer.send_prompt(4, &s, "run").await;
+    let (asked, _) = peer.expect_request("terminal/create").await;
+    peer.send(cancel_notification(&s)).await;
+    assert_eq!(peer.expect_result(4).await["stopReason"], "cancelled");
     peer.answer(&asked, json!({"terminalId": "t2"})).await;
-    let (released, params) = peer.request("terminal/release").await;
+    let (released, params) = peer.expect_request("terminal/release").await;
     assert_eq!(params, json!({"sessionId": s, "terminalId": "t2"}));
     peer.answer(&released, json!({})).await;
-    next_turn_is_clean(&mut peer, &s).await;
+    assert_next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let conn = session.agent().connection().clone();
     for late in [
         json!({"result": {}}),
@@ -510,27 +529,31 @@ async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
             let conn = conn.clone();
             async move { conn.request_raw("_slow", &json!({})).await.map(drop) }
         });
-        let (id, _) = peer.request("_slow").await;
+        let (id, _) = peer.expect_request("_slow").await;
         asking.abort();
         assert_eq!(
-            peer.notification("$/cancel_request").await,
+            peer.expect_notification("$/cancel_request").await,
             json!({"requestId": id})
         );
         let mut answer = late.clone();
         answer["id"] = id;
         peer.send(answer).await;
-        peer.alive().await;
+        peer.check_alive().await;
     }
     assert_eq!(conn.noise().unmatched_responses, 2);
     // A request that has its response is not cancelled.
     let asking = tokio::spawn(async move { conn.request_raw("_quick", &json!({})).await });
-    let (id, _) = peer.request("_quick").await;
+    let (id, _) = peer.expect_request("_quick").await;
     peer.answer(&id, json!(1)).await;
     assert_eq!(
-        soon("it is answered", asking).await.unwrap().unwrap().get(),
+        with_timeout("it is answered", asking)
+            .await
+            .unwrap()
+            .unwrap()
+            .get(),
         "1"
     );
-    peer.silence().await;
+    peer.expect_silence().await;
 }
 
 /// A client that never responds to permission requests, and reports when one is dropped.
@@ -555,7 +578,7 @@ impl Client for UndecidedClient {
     }
 }
 
-fn permission(id: i64, call: &str) -> Value {
+fn permission_request(id: i64, call: &str) -> Value {
     let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
     let params = json!({"sessionId": "s", "toolCall": {"toolCallId": call}, "options": options});
     json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params})
@@ -568,95 +591,102 @@ fn cancelled_outcome(id: i64) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_cancelling_client_resolves_current_and_later_permission_requests() {
     let client = UndecidedClient::default();
-    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(client.clone()).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     let call =
         json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "A", "status": "pending"});
     peer.update("s", call).await;
-    peer.send(permission(1, "a")).await;
-    peer.send(permission(2, "b")).await;
-    peer.silence().await;
+    peer.send(permission_request(1, "a")).await;
+    peer.send(permission_request(2, "b")).await;
+    peer.expect_silence().await;
     session.cancel().await.unwrap();
     let mut sent = [peer.next().await, peer.next().await, peer.next().await];
     sent.sort_by_key(|message| message["id"].as_i64());
     assert_eq!(
         sent,
-        [cancel("s"), cancelled_outcome(1), cancelled_outcome(2)]
+        [
+            cancel_notification("s"),
+            cancelled_outcome(1),
+            cancelled_outcome(2)
+        ]
     );
     assert_eq!(client.gone.load(Ordering::SeqCst), 2);
     // The turn has not ended yet.
-    peer.send(permission(3, "c")).await;
+    peer.send(permission_request(3, "c")).await;
     peer.expect(cancelled_outcome(3)).await;
     assert_eq!(client.gone.load(Ordering::SeqCst), 2);
-    assert_eq!(shown(session.thread())[1], "a (A): Pending, cancelled");
+    assert_eq!(
+        thread_lines(session.thread())[1],
+        "a (A): Pending, cancelled"
+    );
     peer.answer(&id, json!({"stopReason": "cancelled"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Cancelled
     );
     // The next turn asks the user again.
-    let (id, turn) = peer.prompted(&session, "again").await;
-    peer.send(permission(4, "d")).await;
-    soon("the user is asked", client.asked.notified()).await;
-    peer.silence().await;
+    let (id, turn) = peer.start_prompt(&session, "again").await;
+    peer.send(permission_request(4, "d")).await;
+    with_timeout("the user is asked", client.asked.notified()).await;
+    peer.expect_silence().await;
     // The agent may cancel its question.
     peer.notify("$/cancel_request", json!({"requestId": 4}))
         .await;
-    assert_eq!(peer.error(4).await.0, -32800);
+    assert_eq!(peer.expect_error(4).await.0, -32800);
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_without_a_turn_sends_nothing() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     session.cancel().await.unwrap();
-    peer.silence().await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.expect_silence().await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    soon("the turn ends", turn).await.unwrap().unwrap();
+    with_timeout("the turn ends", turn).await.unwrap().unwrap();
     session.cancel().await.unwrap();
-    peer.silence().await;
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "one").await;
-    peer.says("s", "a").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "one").await;
+    peer.send_text("s", "a").await;
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "C", "status": "in_progress"});
     peer.update("s", call).await;
-    peer.alive().await;
+    peer.check_alive().await;
     session.cancel().await.unwrap();
-    peer.expect(cancel("s")).await;
+    peer.expect(cancel_notification("s")).await;
     // Between the cancel and the end, updates are still accepted.
-    peer.says("s", "b").await;
+    peer.send_text("s", "b").await;
     peer.answer(&id, json!({"stopReason": "cancelled"})).await;
-    peer.says("s", "c").await;
+    peer.send_text("s", "c").await;
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed"}),
     )
     .await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Cancelled
     );
-    peer.alive().await;
-    let (id, turn) = peer.prompted(&session, "two").await;
+    peer.check_alive().await;
+    let (id, turn) = peer.start_prompt(&session, "two").await;
     // An update of the earlier tool call changes that call.
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Late"}),
     )
     .await;
-    peer.says("s", "d").await;
+    peer.send_text("s", "d").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
     let expected = [
@@ -667,7 +697,7 @@ async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
         "user: two",
         "agent: d",
     ];
-    assert_eq!(shown(session.thread()), expected);
+    assert_eq!(thread_lines(session.thread()), expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -678,11 +708,11 @@ async fn after_a_dropped_prompt_the_next_can_start() {
         json!({"error": {"code": -32800, "message": "cancelled"}}),
         json!({"result": null}),
     ] {
-        let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-        let (id, turn) = peer.prompted(&session, "one").await;
+        let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+        let (id, turn) = peer.start_prompt(&session, "one").await;
         turn.abort();
-        peer.expect(cancel("s")).await;
-        peer.silence().await;
+        peer.expect(cancel_notification("s")).await;
+        peer.expect_silence().await;
         // Until then, it is running.
         assert!(session.thread().read(acp::Thread::is_running));
         let error = session.prompt("too early").await.unwrap_err();
@@ -693,12 +723,12 @@ async fn after_a_dropped_prompt_the_next_can_start() {
         let mut message = answer.clone();
         message["id"] = id;
         peer.send(message).await;
-        peer.alive().await;
+        peer.check_alive().await;
         assert!(!session.thread().read(acp::Thread::is_running), "{answer}");
-        let (id, turn) = peer.prompted(&session, "two").await;
+        let (id, turn) = peer.start_prompt(&session, "two").await;
         peer.answer(&id, json!({"stopReason": "end_turn"})).await;
         assert_eq!(
-            soon("the turn ends", turn).await.unwrap().unwrap(),
+            with_timeout("the turn ends", turn).await.unwrap().unwrap(),
             StopReason::EndTurn
         );
     }
@@ -706,16 +736,19 @@ async fn after_a_dropped_prompt_the_next_can_start() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_on_a_closed_connection_fails_the_turn() {
-    let (session, mut peer) = TestPeer::with_session(UndecidedClient::default()).await;
-    let (_, turn) = peer.prompted(&session, "hi").await;
-    peer.send(permission(1, "a")).await;
-    peer.silence().await;
+    let (session, mut peer) = TestPeer::open_client_session(UndecidedClient::default()).await;
+    let (_, turn) = peer.start_prompt(&session, "hi").await;
+    peer.send(permission_request(1, "a")).await;
+    peer.expect_silence().await;
     drop(peer);
     // Before or after the end is noticed.
     let _ = session.cancel().await;
-    let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+    let error = with_timeout("the turn fails", turn)
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(error, Error::Closed(_)), "{error}");
-    soon("it ends", session.agent().closed()).await;
+    with_timeout("it ends", session.agent().closed()).await;
     assert!(matches!(
         session.cancel().await,
         Ok(()) | Err(Error::Closed(_))
@@ -729,26 +762,26 @@ async fn cancelling_on_a_closed_connection_fails_the_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_handshake_closes_the_connection() {
-    let (transport, mut peer) = pipes(PIPE);
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
         NoopClient,
         Limits::default(),
     ));
-    peer.request("initialize").await;
+    peer.expect_request("initialize").await;
     connecting.abort();
-    peer.notification("$/cancel_request").await;
-    peer.end().await;
+    peer.expect_notification("$/cancel_request").await;
+    peer.expect_end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_without_a_turn_ignores_a_cancel() {
     let (_conn, mut peer, s) =
-        TestPeer::in_session(PromptAgent(async |_, _| Ok(StopReason::EndTurn))).await;
-    peer.send(cancel(&s)).await;
-    peer.send(cancel("nobody's")).await;
-    next_turn_is_clean(&mut peer, &s).await;
-    let (_conn, mut peer) = TestPeer::of_agent(idle());
-    peer.send(cancel("before the beginning")).await;
+        TestPeer::open_agent_session(PromptAgent(async |_, _| Ok(StopReason::EndTurn))).await;
+    peer.send(cancel_notification(&s)).await;
+    peer.send(cancel_notification("nobody's")).await;
+    assert_next_turn_is_clean(&mut peer, &s).await;
+    let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
+    peer.send(cancel_notification("before the beginning")).await;
     peer.initialize(json!({})).await;
 }

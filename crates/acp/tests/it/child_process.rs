@@ -12,10 +12,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::oneshot;
 
-use super::common::{NoopClient, soon};
+use super::common::{NoopClient, with_timeout};
 
 /// A shell script that responds to `initialize` as a version 1 agent.
-const INITIALIZE: &str = r#"read -r line
+const RESPOND_TO_INITIALIZE: &str = r#"read -r line
 printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
 "#;
 
@@ -26,7 +26,7 @@ struct SpawnedProcess {
 }
 
 /// Starts this shell script.
-fn start(script: &str) -> (Transport, SpawnedProcess) {
+fn start_script(script: &str) -> (Transport, SpawnedProcess) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = Command::new("sh");
     let script = format!("echo $$ >&2\n{script}");
@@ -40,18 +40,18 @@ fn start(script: &str) -> (Transport, SpawnedProcess) {
 }
 
 /// Returns `true` if the process has exited and was reaped.
-fn is_gone(pid: Pid) -> bool {
+fn is_process_gone(pid: Pid) -> bool {
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
 impl SpawnedProcess {
     fn is_gone(&self) -> bool {
-        is_gone(self.pid)
+        is_process_gone(self.pid)
     }
 
     /// Expects that the process exits as soon as the runtime continues. Returns everything that it has written to
     /// stderr.
-    async fn ends(self) -> String {
+    async fn wait_for_exit(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
         // Blocks until no process has the pipe open. A thread of the runtime would be joined when it is too late.
@@ -61,36 +61,36 @@ impl SpawnedProcess {
         });
         let ended = async {
             let said = receiver.await.unwrap().unwrap();
-            while !is_gone(pid) {
+            while !is_process_gone(pid) {
                 tokio::task::yield_now().await;
             }
             said
         };
-        soon("the process ends and its status is taken", ended).await
+        with_timeout("the process ends and its status is taken", ended).await
     }
 }
 
 /// Drives a connection to its end, by when the process must have exited. Returns the close reason and what the process
 /// has written to stderr.
-async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
-    let reason = soon("the connection ends", driver).await;
+async fn run_driver(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
+    let reason = with_timeout("the connection ends", driver).await;
     assert!(seen.is_gone());
-    (reason, seen.ends().await)
+    (reason, seen.wait_for_exit().await)
 }
 
 #[tokio::test]
 async fn a_process_has_time_to_save_its_state_after_end_of_input() {
-    let (transport, seen) = start(&format!(
-        "{INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
+    let (transport, seen) = start_script(&format!(
+        "{RESPOND_TO_INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
     ));
     let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
         let agent = handshake.await.unwrap();
         agent.connection().notify_raw("_last", &()).await.unwrap();
     };
-    soon("the connection ends", driver.run(work)).await;
+    with_timeout("the connection ends", driver.run(work)).await;
     assert!(seen.is_gone());
-    let said = seen.ends().await;
+    let said = seen.wait_for_exit().await;
     assert!(
         said.contains("_last") && said.ends_with("saved\n"),
         "{said}"
@@ -99,12 +99,14 @@ async fn a_process_has_time_to_save_its_state_after_end_of_input() {
 
 #[tokio::test]
 async fn closed_waits_for_the_process() {
-    let (transport, seen) = start(&format!("{INITIALIZE}\ncat >&2\nsleep 0.3"));
+    let (transport, seen) = start_script(&format!("{RESPOND_TO_INITIALIZE}\ncat >&2\nsleep 0.3"));
     let (handshake, driver) = connect(transport, NoopClient);
     tokio::spawn(driver);
-    let agent = soon("the client connects", handshake).await.unwrap();
+    let agent = with_timeout("the client connects", handshake)
+        .await
+        .unwrap();
     agent.close();
-    let reason = soon("the connection ends", agent.closed()).await;
+    let reason = with_timeout("the connection ends", agent.closed()).await;
     assert!(matches!(reason, CloseReason::Local), "{reason:?}");
     assert!(seen.is_gone());
 }
@@ -112,11 +114,11 @@ async fn closed_waits_for_the_process() {
 #[tokio::test]
 async fn a_process_that_ignores_end_of_input_is_killed_after_five_seconds() {
     // It also ignores the signals that it can ignore.
-    let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
+    let (transport, seen) = start_script("trap '' HUP INT TERM\nexec sleep 1000");
     let (handshake, driver) = connect(transport, NoopClient);
     drop(handshake);
     let began = Instant::now();
-    let (reason, _) = over(driver, seen).await;
+    let (reason, _) = run_driver(driver, seen).await;
     assert!(matches!(reason, CloseReason::Local), "{reason:?}");
     let took = began.elapsed().as_secs_f32();
     assert!((5.0..13.0).contains(&took), "{took} s");
@@ -124,30 +126,30 @@ async fn a_process_that_ignores_end_of_input_is_killed_after_five_seconds() {
 
 #[tokio::test]
 async fn a_process_that_prints_a_lot_at_the_end_is_not_killed() {
-    let (transport, seen) = start(&format!(
-        "({INITIALIZE}\ncat >/dev/null\nhead -c 1048576 /dev/zero\n)\necho \"exit status: $?\" >&2\n"
+    let (transport, seen) = start_script(&format!(
+        "({RESPOND_TO_INITIALIZE}\ncat >/dev/null\nhead -c 1048576 /dev/zero\n)\necho \"exit status: $?\" >&2\n"
     ));
     let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
         handshake.await.unwrap();
     };
-    soon("the connection ends", driver.run(work)).await;
+    with_timeout("the connection ends", driver.run(work)).await;
     assert!(seen.is_gone());
-    assert_eq!(seen.ends().await, "exit status: 0\n");
+    assert_eq!(seen.wait_for_exit().await, "exit status: 0\n");
 }
 
 #[tokio::test]
 async fn a_process_that_stops_reading_has_time_to_save_its_state() {
-    let (transport, seen) = start("exec <&-\nsleep 1\necho saved >&2\n");
+    let (transport, seen) = start_script("exec <&-\nsleep 1\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
-    let ((_, said), handshake) = tokio::join!(over(driver, seen), handshake);
+    let ((_, said), handshake) = tokio::join!(run_driver(driver, seen), handshake);
     assert!(handshake.unwrap_err().is_closed());
     assert_eq!(said, "saved\n");
 }
 
 #[tokio::test]
 async fn a_process_that_reads_nothing_is_killed() {
-    let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
+    let (transport, seen) = start_script(&format!("{RESPOND_TO_INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
         let agent = handshake.await.unwrap();
@@ -155,8 +157,8 @@ async fn a_process_that_reads_nothing_is_killed() {
         agent.connection().notify_raw("_much", &much).await.unwrap();
     };
     let began = Instant::now();
-    soon("the connection ends", driver.run(work)).await;
-    seen.ends().await;
+    with_timeout("the connection ends", driver.run(work)).await;
+    seen.wait_for_exit().await;
     // It has up to five seconds.
     let took = began.elapsed().as_secs_f32();
     assert!(took < 10.0, "{took} s");
@@ -171,9 +173,9 @@ async fn a_failed_process_is_reported_with_its_status() {
         // It stops reading before it stops writing.
         ("exec <&-; printf '\\n'; exit 5", "exit status: 5"),
     ] {
-        let (transport, seen) = start(script);
+        let (transport, seen) = start_script(script);
         let (handshake, driver) = connect(transport, NoopClient);
-        let (reason, handshake) = tokio::join!(over(driver, seen), handshake);
+        let (reason, handshake) = tokio::join!(run_driver(driver, seen), handshake);
         let told = format!("the process exited ({status})");
         assert_eq!(reason.0.to_string(), told, "{script}");
         let error = handshake.unwrap_err();
@@ -184,9 +186,9 @@ async fn a_failed_process_is_reported_with_its_status() {
 
 #[tokio::test]
 async fn a_successful_exit_closes_the_connection() {
-    let (transport, seen) = start(&format!("{INITIALIZE}\nexit 0"));
+    let (transport, seen) = start_script(&format!("{RESPOND_TO_INITIALIZE}\nexit 0"));
     let (handshake, driver) = connect(transport, NoopClient);
-    let (reason, agent) = tokio::join!(over(driver, seen), handshake);
+    let (reason, agent) = tokio::join!(run_driver(driver, seen), handshake);
     assert!(matches!(reason.0, CloseReason::Peer), "{reason:?}");
     let error = agent.unwrap().new_session("/").await.unwrap_err();
     assert!(
@@ -197,9 +199,9 @@ async fn a_successful_exit_closes_the_connection() {
 
 #[tokio::test]
 async fn a_process_that_closes_stdout_ends_with_the_connection() {
-    let (transport, seen) = start("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
+    let (transport, seen) = start_script("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
-    let (over, handshake) = tokio::join!(over(driver, seen), handshake);
+    let (over, handshake) = tokio::join!(run_driver(driver, seen), handshake);
     assert!(matches!(over.0, CloseReason::Peer), "{over:?}");
     assert!(handshake.unwrap_err().is_closed());
     assert_eq!(over.1, "saved\n");
@@ -208,38 +210,40 @@ async fn a_process_that_closes_stdout_ends_with_the_connection() {
 #[tokio::test]
 async fn dropping_the_transport_or_driver_kills_the_process() {
     // The transport, before it is used.
-    let (transport, seen) = start("exec sleep 1000");
+    let (transport, seen) = start_script("exec sleep 1000");
     drop(transport);
-    seen.ends().await;
+    seen.wait_for_exit().await;
     // The driver, before it is polled.
-    let (transport, seen) = start("exec sleep 1000");
+    let (transport, seen) = start_script("exec sleep 1000");
     drop(connect(transport, NoopClient));
-    seen.ends().await;
+    seen.wait_for_exit().await;
     // The driver, while messages are exchanged.
-    let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
+    let (transport, seen) = start_script(&format!("{RESPOND_TO_INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let driving = tokio::spawn(driver);
-    let agent = soon("the client connects", handshake).await.unwrap();
+    let agent = with_timeout("the client connects", handshake)
+        .await
+        .unwrap();
     driving.abort();
-    soon("the connection ends", agent.closed()).await;
-    seen.ends().await;
+    with_timeout("the connection ends", agent.closed()).await;
+    seen.wait_for_exit().await;
     // Both halves of the transport.
-    let (transport, seen) = start("exec sleep 1000");
+    let (transport, seen) = start_script("exec sleep 1000");
     let (reader, writer) = transport.into_split();
     drop(reader);
     assert!(!seen.is_gone());
     drop(writer);
-    seen.ends().await;
+    seen.wait_for_exit().await;
 }
 
 #[tokio::test]
 async fn closing_the_writing_half_ends_the_process() {
-    let (transport, seen) = start("cat >&2\necho saved >&2\n");
+    let (transport, seen) = start_script("cat >&2\necho saved >&2\n");
     let (_reader, mut writer) = transport.into_split();
     writer.write_all(b"hello\n").await.unwrap();
-    soon("it ends", writer.shutdown()).await.unwrap();
+    with_timeout("it ends", writer.shutdown()).await.unwrap();
     assert!(seen.is_gone());
-    assert_eq!(seen.ends().await, "hello\nsaved\n");
+    assert_eq!(seen.wait_for_exit().await, "hello\nsaved\n");
     assert!(writer.write_all(b"more").await.is_err());
     writer.shutdown().await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! A client that exits while its agent sends messages.
 
-use crate::common::soon;
+use crate::common::with_timeout;
 use acp::agent::{Prompt, Turn, serve};
 use acp::v1::StopReason;
 use acp::{Agent, Result, Transport};
@@ -35,6 +35,6 @@ async fn an_agent_succeeds_when_its_client_exits() {
         br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
     our_output.write_all(initialize).await.unwrap();
     our_output.write_all(b"\n").await.unwrap();
-    let served = soon("the agent ends", serving).await.unwrap();
+    let served = with_timeout("the agent ends", serving).await.unwrap();
     served.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use acp::agent::limits;
+use acp::agent::default_limits;
 use acp::client::{AgentConnection, ClientState, PermissionRequest, ReadTextFile, UpdateContext};
 use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionConfigKind,
@@ -11,7 +11,7 @@ use acp::v1::{
 use acp::{Client, Result, ThreadHandle, Update};
 use serde_json::json;
 
-use crate::common::{PIPE, TestPeer, settle, shown, soon};
+use crate::common::{PIPE_CAPACITY, TestPeer, thread_lines, wait_until_idle, with_timeout};
 
 /// A client that numbers the states of its sessions, and records what happens to them.
 #[derive(Clone, Default)]
@@ -21,7 +21,7 @@ struct StateClient {
 }
 
 impl StateClient {
-    fn note(&self, event: String) {
+    fn record_event(&self, event: String) {
         self.events.lock().unwrap().push(event);
     }
 
@@ -42,7 +42,7 @@ impl ClientState<StateClient> for NumberedState {
             *made += 1;
             *made
         };
-        client.note(format!("{number} is {session}"));
+        client.record_event(format!("{number} is {session}"));
         Self {
             number,
             editor: client.clone(),
@@ -51,13 +51,14 @@ impl ClientState<StateClient> for NumberedState {
 
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let end = stop_reason.map_or("failed", StopReason::as_str);
-        self.editor.note(format!("{} ended: {end}", self.number));
+        self.editor
+            .record_event(format!("{} ended: {end}", self.number));
     }
 }
 
 impl Drop for NumberedState {
     fn drop(&mut self) {
-        self.editor.note(format!("{} dropped", self.number));
+        self.editor.record_event(format!("{} dropped", self.number));
     }
 }
 
@@ -66,7 +67,7 @@ impl Client for StateClient {
 
     async fn update(&self, state: &NumberedState, _: &UpdateContext, update: &Update) {
         let text = update.message_text().unwrap_or("something");
-        self.note(format!("{} hears {text}", state.number));
+        self.record_event(format!("{} hears {text}", state.number));
     }
 
     async fn request_permission(
@@ -74,7 +75,7 @@ impl Client for StateClient {
         state: &NumberedState,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        self.note(format!("{} is asked", state.number));
+        self.record_event(format!("{} is asked", state.number));
         Ok(request.reject())
     }
 
@@ -89,41 +90,48 @@ impl ReadTextFile<NumberedState> for StateClient {
         state: &NumberedState,
         _: ReadTextFileRequest,
     ) -> Result<ReadTextFileResponse> {
-        self.note(format!("{} is read", state.number));
+        self.record_event(format!("{} is read", state.number));
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
-async fn start() -> (StateClient, AgentConnection, TestPeer) {
+async fn start_client() -> (StateClient, AgentConnection, TestPeer) {
     let editor = StateClient::default();
     let capabilities = json!({
         "loadSession": true,
         "sessionCapabilities": {"close": {}, "delete": {}, "archive": {}},
     });
-    let (conn, peer) = TestPeer::of_client_with(editor.clone(), limits(), PIPE, capabilities).await;
+    let (conn, peer) = TestPeer::connect_to_client_with(
+        editor.clone(),
+        default_limits(),
+        PIPE_CAPACITY,
+        capabilities,
+    )
+    .await;
     (editor, conn, peer)
 }
 
 /// Responds to the next request, which must have this method.
-async fn answer(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
-    let (id, _) = peer.request(method).await;
+async fn answer_request(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
+    let (id, _) = peer.expect_request(method).await;
     peer.answer(&id, result).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_call_gets_the_state_of_its_session() {
-    let (editor, conn, mut peer) = start().await;
-    let _one = peer.opens(&conn, json!({"sessionId": "one"})).await;
-    let _two = peer.opens(&conn, json!({"sessionId": "two"})).await;
-    peer.says("two", "hello").await;
-    peer.says("one", "hi").await;
+    let (editor, conn, mut peer) = start_client().await;
+    let _one = peer.open_session(&conn, json!({"sessionId": "one"})).await;
+    let _two = peer.open_session(&conn, json!({"sessionId": "two"})).await;
+    peer.send_text("two", "hello").await;
+    peer.send_text("one", "hi").await;
     let read = json!({"sessionId": "two", "path": "/file"});
-    peer.ask(1, "fs/read_text_file", read).await;
-    peer.result(1).await;
+    peer.send_request(1, "fs/read_text_file", read).await;
+    peer.expect_result(1).await;
     let option = json!({"optionId": "no", "name": "No", "kind": "reject_once"});
     let ask = json!({"sessionId": "one", "toolCall": {"toolCallId": "t"}, "options": [option]});
-    peer.ask(2, "session/request_permission", ask).await;
-    peer.result(2).await;
+    peer.send_request(2, "session/request_permission", ask)
+        .await;
+    peer.expect_result(2).await;
     assert_eq!(
         editor.events(),
         [
@@ -139,9 +147,9 @@ async fn every_call_gets_the_state_of_its_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_state_is_dropped_when_its_session_is_closed() {
-    let (editor, conn, mut peer) = start().await;
+    let (editor, conn, mut peer) = start_client().await;
     for way in ["close", "delete", "archive"] {
-        let session = peer.opens(&conn, json!({"sessionId": way})).await;
+        let session = peer.open_session(&conn, json!({"sessionId": way})).await;
         let number = *editor.made.lock().unwrap();
         editor.events();
         let ending = tokio::spawn({
@@ -154,38 +162,38 @@ async fn a_state_is_dropped_when_its_session_is_closed() {
                 }
             }
         });
-        answer(&mut peer, &format!("session/{way}"), json!({})).await;
-        soon(way, ending).await.unwrap().unwrap();
+        answer_request(&mut peer, &format!("session/{way}"), json!({})).await;
+        with_timeout(way, ending).await.unwrap().unwrap();
         assert_eq!(editor.events(), [format!("{number} dropped")], "{way}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn states_are_dropped_when_the_connection_ends() {
-    let (editor, conn, mut peer) = start().await;
-    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    let (editor, conn, mut peer) = start_client().await;
+    let session = peer.open_session(&conn, json!({"sessionId": "one"})).await;
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("go").await }
     });
-    peer.request("session/prompt").await;
+    peer.expect_request("session/prompt").await;
     editor.events();
     drop(peer);
-    soon("the turn", turn).await.unwrap().unwrap_err();
-    soon("the end", conn.closed()).await;
+    with_timeout("the turn", turn).await.unwrap().unwrap_err();
+    with_timeout("the end", conn.closed()).await;
     // The session and its thread can still be read.
-    assert_eq!(shown(session.thread()).len(), 1);
+    assert_eq!(thread_lines(session.thread()).len(), 1);
     assert_eq!(editor.events(), ["1 ended: failed", "1 dropped"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reloaded_session_keeps_its_state_and_thread() {
-    let (editor, conn, mut peer) = start().await;
-    let first = peer.opens(&conn, json!({"sessionId": "one"})).await;
-    peer.says("one", "before").await;
-    settle().await;
+    let (editor, conn, mut peer) = start_client().await;
+    let first = peer.open_session(&conn, json!({"sessionId": "one"})).await;
+    peer.send_text("one", "before").await;
+    wait_until_idle().await;
     let thread = first.thread();
-    let before = shown(thread);
+    let before = thread_lines(thread);
     let load = || {
         tokio::spawn({
             let conn = conn.clone();
@@ -194,22 +202,32 @@ async fn a_reloaded_session_keeps_its_state_and_thread() {
     };
 
     let loading = load();
-    let (id, _) = peer.request("session/load").await;
-    peer.says("one", "replayed").await;
-    peer.refuse(&id, -32603).await;
-    soon("it fails", loading).await.unwrap().unwrap_err();
-    assert_eq!(shown(thread), before, "as if nothing had been replayed");
+    let (id, _) = peer.expect_request("session/load").await;
+    peer.send_text("one", "replayed").await;
+    peer.send_error(&id, -32603).await;
+    with_timeout("it fails", loading)
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(
+        thread_lines(thread),
+        before,
+        "as if nothing had been replayed"
+    );
 
     let revision = thread.read(acp::Thread::revision);
     let loading = load();
-    let (id, _) = peer.request("session/load").await;
-    peer.says("one", "replayed").await;
+    let (id, _) = peer.expect_request("session/load").await;
+    peer.send_text("one", "replayed").await;
     peer.answer(&id, json!({})).await;
-    let again = soon("it is loaded", loading).await.unwrap().unwrap();
-    assert_eq!(shown(again.thread()), ["agent: replayed"]);
+    let again = with_timeout("it is loaded", loading)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(thread_lines(again.thread()), ["agent: replayed"]);
     // Handles from before see the change, too, and are notified.
-    assert_eq!(shown(thread), ["agent: replayed"]);
-    assert!(soon("a change", thread.changed(revision)).await > revision);
+    assert_eq!(thread_lines(thread), ["agent: replayed"]);
+    assert!(with_timeout("a change", thread.changed(revision)).await > revision);
     assert_eq!(
         editor.events(),
         [
@@ -223,26 +241,29 @@ async fn a_reloaded_session_keeps_its_state_and_thread() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_ends_during_a_failed_load_has_ended() {
-    let (editor, conn, mut peer) = start().await;
-    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    let (editor, conn, mut peer) = start_client().await;
+    let session = peer.open_session(&conn, json!({"sessionId": "one"})).await;
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("go").await }
     });
-    let (prompt, _) = peer.request("session/prompt").await;
+    let (prompt, _) = peer.expect_request("session/prompt").await;
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("one", "/work").await }
     });
-    let (load, _) = peer.request("session/load").await;
+    let (load, _) = peer.expect_request("session/load").await;
     peer.answer(&prompt, json!({"stopReason": "max_tokens"}))
         .await;
     assert_eq!(
-        soon("the turn", turn).await.unwrap().unwrap(),
+        with_timeout("the turn", turn).await.unwrap().unwrap(),
         StopReason::MaxTokens
     );
-    peer.refuse(&load, -32603).await;
-    soon("it fails", loading).await.unwrap().unwrap_err();
+    peer.send_error(&load, -32603).await;
+    with_timeout("it fails", loading)
+        .await
+        .unwrap()
+        .unwrap_err();
     session.thread().read(|thread| {
         assert!(!thread.is_running());
         assert_eq!(thread.stop_reason(), Some(&StopReason::MaxTokens));
@@ -266,23 +287,23 @@ async fn a_client_that_owns_its_connection_is_freed() {
     let client = CircularClient::default();
     let alive = Arc::downgrade(&client.alive);
     let held = Arc::clone(&client.agent);
-    let (conn, peer) = TestPeer::of_client(client).await;
+    let (conn, peer) = TestPeer::connect_to_client(client).await;
     *held.lock().unwrap() = Some(conn.clone());
     drop(held);
     conn.close();
-    soon("the end", conn.closed()).await;
+    with_timeout("the end", conn.closed()).await;
     drop((conn, peer));
-    settle().await;
+    wait_until_idle().await;
     assert!(alive.upgrade().is_none());
 }
 
 /// A client with sessions that read until they are closed.
-struct Reader;
+struct SlowReadClient;
 
-struct Reading(tokio::sync::Semaphore);
+struct SlowReadState(tokio::sync::Semaphore);
 
-impl ClientState<Reader> for Reading {
-    fn new(_: &Reader, _: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<SlowReadClient> for SlowReadState {
+    fn new(_: &SlowReadClient, _: &SessionId, _: &ThreadHandle) -> Self {
         Self(tokio::sync::Semaphore::new(0))
     }
 
@@ -291,16 +312,20 @@ impl ClientState<Reader> for Reading {
     }
 }
 
-impl Client for Reader {
-    type State = Reading;
+impl Client for SlowReadClient {
+    type State = SlowReadState;
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile<Reading>> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<SlowReadState>> {
         Some(self)
     }
 }
 
-impl ReadTextFile<Reading> for Reader {
-    async fn read(&self, state: &Reading, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<SlowReadState> for SlowReadClient {
+    async fn read(
+        &self,
+        state: &SlowReadState,
+        _: ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse> {
         let _closed = state.0.acquire().await;
         Ok(ReadTextFileResponse::new("it is closed"))
     }
@@ -309,51 +334,63 @@ impl ReadTextFile<Reading> for Reader {
 #[tokio::test(start_paused = true)]
 async fn a_running_call_sees_that_its_session_was_closed() {
     let capabilities = json!({"sessionCapabilities": {"close": {}}});
-    let (conn, mut peer) = TestPeer::of_client_with(Reader, limits(), PIPE, capabilities).await;
-    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
-    assert!(session.state::<Reader>().is_some());
+    let (conn, mut peer) = TestPeer::connect_to_client_with(
+        SlowReadClient,
+        default_limits(),
+        PIPE_CAPACITY,
+        capabilities,
+    )
+    .await;
+    let session = peer.open_session(&conn, json!({"sessionId": "one"})).await;
+    assert!(session.state::<SlowReadClient>().is_some());
     assert!(session.state::<StateClient>().is_none(), "another client's");
     let read = json!({"sessionId": "one", "path": "/file"});
-    peer.ask(1, "fs/read_text_file", read).await;
-    peer.silence().await;
+    peer.send_request(1, "fs/read_text_file", read).await;
+    peer.expect_silence().await;
     let closing = tokio::spawn({
         let session = session.clone();
         async move { session.close().await }
     });
-    answer(&mut peer, "session/close", json!({})).await;
-    assert_eq!(peer.result(1).await["content"], "it is closed");
-    soon("it is closed", closing).await.unwrap().unwrap();
-    assert!(session.state::<Reader>().is_none());
+    answer_request(&mut peer, "session/close", json!({})).await;
+    assert_eq!(peer.expect_result(1).await["content"], "it is closed");
+    with_timeout("it is closed", closing)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(session.state::<SlowReadClient>().is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn settings_changed_during_a_failed_load_stay() {
-    let (_, conn, mut peer) = start().await;
+    let (_, conn, mut peer) = start_client().await;
     let modes = json!({"currentModeId": "ask", "availableModes": [
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
     let session = peer
-        .opens(&conn, json!({"sessionId": "one", "modes": modes}))
+        .open_session(&conn, json!({"sessionId": "one", "modes": modes}))
         .await;
-    peer.says("one", "before").await;
-    settle().await;
+    peer.send_text("one", "before").await;
+    wait_until_idle().await;
     let setting = tokio::spawn({
         let session = session.clone();
         async move { session.set_mode("code").await }
     });
-    let (set, _) = peer.request("session/set_mode").await;
+    let (set, _) = peer.expect_request("session/set_mode").await;
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("one", "/work").await }
     });
-    let (load, _) = peer.request("session/load").await;
+    let (load, _) = peer.expect_request("session/load").await;
     let error = session.prompt("now").await.unwrap_err();
     assert!(error.to_string().contains("being loaded"), "{error}");
-    peer.says("one", "replayed").await;
+    peer.send_text("one", "replayed").await;
     peer.answer(&set, json!({})).await;
-    soon("it is set", setting).await.unwrap().unwrap();
+    with_timeout("it is set", setting).await.unwrap().unwrap();
     let seen = session.thread().read(acp::Thread::revision);
-    peer.refuse(&load, -32603).await;
-    soon("it fails", loading).await.unwrap().unwrap_err();
+    peer.send_error(&load, -32603).await;
+    with_timeout("it fails", loading)
+        .await
+        .unwrap()
+        .unwrap_err();
     session.thread().read(|thread| {
         let modes = &thread.config_options()[0].kind;
         assert!(
@@ -363,5 +400,5 @@ async fn settings_changed_during_a_failed_load_stay() {
         // A front end that renders only what is new renders it again.
         assert!(thread.items().iter().all(|item| item.revision > seen));
     });
-    assert_eq!(shown(session.thread()), ["agent: before"]);
+    assert_eq!(thread_lines(session.thread()), ["agent: before"]);
 }

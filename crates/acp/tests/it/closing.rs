@@ -12,7 +12,8 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::common::{
-    NoopClient, PIPE, TestPeer, idle, limits, message, pipes, settle, shown, soon,
+    NoopClient, PIPE_CAPACITY, TestPeer, connect_pipes, idle_agent, limits_with,
+    message_notification, thread_lines, wait_until_idle, with_timeout,
 };
 
 /// An agent that does what the prompt says. `kept` shows whether it still exists.
@@ -67,12 +68,12 @@ impl Agent for ClosingAgent {
     }
 }
 
-fn lingering() -> Limits {
-    limits(|l| l.linger = Duration::from_secs(2))
+fn lingering_limits() -> Limits {
+    limits_with(|l| l.linger = Duration::from_secs(2))
 }
 
 /// Returns the number of tasks besides that of the test.
-fn tasks() -> usize {
+fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
         .num_alive_tasks()
@@ -81,30 +82,31 @@ fn tasks() -> usize {
 #[tokio::test(start_paused = true)]
 async fn an_agent_finishes_requests_after_its_client_has_closed() {
     let (agent, gate, kept) = ClosingAgent::new();
-    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
-    peer.ask(
+    let (conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, lingering_limits(), PIPE_CAPACITY).await;
+    peer.send_request(
         "other",
         "session/new",
         json!({"cwd": "/", "mcpServers": []}),
     )
     .await;
-    let other = peer.result("other").await["sessionId"]
+    let other = peer.expect_result("other").await["sessionId"]
         .as_str()
         .unwrap()
         .to_owned();
-    peer.prompt(1, &s, "gate").await;
-    peer.prompt(2, &other, "hang").await;
+    peer.send_prompt(1, &s, "gate").await;
+    peer.send_prompt(2, &other, "hang").await;
     peer.stop_writing();
-    peer.silence().await;
+    peer.expect_silence().await;
     assert!(!conn.is_closed());
     gate.add_permits(1);
-    peer.expect(message(&s, "done")).await;
-    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+    peer.expect(message_notification(&s, "done")).await;
+    assert_eq!(peer.expect_result(1).await["stopReason"], "end_turn");
     // Work that does not end in time is dropped.
     let begin = tokio::time::Instant::now();
-    peer.end().await;
+    peer.expect_end().await;
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Peer
     ));
     assert!(
@@ -112,43 +114,47 @@ async fn an_agent_finishes_requests_after_its_client_has_closed() {
         "{:?}",
         begin.elapsed()
     );
-    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+    assert_eq!((task_count(), Arc::strong_count(&kept)), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_has_nothing_left_to_answer_does_not_linger() {
-    let (transport, mut peer) = pipes(PIPE);
-    let serving = tokio::spawn(acp::agent::serve(transport, idle()));
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
+    let serving = tokio::spawn(acp::agent::serve(transport, idle_agent()));
     peer.initialize(json!({})).await;
     let begin = tokio::time::Instant::now();
     peer.stop_writing();
-    soon("it ends", serving).await.unwrap().unwrap();
+    with_timeout("it ends", serving).await.unwrap().unwrap();
     assert!(
         begin.elapsed() < Duration::from_millis(10),
         "{:?}",
         begin.elapsed()
     );
-    peer.end().await;
-    assert_eq!(tasks(), 0);
+    peer.expect_end().await;
+    assert_eq!(task_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_lingering_agent_fail_at_once() {
     let (agent, _, _) = ClosingAgent::new();
-    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
-    peer.prompt(1, &s, "ask").await;
-    peer.request("session/request_permission").await;
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, lingering_limits(), PIPE_CAPACITY).await;
+    peer.send_prompt(1, &s, "ask").await;
+    peer.expect_request("session/request_permission").await;
     peer.stop_writing();
-    peer.expect(message(&s, "connection closed: closed by the peer"))
-        .await;
-    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
-    peer.end().await;
+    peer.expect(message_notification(
+        &s,
+        "connection closed: closed by the peer",
+    ))
+    .await;
+    assert_eq!(peer.expect_result(1).await["stopReason"], "end_turn");
+    peer.expect_end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn pending_requests_fail_when_the_agent_exits() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (_, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (_, turn) = peer.start_prompt(&session, "hi").await;
     let conn = session.agent().clone();
     let mut waiting = vec![tokio::spawn(async move { turn.await.unwrap().map(drop) })];
     for _ in 0..3 {
@@ -156,18 +162,21 @@ async fn pending_requests_fail_when_the_agent_exits() {
         waiting.push(tokio::spawn(async move {
             conn.new_session("/work").await.map(drop)
         }));
-        peer.request("session/new").await;
+        peer.expect_request("session/new").await;
     }
     peer.stop_writing();
     for waiting in waiting {
-        let error = soon("it fails", waiting).await.unwrap().unwrap_err();
+        let error = with_timeout("it fails", waiting)
+            .await
+            .unwrap()
+            .unwrap_err();
         assert_eq!(error.to_string(), "connection closed: closed by the peer");
     }
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Peer
     ));
-    peer.end().await;
+    peer.expect_end().await;
     assert!(conn.connection().is_closed());
     assert!(!session.thread().read(acp::Thread::is_running));
     // Later requests fail in the same way.
@@ -182,7 +191,7 @@ async fn pending_requests_fail_when_the_agent_exits() {
         assert!(matches!(error, Error::Closed(CloseReason::Peer)), "{error}");
     }
     assert!(!session.thread().read(acp::Thread::is_running));
-    assert_eq!(tasks(), 0);
+    assert_eq!(task_count(), 0);
 }
 
 /// A client that shows whether it still exists.
@@ -208,16 +217,16 @@ async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides()
     let session = agent.new_session("/work").await.unwrap();
     let turn = tokio::spawn(async move { session.prompt("hang").await });
     drop(agent);
-    settle().await;
+    wait_until_idle().await;
     assert!(!serving.is_closed());
     turn.abort();
     assert!(matches!(
-        soon("it ends", serving.closed()).await,
+        with_timeout("it ends", serving.closed()).await,
         CloseReason::Peer
     ));
     drop(serving);
-    settle().await;
-    assert_eq!(tasks(), 0);
+    wait_until_idle().await;
+    assert_eq!(task_count(), 0);
     assert_eq!(
         (
             Arc::strong_count(&agent_kept),
@@ -230,36 +239,36 @@ async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides()
 #[tokio::test(start_paused = true)]
 async fn closing_writes_sent_messages_and_ends_work() {
     let (agent, _, kept) = ClosingAgent::new();
-    let (conn, mut peer, s) = TestPeer::in_session(agent).await;
-    peer.prompt(1, &s, "hang").await;
-    peer.silence().await;
+    let (conn, mut peer, s) = TestPeer::open_agent_session(agent).await;
+    peer.send_prompt(1, &s, "hang").await;
+    peer.expect_silence().await;
     for n in 0..100 {
         conn.notify_raw("_last", &n).await.unwrap();
     }
     conn.close();
     for n in 0..100 {
-        assert_eq!(peer.notification("_last").await, n);
+        assert_eq!(peer.expect_notification("_last").await, n);
     }
-    peer.end().await;
+    peer.expect_end().await;
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Local
     ));
     let error = conn.notify_raw("_more", &json!({})).await.unwrap_err();
     assert_eq!(error.to_string(), "connection closed: closed by this side");
-    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+    assert_eq!((task_count(), Arc::strong_count(&kept)), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn closing_does_not_wait_forever_for_a_peer_that_never_reads() {
     let (agent, _, kept) = ClosingAgent::new();
-    let (conn, mut peer, s) = TestPeer::in_session(agent).await;
-    peer.prompt(1, &s, "talk").await;
-    settle().await;
+    let (conn, mut peer, s) = TestPeer::open_agent_session(agent).await;
+    peer.send_prompt(1, &s, "talk").await;
+    wait_until_idle().await;
     conn.close();
     let begin = tokio::time::Instant::now();
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Local
     ));
     assert!(
@@ -267,8 +276,8 @@ async fn closing_does_not_wait_forever_for_a_peer_that_never_reads() {
         "{:?}",
         begin.elapsed()
     );
-    settle().await;
-    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+    wait_until_idle().await;
+    assert_eq!((task_count(), Arc::strong_count(&kept)), (0, 1));
     drop(peer);
 }
 
@@ -285,42 +294,46 @@ impl Client for StuckClient {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_closed() {
-    let (session, mut peer) = TestPeer::with_session(StuckClient).await;
-    let (_, turn) = peer.prompted(&session, "hi").await;
-    peer.says("s", "x").await;
-    settle().await;
+    let (session, mut peer) = TestPeer::open_client_session(StuckClient).await;
+    let (_, turn) = peer.start_prompt(&session, "hi").await;
+    peer.send_text("s", "x").await;
+    wait_until_idle().await;
     session.agent().close();
     assert!(matches!(
-        soon("the turn fails", turn).await.unwrap(),
+        with_timeout("the turn fails", turn).await.unwrap(),
         Err(Error::Closed(CloseReason::Local))
     ));
-    soon("it ends", session.agent().closed()).await;
-    peer.end().await;
-    assert_eq!(tasks(), 0);
+    with_timeout("it ends", session.agent().closed()).await;
+    peer.expect_end().await;
+    assert_eq!(task_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_error_ends_the_connection_with_the_reason() {
     // An agent whose client has stopped reading, but still writes.
     let (agent, _, kept) = ClosingAgent::new();
-    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
+    let (conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, lingering_limits(), PIPE_CAPACITY).await;
     peer.stop_reading();
-    peer.prompt(1, &s, "talk").await;
-    let reason = soon("it ends", conn.closed()).await;
+    peer.send_prompt(1, &s, "talk").await;
+    let reason = with_timeout("it ends", conn.closed()).await;
     assert!(
         matches!(&reason, CloseReason::Transport(e) if e.kind() == ErrorKind::BrokenPipe),
         "{reason}"
     );
-    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+    assert_eq!((task_count(), Arc::strong_count(&kept)), (0, 1));
 
     // A client whose agent has stopped reading.
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (_, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (_, turn) = peer.start_prompt(&session, "hi").await;
     peer.stop_reading();
     let asking = session.agent().connection().request_raw("_x", "anything");
     for error in [
-        soon("it fails", asking).await.map(drop).unwrap_err(),
-        soon("the turn fails", turn)
+        with_timeout("it fails", asking)
+            .await
+            .map(drop)
+            .unwrap_err(),
+        with_timeout("the turn fails", turn)
             .await
             .unwrap()
             .map(drop)
@@ -333,12 +346,12 @@ async fn a_write_error_ends_the_connection_with_the_reason() {
     }
 
     // Serving has not failed, because the client has exited.
-    let (transport, mut peer) = pipes(PIPE);
-    let serving = tokio::spawn(acp::agent::serve(transport, idle()));
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
+    let serving = tokio::spawn(acp::agent::serve(transport, idle_agent()));
     peer.stop_reading();
-    peer.ask(1, "initialize", json!({"protocolVersion": 1}))
+    peer.send_request(1, "initialize", json!({"protocolVersion": 1}))
         .await;
-    soon("it ends", serving).await.unwrap().unwrap();
+    with_timeout("it ends", serving).await.unwrap().unwrap();
 }
 
 /// A reader that fails.
@@ -357,7 +370,7 @@ impl tokio::io::AsyncRead for FailingReader {
 #[tokio::test(start_paused = true)]
 async fn a_read_error_ends_the_connection_with_the_reason() {
     let transport = acp::Transport::new(FailingReader, tokio::io::sink());
-    let error = soon(
+    let error = with_timeout(
         "connecting fails",
         acp::testing::start_client(transport, NoopClient, acp::Options::new()),
     )
@@ -367,37 +380,41 @@ async fn a_read_error_ends_the_connection_with_the_reason() {
         matches!(&error, Error::Closed(CloseReason::Transport(e)) if e.kind() == ErrorKind::ConnectionReset),
         "{error}"
     );
-    settle().await;
-    assert_eq!(tasks(), 0);
+    wait_until_idle().await;
+    assert_eq!(task_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn input_is_read_to_its_end_after_the_agent_has_closed() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
-    peer.says("s", "last words").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
+    peer.send_text("s", "last words").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     peer.stop_writing();
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
-    assert_eq!(shown(session.thread()), ["user: hi", "agent: last words"]);
-    peer.end().await;
+    assert_eq!(
+        thread_lines(session.thread()),
+        ["user: hi", "agent: last words"]
+    );
+    peer.expect_end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_close_reason_is_kept() {
     let (agent, gate, _) = ClosingAgent::new();
-    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
-    peer.prompt(1, &s, "gate").await;
-    settle().await;
+    let (conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, lingering_limits(), PIPE_CAPACITY).await;
+    peer.send_prompt(1, &s, "gate").await;
+    wait_until_idle().await;
     // The client has exited, so its response cannot be written.
     drop(peer);
-    settle().await;
+    wait_until_idle().await;
     gate.add_permits(1);
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Peer
     ));
 }
@@ -425,13 +442,13 @@ async fn connections_leak_nothing() {
             _ => turn.abort(),
         }
         drop(agent);
-        soon("it ends", serving.closed()).await;
+        with_timeout("it ends", serving.closed()).await;
     }
     // The other ends of the last connections may still be closing.
     let nothing_left = async {
-        while tasks() > 0 || Arc::strong_count(&kept) > 1 {
+        while task_count() > 0 || Arc::strong_count(&kept) > 1 {
             tokio::task::yield_now().await;
         }
     };
-    soon("nothing is left", nothing_left).await;
+    with_timeout("nothing is left", nothing_left).await;
 }

@@ -14,12 +14,15 @@ use acp::v1::{
 use acp::{Agent, Error, Result};
 use serde_json::{Value, json};
 
-use crate::common::{NoopClient, PIPE, TestPeer, idle, limits, pipes, settle, soon};
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, TestPeer, connect_pipes, idle_agent, limits_with, wait_until_idle,
+    with_timeout,
+};
 
 /// An agent with a mode, a model and a switch. The model "small" does not have the mode "plan".
 struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
-fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
+fn select_option(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
     let values = values
         .iter()
         .map(|v| SessionConfigSelectOption::new(*v, v.to_uppercase()))
@@ -31,10 +34,12 @@ fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
     )
 }
 
-fn options() -> Vec<SessionConfigOption> {
+fn sample_options() -> Vec<SessionConfigOption> {
     vec![
-        select("how", "ask", &["ask", "plan", "code"]).category(SessionConfigOptionCategory::Mode),
-        select("model", "large", &["large", "small"]).category(SessionConfigOptionCategory::Model),
+        select_option("how", "ask", &["ask", "plan", "code"])
+            .category(SessionConfigOptionCategory::Mode),
+        select_option("model", "large", &["large", "small"])
+            .category(SessionConfigOptionCategory::Model),
         SessionConfigOption::new(
             "web",
             "Web",
@@ -45,7 +50,7 @@ fn options() -> Vec<SessionConfigOption> {
     ]
 }
 
-fn set(options: &mut [SessionConfigOption], id: &str, value: &SessionConfigOptionValue) {
+fn set_value(options: &mut [SessionConfigOption], id: &str, value: &SessionConfigOptionValue) {
     let option = options.iter_mut().find(|o| o.id.as_str() == id).unwrap();
     match (&mut option.kind, value) {
         (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(value)) => {
@@ -68,7 +73,7 @@ impl Agent for ConfigAgent {
         let mut options = turn.config_options();
         let text = prompt.text();
         let (id, value) = text.split_once('=').unwrap();
-        set(&mut options, id, &value.into());
+        set_value(&mut options, id, &value.into());
         turn.set_config_options(options).await?;
         Ok(StopReason::EndTurn)
     }
@@ -87,24 +92,24 @@ impl Agent for ConfigAgent {
         value: SessionConfigOptionValue,
     ) -> Result<Vec<SessionConfigOption>> {
         let mut options = session.config_options();
-        set(&mut options, option.as_str(), &value);
+        set_value(&mut options, option.as_str(), &value);
         if value == "small".into() {
-            set(&mut options, "how", &"ask".into());
+            set_value(&mut options, "how", &"ask".into());
         }
         Ok(options)
     }
 }
 
-fn agent() -> ConfigAgent {
-    ConfigAgent(Mutex::new(options()))
+fn config_agent() -> ConfigAgent {
+    ConfigAgent(Mutex::new(sample_options()))
 }
 
-fn with_booleans() -> Value {
+fn boolean_capabilities() -> Value {
     json!({"session": {"configOptions": {"boolean": {}}}})
 }
 
 /// Returns the ids of the options with their values.
-fn values(options: &Value) -> Vec<String> {
+fn option_values(options: &Value) -> Vec<String> {
     let options = options.as_array().unwrap_or_else(|| panic!("{options}"));
     options
         .iter()
@@ -113,12 +118,12 @@ fn values(options: &Value) -> Vec<String> {
 }
 
 /// Returns a client of the agent above with a session, and the response that opened the session.
-async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
-    let (_, mut peer) = TestPeer::of_agent(agent());
+async fn open_session(capabilities: Value) -> (TestPeer, String, Value) {
+    let (_, mut peer) = TestPeer::connect_to_agent(config_agent());
     peer.initialize(capabilities).await;
-    peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+    peer.send_request(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
         .await;
-    let answer = peer.result(1).await;
+    let answer = peer.expect_result(1).await;
     (
         peer,
         answer["sessionId"].as_str().unwrap().to_owned(),
@@ -128,9 +133,9 @@ async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
 
 #[tokio::test(start_paused = true)]
 async fn the_mode_option_is_also_sent_as_modes() {
-    let (_, _, answer) = opened(with_booleans()).await;
+    let (_, _, answer) = open_session(boolean_capabilities()).await;
     assert_eq!(
-        values(&answer["configOptions"]),
+        option_values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="large""#, "web=false"]
     );
     let modes = json!([{"id": "ask", "name": "ASK"}, {"id": "plan", "name": "PLAN"}, {"id": "code", "name": "CODE"}]);
@@ -140,17 +145,17 @@ async fn the_mode_option_is_also_sent_as_modes() {
     );
     assert_eq!(answer["_meta"], json!({"agent": "says"}));
     // A client that does not support booleans gets none.
-    let (_, _, answer) = opened(json!({})).await;
+    let (_, _, answer) = open_session(json!({})).await;
     assert_eq!(
-        values(&answer["configOptions"]),
+        option_values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="large""#]
     );
     // Without options, there are no modes.
-    let (_, mut peer) = TestPeer::of_agent(idle());
+    let (_, mut peer) = TestPeer::connect_to_agent(idle_agent());
     peer.initialize(json!({})).await;
-    peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+    peer.send_request(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
         .await;
-    let answer = peer.result(1).await;
+    let answer = peer.expect_result(1).await;
     assert_eq!(
         answer.as_object().unwrap().keys().collect::<Vec<_>>(),
         ["sessionId"]
@@ -159,83 +164,93 @@ async fn the_mode_option_is_also_sent_as_modes() {
 
 #[tokio::test(start_paused = true)]
 async fn setting_a_mode_reports_the_options() {
-    let (mut peer, s, _) = opened(json!({})).await;
-    peer.ask(
+    let (mut peer, s, _) = open_session(json!({})).await;
+    peer.send_request(
         2,
         "session/set_mode",
         json!({"sessionId": s, "modeId": "code"}),
     )
     .await;
-    let told = peer.notification("session/update").await;
+    let told = peer.expect_notification("session/update").await;
     assert_eq!(told["update"]["sessionUpdate"], "config_option_update");
     assert_eq!(
-        values(&told["update"]["configOptions"]),
+        option_values(&told["update"]["configOptions"]),
         [r#"how="code""#, r#"model="large""#]
     );
-    assert_eq!(peer.result(2).await, json!({}));
-    peer.alive().await;
+    assert_eq!(peer.expect_result(2).await, json!({}));
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn setting_the_mode_option_reports_the_mode() {
-    let (mut peer, s, _) = opened(with_booleans()).await;
+    let (mut peer, s, _) = open_session(boolean_capabilities()).await;
     let set = async |peer: &mut TestPeer, id: &str, value: Value| {
         let params = json!({"sessionId": s, "configId": id, "value": value});
-        peer.ask(2, "session/set_config_option", params).await;
+        peer.send_request(2, "session/set_config_option", params)
+            .await;
     };
     set(&mut peer, "how", json!("plan")).await;
     let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "plan"});
-    assert_eq!(peer.notification("session/update").await["update"], update);
-    let answer = peer.result(2).await;
     assert_eq!(
-        values(&answer["configOptions"]),
+        peer.expect_notification("session/update").await["update"],
+        update
+    );
+    let answer = peer.expect_result(2).await;
+    assert_eq!(
+        option_values(&answer["configOptions"]),
         [r#"how="plan""#, r#"model="large""#, "web=false"]
     );
     // The same value again changes nothing.
     set(&mut peer, "how", json!("plan")).await;
-    peer.result(2).await;
+    peer.expect_result(2).await;
     // Another value, which also changes the mode.
     set(&mut peer, "model", json!("small")).await;
     let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"});
-    assert_eq!(peer.notification("session/update").await["update"], update);
-    let answer = peer.result(2).await;
     assert_eq!(
-        values(&answer["configOptions"]),
+        peer.expect_notification("session/update").await["update"],
+        update
+    );
+    let answer = peer.expect_result(2).await;
+    assert_eq!(
+        option_values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="small""#, "web=false"]
     );
     // An option that does not affect the mode.
     set(&mut peer, "web", json!(true)).await;
-    let answer = peer.result(2).await;
-    assert_eq!(values(&answer["configOptions"])[2], "web=true");
-    peer.alive().await;
+    let answer = peer.expect_result(2).await;
+    assert_eq!(option_values(&answer["configOptions"])[2], "web=true");
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_agents_changes_are_reported_in_both_forms() {
-    let (mut peer, s, _) = opened(json!({})).await;
-    peer.prompt(2, &s, "how=code").await;
-    let told = peer.notification("session/update").await["update"].clone();
+    let (mut peer, s, _) = open_session(json!({})).await;
+    peer.send_prompt(2, &s, "how=code").await;
+    let told = peer.expect_notification("session/update").await["update"].clone();
     assert_eq!(told["sessionUpdate"], "config_option_update");
     assert_eq!(
-        values(&told["configOptions"]),
+        option_values(&told["configOptions"]),
         [r#"how="code""#, r#"model="large""#]
     );
     let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"});
-    assert_eq!(peer.notification("session/update").await["update"], update);
-    peer.result(2).await;
-    peer.prompt(3, &s, "model=small").await;
-    let told = peer.notification("session/update").await["update"].clone();
     assert_eq!(
-        values(&told["configOptions"]),
+        peer.expect_notification("session/update").await["update"],
+        update
+    );
+    peer.expect_result(2).await;
+    peer.send_prompt(3, &s, "model=small").await;
+    let told = peer.expect_notification("session/update").await["update"].clone();
+    assert_eq!(
+        option_values(&told["configOptions"]),
         [r#"how="code""#, r#"model="small""#]
     );
-    peer.result(3).await;
-    peer.alive().await;
+    peer.expect_result(3).await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn clients_set_only_existing_options() {
-    let (mut peer, s, _) = opened(with_booleans()).await;
+    let (mut peer, s, _) = open_session(boolean_capabilities()).await;
     for (method, mut params, what) in [
         (
             "session/set_mode",
@@ -264,44 +279,44 @@ async fn clients_set_only_existing_options() {
         ),
     ] {
         params["sessionId"] = json!(s);
-        peer.ask(2, method, params).await;
-        let (code, text) = peer.error(2).await;
+        peer.send_request(2, method, params).await;
+        let (code, text) = peer.expect_error(2).await;
         assert_eq!(code, -32602);
         assert!(text.contains(what), "{text}");
     }
-    let (_, mut peer, s) = TestPeer::in_session(idle()).await;
-    peer.ask(
+    let (_, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
+    peer.send_request(
         2,
         "session/set_mode",
         json!({"sessionId": s, "modeId": "code"}),
     )
     .await;
     assert_eq!(
-        peer.error(2).await,
+        peer.expect_error(2).await,
         (-32602, "this session has no mode option".to_owned())
     );
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 // The client's side.
 
-const MODES: &str = r#"{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"https://agent/code","name":"Code"}]}"#;
+const MODES_JSON: &str = r#"{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"https://agent/code","name":"Code"}]}"#;
 
-fn modes() -> Value {
-    serde_json::from_str(MODES).unwrap()
+fn modes_value() -> Value {
+    serde_json::from_str(MODES_JSON).unwrap()
 }
 
-fn model(current: &str) -> Value {
+fn model_option(current: &str) -> Value {
     let options = json!([{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]);
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
 /// Returns a client's session with an agent that has these modes and options.
-async fn with(
+async fn open_session_with(
     modes: Option<Value>,
     options: Option<Value>,
 ) -> (acp::client::ClientSession, TestPeer) {
-    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let mut answer = json!({"sessionId": "s"});
     if let Some(modes) = modes {
         answer["modes"] = modes;
@@ -309,12 +324,12 @@ async fn with(
     if let Some(options) = options {
         answer["configOptions"] = options;
     }
-    let session = peer.opens(&conn, answer).await;
+    let session = peer.open_session(&conn, answer).await;
     (session, peer)
 }
 
 /// Returns what the thread shows of the options.
-fn seen(session: &acp::client::ClientSession) -> Vec<String> {
+fn option_lines(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();
         options
@@ -332,7 +347,7 @@ fn seen(session: &acp::client::ClientSession) -> Vec<String> {
 }
 
 /// Sets a mode or an option, expects the request `method` with `params`, and responds to it.
-async fn sets(
+async fn set_and_answer(
     peer: &mut TestPeer,
     work: impl Future<Output = Result<()>> + Send + 'static,
     method: &str,
@@ -340,20 +355,20 @@ async fn sets(
     answer: Value,
 ) {
     let work = tokio::spawn(work);
-    let (id, asked) = peer.request(method).await;
+    let (id, asked) = peer.expect_request(method).await;
     assert_eq!(asked, params);
     peer.answer(&id, answer).await;
-    soon("it is set", work).await.unwrap().unwrap();
+    with_timeout("it is set", work).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_only_modes_gets_set_mode() {
-    let (session, mut peer) = with(Some(modes()), None).await;
-    assert_eq!(seen(&session), ["mode=ask"]);
+    let (session, mut peer) = open_session_with(Some(modes_value()), None).await;
+    assert_eq!(option_lines(&session), ["mode=ask"]);
     let s = session.clone();
     let set = async move { s.set_mode("https://agent/code").await };
     let params = json!({"sessionId": "s", "modeId": "https://agent/code"});
-    sets(
+    set_and_answer(
         &mut peer,
         set,
         "session/set_mode",
@@ -361,66 +376,68 @@ async fn an_agent_with_only_modes_gets_set_mode() {
         json!({}),
     )
     .await;
-    assert_eq!(seen(&session), ["mode=https://agent/code"]);
+    assert_eq!(option_lines(&session), ["mode=https://agent/code"]);
     // Set by the agent, and with the option that stands for it.
     peer.update(
         "s",
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"}),
     )
     .await;
-    peer.alive().await;
-    assert_eq!(seen(&session), ["mode=ask"]);
+    peer.check_alive().await;
+    assert_eq!(option_lines(&session), ["mode=ask"]);
     let s = session.clone();
     let set = async move { s.set_config_option("mode", "https://agent/code").await };
-    sets(&mut peer, set, "session/set_mode", params, json!({})).await;
-    assert_eq!(seen(&session), ["mode=https://agent/code"]);
+    set_and_answer(&mut peer, set, "session/set_mode", params, json!({})).await;
+    assert_eq!(option_lines(&session), ["mode=https://agent/code"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rejected_mode_is_unchanged() {
-    let (session, mut peer) = with(Some(modes()), None).await;
+    let (session, mut peer) = open_session_with(Some(modes_value()), None).await;
     let set = tokio::spawn({
         let session = session.clone();
         async move { session.set_mode("https://agent/code").await }
     });
-    let (id, _) = peer.request("session/set_mode").await;
-    peer.refuse(&id, -32603).await;
+    let (id, _) = peer.expect_request("session/set_mode").await;
+    peer.send_error(&id, -32603).await;
     assert!(matches!(
-        soon("it fails", set).await.unwrap().unwrap_err(),
+        with_timeout("it fails", set).await.unwrap().unwrap_err(),
         Error::Rpc(_)
     ));
-    assert_eq!(seen(&session), ["mode=ask"]);
+    assert_eq!(option_lines(&session), ["mode=ask"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_both_gets_set_config_option() {
     let how = json!({"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask",
         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]});
-    let (session, mut peer) = with(Some(modes()), Some(json!([how, model("a")]))).await;
-    assert_eq!(seen(&session), ["how=ask", "model=a"]);
+    let (session, mut peer) =
+        open_session_with(Some(modes_value()), Some(json!([how, model_option("a")]))).await;
+    assert_eq!(option_lines(&session), ["how=ask", "model=a"]);
     let mut changed = how.clone();
     changed["currentValue"] = json!("code");
     let s = session.clone();
     let set = async move { s.set_mode("code").await };
     let params = json!({"sessionId": "s", "configId": "how", "value": "code"});
-    let answer = json!({"configOptions": [changed, model("b")]});
-    sets(&mut peer, set, "session/set_config_option", params, answer).await;
-    assert_eq!(seen(&session), ["how=code", "model=b"]);
+    let answer = json!({"configOptions": [changed, model_option("b")]});
+    set_and_answer(&mut peer, set, "session/set_config_option", params, answer).await;
+    assert_eq!(option_lines(&session), ["how=code", "model=b"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn modes_stay_next_to_options_without_a_mode() {
-    let (session, mut peer) = with(Some(modes()), Some(json!([model("a")]))).await;
-    assert_eq!(seen(&session), ["mode=ask", "model=a"]);
+    let (session, mut peer) =
+        open_session_with(Some(modes_value()), Some(json!([model_option("a")]))).await;
+    assert_eq!(option_lines(&session), ["mode=ask", "model=a"]);
     let s = session.clone();
     let set = async move { s.set_config_option("model", "b").await };
     let params = json!({"sessionId": "s", "configId": "model", "value": "b"});
-    let answer = json!({"configOptions": [model("b")]});
-    sets(&mut peer, set, "session/set_config_option", params, answer).await;
-    assert_eq!(seen(&session), ["mode=ask", "model=b"]);
+    let answer = json!({"configOptions": [model_option("b")]});
+    set_and_answer(&mut peer, set, "session/set_config_option", params, answer).await;
+    assert_eq!(option_lines(&session), ["mode=ask", "model=b"]);
     peer.update(
         "s",
-        json!({"sessionUpdate": "config_option_update", "configOptions": [model("a")]}),
+        json!({"sessionUpdate": "config_option_update", "configOptions": [model_option("a")]}),
     )
     .await;
     peer.update(
@@ -428,26 +445,29 @@ async fn modes_stay_next_to_options_without_a_mode() {
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "https://agent/code"}),
     )
     .await;
-    peer.alive().await;
-    assert_eq!(seen(&session), ["mode=https://agent/code", "model=a"]);
+    peer.check_alive().await;
+    assert_eq!(
+        option_lines(&session),
+        ["mode=https://agent/code", "model=a"]
+    );
     let s = session.clone();
     let set = async move { s.set_mode("ask").await };
     let params = json!({"sessionId": "s", "modeId": "ask"});
-    sets(&mut peer, set, "session/set_mode", params, json!({})).await;
+    set_and_answer(&mut peer, set, "session/set_mode", params, json!({})).await;
     // A mode option that is added later supersedes the modes.
-    let mut mode = model("a");
+    let mut mode = model_option("a");
     (mode["id"], mode["category"]) = (json!("mode"), json!("mode"));
     peer.update(
         "s",
         json!({"sessionUpdate": "config_option_update", "configOptions": [mode]}),
     )
     .await;
-    peer.alive().await;
-    assert_eq!(seen(&session), ["mode=a"]);
+    peer.check_alive().await;
+    assert_eq!(option_lines(&session), ["mode=a"]);
     let s = session.clone();
     let set = async move { s.set_mode("b").await };
     let params = json!({"sessionId": "s", "configId": "mode", "value": "b"});
-    sets(
+    set_and_answer(
         &mut peer,
         set,
         "session/set_config_option",
@@ -462,7 +482,11 @@ async fn unknown_options_are_not_sent() {
     let web = json!({"id": "web", "name": "Web", "type": "boolean", "currentValue": true});
     let groups = json!([{"group": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]);
     let grouped = json!({"id": "grouped", "name": "G", "type": "select", "currentValue": "x", "options": groups});
-    let (session, mut peer) = with(Some(modes()), Some(json!([model("a"), web, grouped]))).await;
+    let (session, mut peer) = open_session_with(
+        Some(modes_value()),
+        Some(json!([model_option("a"), web, grouped])),
+    )
+    .await;
     for (refused, expected) in [
         (
             session.set_mode("dance").await,
@@ -493,15 +517,15 @@ async fn unknown_options_are_not_sent() {
         assert!(matches!(&error, Error::InvalidRequest(_)), "{error:?}");
         assert!(error.to_string().contains(expected), "{error}");
     }
-    peer.silence().await;
+    peer.expect_silence().await;
     // A boolean may be passed as a string, as on a command line.
     let s = session.clone();
     let set = async move { s.set_config_option("web", "false").await };
     let params = json!({"sessionId": "s", "configId": "web", "type": "boolean", "value": false});
     let answer = json!({"configOptions": [{"id": "web", "name": "Web", "type": "boolean", "currentValue": false}]});
-    sets(&mut peer, set, "session/set_config_option", params, answer).await;
+    set_and_answer(&mut peer, set, "session/set_config_option", params, answer).await;
 
-    let (session, mut peer) = with(None, None).await;
+    let (session, mut peer) = open_session_with(None, None).await;
     let error = session.set_mode("ask").await.unwrap_err();
     assert_eq!(error.to_string(), "the agent does not support modes");
     let error = session.set_config_option("x", "y").await.unwrap_err();
@@ -509,12 +533,12 @@ async fn unknown_options_are_not_sent() {
         error.to_string().contains("available options: none"),
         "{error}"
     );
-    peer.silence().await;
+    peer.expect_silence().await;
 }
 
 // Capabilities.
 
-fn not_offered<T: std::fmt::Debug>(refused: Result<T>) -> String {
+fn unsupported_message<T: std::fmt::Debug>(refused: Result<T>) -> String {
     match refused.unwrap_err() {
         Error::Unsupported { peer, what } => format!("{peer}: {what}"),
         other => panic!("{other}"),
@@ -523,7 +547,7 @@ fn not_offered<T: std::fmt::Debug>(refused: Result<T>) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_does_not_call_unsupported_methods() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let conn = session.agent().clone();
     let resource = BlobResourceContents::new("QQ==", "file:///a");
     let resource = EmbeddedResource::new(EmbeddedResourceResource::Blob(resource));
@@ -543,7 +567,7 @@ async fn a_client_does_not_call_unsupported_methods() {
     ];
     for (block, expected) in blocks {
         let prompt = vec![ContentBlock::text("look"), block];
-        assert_eq!(not_offered(session.prompt(prompt).await), expected);
+        assert_eq!(unsupported_message(session.prompt(prompt).await), expected);
         assert!(!session.thread().read(acp::Thread::is_running));
         assert!(session.thread().read(|t| t.items().is_empty()));
     }
@@ -559,36 +583,39 @@ async fn a_client_does_not_call_unsupported_methods() {
     ];
     for (server, expected) in servers {
         let setup = acp::client::SessionSetup::new("/work").mcp_servers(vec![server]);
-        assert_eq!(not_offered(conn.new_session(setup).await), expected);
+        assert_eq!(unsupported_message(conn.new_session(setup).await), expected);
     }
     let setup =
         acp::client::SessionSetup::new("/work").additional_directories(vec!["/more".to_owned()]);
     assert_eq!(
-        not_offered(conn.new_session(setup).await),
+        unsupported_message(conn.new_session(setup).await),
         "agent: sessionCapabilities.additionalDirectories"
     );
     assert_eq!(
-        not_offered(conn.load_session("x", "/work").await),
+        unsupported_message(conn.load_session("x", "/work").await),
         "agent: loadSession"
     );
     assert_eq!(
-        not_offered(conn.resume_session("x", "/work").await),
+        unsupported_message(conn.resume_session("x", "/work").await),
         "agent: sessionCapabilities.resume"
     );
     assert_eq!(
-        not_offered(conn.list_sessions(&ListSessionsRequest::new()).await),
+        unsupported_message(conn.list_sessions(&ListSessionsRequest::new()).await),
         "agent: sessionCapabilities.list"
     );
     assert_eq!(
-        not_offered(conn.delete_session(&"x".into()).await),
+        unsupported_message(conn.delete_session(&"x".into()).await),
         "agent: sessionCapabilities.delete"
     );
     assert_eq!(
-        not_offered(session.close().await),
+        unsupported_message(session.close().await),
         "agent: sessionCapabilities.close"
     );
-    assert_eq!(not_offered(conn.logout().await), "agent: auth.logout");
-    peer.silence().await;
+    assert_eq!(
+        unsupported_message(conn.logout().await),
+        "agent: auth.logout"
+    );
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -598,8 +625,13 @@ async fn a_client_calls_supported_methods() {
         "mcpCapabilities": {"http": true, "sse": true},
         "sessionCapabilities": {"additionalDirectories": {}},
     });
-    let (conn, mut peer) =
-        TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, capabilities).await;
+    let (conn, mut peer) = TestPeer::connect_to_client_with(
+        NoopClient,
+        limits_with(|_| ()),
+        PIPE_CAPACITY,
+        capabilities,
+    )
+    .await;
     let servers = vec![
         McpServer::Http(McpServerHttp::new("h", "https://m", Vec::new())),
         McpServer::Sse(McpServerSse::new("s", "https://m", Vec::new())),
@@ -609,21 +641,24 @@ async fn a_client_calls_supported_methods() {
         .mcp_servers(servers)
         .additional_directories(vec!["/more".to_owned()]);
     let opening = tokio::spawn(async move { conn.new_session(setup).await });
-    let (id, params) = peer.request("session/new").await;
+    let (id, params) = peer.expect_request("session/new").await;
     assert_eq!(params["cwd"], "/work");
     assert_eq!(params["additionalDirectories"], json!(["/more"]));
     assert_eq!(params["mcpServers"].as_array().unwrap().len(), 3);
     peer.answer(&id, json!({"sessionId": "s"})).await;
-    let session = soon("the session opens", opening).await.unwrap().unwrap();
+    let session = with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
     let turn = tokio::spawn(async move {
         let image = ContentBlock::Image(Box::new(ImageContent::new("QQ==", "image/png")));
         let audio = ContentBlock::Audio(Box::new(AudioContent::new("QQ==", "audio/wav")));
         session.prompt(vec![image, audio]).await
     });
-    let (id, params) = peer.request("session/prompt").await;
+    let (id, params) = peer.expect_request("session/prompt").await;
     assert_eq!(params["prompt"][0]["type"], "image");
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    soon("the turn ends", turn).await.unwrap().unwrap();
+    with_timeout("the turn ends", turn).await.unwrap().unwrap();
 }
 
 /// An agent that sends its client every kind of request, and reports the results.
@@ -643,9 +678,9 @@ impl Agent for AskingAgent {
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let command = acp::agent::TerminalCommand::new("ls", ["-l"]);
         let refused = [
-            not_offered(turn.read_text_file("/x", None, None).await),
-            not_offered(turn.write_text_file("/x", "y").await),
-            not_offered(turn.create_terminal(command).await.map(drop)),
+            unsupported_message(turn.read_text_file("/x", None, None).await),
+            unsupported_message(turn.write_text_file("/x", "y").await),
+            unsupported_message(turn.create_terminal(command).await.map(drop)),
         ];
         turn.send_message(refused.join(", ")).await?;
         Ok(StopReason::EndTurn)
@@ -657,17 +692,17 @@ impl Agent for AskingAgent {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_does_not_call_unsupported_methods() {
-    let (_, mut peer, s) = TestPeer::in_session(AskingAgent).await;
-    peer.prompt(1, &s, "go").await;
-    let told = peer.notification("session/update").await;
+    let (_, mut peer, s) = TestPeer::open_agent_session(AskingAgent).await;
+    peer.send_prompt(1, &s, "go").await;
+    let told = peer.expect_notification("session/update").await;
     let expected = "client: fs.readTextFile, client: fs.writeTextFile, client: terminal";
     assert_eq!(told["update"]["content"]["text"], expected);
-    peer.result(1).await;
+    peer.expect_result(1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn unsupported_prompt_content_is_not_sent() {
-    let (_, mut peer) = TestPeer::of_agent(AskingAgent);
+    let (_, mut peer) = TestPeer::connect_to_agent(AskingAgent);
     let told = peer.initialize(json!({})).await;
     assert_eq!(
         told["agentCapabilities"]["promptCapabilities"]["image"],
@@ -675,32 +710,32 @@ async fn unsupported_prompt_content_is_not_sent() {
     );
     let s = peer.new_session().await;
     let audio = json!({"type": "audio", "data": "QQ==", "mimeType": "audio/wav"});
-    peer.ask(
+    peer.send_request(
         1,
         "session/prompt",
         json!({"sessionId": s, "prompt": [audio]}),
     )
     .await;
-    let (code, text) = peer.error(1).await;
+    let (code, text) = peer.expect_error(1).await;
     assert_eq!(code, -32602);
     assert!(
         text.contains("audio, which the agent does not support"),
         "{text}"
     );
     let image = json!({"type": "image", "data": "QQ==", "mimeType": "image/png"});
-    peer.ask(
+    peer.send_request(
         2,
         "session/prompt",
         json!({"sessionId": s, "prompt": [image]}),
     )
     .await;
-    peer.notification("session/update").await;
-    peer.result(2).await;
+    peer.expect_notification("session/update").await;
+    peer.expect_result(2).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn capabilities_match_the_implemented_methods() {
-    let (_, mut peer) = TestPeer::of_agent(idle());
+    let (_, mut peer) = TestPeer::connect_to_agent(idle_agent());
     let told = peer.initialize(json!({})).await;
     assert_eq!(told["authMethods"], json!([]));
     let capabilities = &told["agentCapabilities"];
@@ -713,13 +748,13 @@ async fn capabilities_match_the_implemented_methods() {
         );
     }
 
-    let (transport, mut peer) = pipes(PIPE);
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let _connecting = tokio::spawn(acp::testing::start_client(
         transport,
         NoopClient,
         acp::Options::new(),
     ));
-    let (_, params) = peer.request("initialize").await;
+    let (_, params) = peer.expect_request("initialize").await;
     let capabilities = &params["clientCapabilities"];
     assert_ne!(capabilities["terminal"], true, "{capabilities}");
     for fs in ["readTextFile", "writeTextFile"] {
@@ -734,33 +769,34 @@ async fn capabilities_match_the_implemented_methods() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_have_unique_ids_and_absolute_directories() {
-    let (_conn, mut peer) = TestPeer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
     peer.initialize(json!({})).await;
     let mut ids = HashSet::new();
     for _ in 0..100 {
         assert!(ids.insert(peer.new_session().await));
     }
     for cwd in ["", ".", "work", "../work", "~/work"] {
-        peer.ask(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
+        peer.send_request(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
             .await;
-        let (code, text) = peer.error(1).await;
+        let (code, text) = peer.expect_error(1).await;
         assert_eq!(code, -32602, "{cwd}");
         assert!(text.contains("not an absolute path:"), "{text}");
     }
     let params = json!({"cwd": "/work", "additionalDirectories": ["more"], "mcpServers": []});
-    peer.ask(1, "session/new", params).await;
+    peer.send_request(1, "session/new", params).await;
     assert_eq!(
-        peer.error(1).await,
+        peer.expect_error(1).await,
         (-32602, r#"not an absolute path: "more""#.to_owned())
     );
-    settle().await;
-    peer.alive().await;
+    wait_until_idle().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn relative_directories_are_rejected() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"additionalDirectories": {}}});
-    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, can).await;
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(NoopClient, limits_with(|_| ()), PIPE_CAPACITY, can).await;
     for cwd in ["", ".", "work", "./work", "~/work", "C:work"] {
         let error = conn.new_session(cwd).await.unwrap_err();
         assert!(
@@ -771,16 +807,16 @@ async fn relative_directories_are_rejected() {
     }
     let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
     assert!(conn.new_session(setup).await.is_err());
-    peer.silence().await;
+    peer.expect_silence().await;
     // The agent may run on another operating system.
     for cwd in ["/work", "C:\\work", "c:/work", "\\\\server\\work"] {
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session(cwd).await }
         });
-        let (id, params) = peer.request("session/new").await;
+        let (id, params) = peer.expect_request("session/new").await;
         assert_eq!(params["cwd"], cwd);
         peer.answer(&id, json!({"sessionId": cwd})).await;
-        soon("it opens", opening).await.unwrap().unwrap();
+        with_timeout("it opens", opening).await.unwrap().unwrap();
     }
 }

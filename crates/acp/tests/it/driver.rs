@@ -13,7 +13,7 @@ use acp::v1::StopReason;
 use acp::{CloseReason, Error, Options, Transport};
 use tokio::io::AsyncWrite;
 
-use crate::common::soon;
+use crate::common::with_timeout;
 
 #[tokio::test]
 async fn pending_requests_fail_when_the_driver_is_dropped() {
@@ -23,7 +23,9 @@ async fn pending_requests_fail_when_the_driver_is_dropped() {
     let handshake = tokio::spawn(handshake);
     peer.expect_request("initialize").await;
     driver.abort();
-    let error = soon("the handshake fails", handshake).await.unwrap();
+    let error = with_timeout("the handshake fails", handshake)
+        .await
+        .unwrap();
     let closed = matches!(error, Err(Error::Closed(CloseReason::Local)));
     assert!(closed, "{error:?}");
 }
@@ -35,11 +37,11 @@ async fn dropping_an_unpolled_driver_ends_the_connection() {
     let (conn, driver) = acp::agent::start(transport, agent, Options::new());
     drop(driver);
     assert!(conn.is_closed());
-    let reason = soon("it has ended", conn.closed()).await;
+    let reason = with_timeout("it has ended", conn.closed()).await;
     assert!(matches!(reason, CloseReason::Local));
 }
 
-fn assert_the_writer_is_gone(error: &Error) {
+fn assert_writer_gone(error: &Error) {
     let Error::Closed(CloseReason::Transport(error)) = error else {
         panic!("{error:?}");
     };
@@ -53,8 +55,10 @@ async fn a_connection_ends_without_its_writer() {
     let options = Options::new().spawn_work(drop);
     let (handshake, driver) = connect_with(transport, NoopClient, options);
     tokio::spawn(driver);
-    let error = soon("the handshake fails", handshake).await.unwrap_err();
-    assert_the_writer_is_gone(&error);
+    let error = with_timeout("the handshake fails", handshake)
+        .await
+        .unwrap_err();
+    assert_writer_gone(&error);
 }
 
 /// A stream that panics when it is written to.
@@ -80,8 +84,10 @@ async fn a_connection_ends_when_its_writer_panics() {
     let (reader, _) = tokio::io::split(ours);
     let transport = Transport::new(reader, PanickingStream);
     let handshake = start_client(transport, NoopClient, Options::new());
-    let error = soon("the handshake fails", handshake).await.unwrap_err();
-    assert_the_writer_is_gone(&error);
+    let error = with_timeout("the handshake fails", handshake)
+        .await
+        .unwrap_err();
+    assert_writer_gone(&error);
 }
 
 /// A stream that cannot be written to, and records whether it was closed.
@@ -109,7 +115,7 @@ async fn a_failed_writer_is_not_closed() {
     let closed = Arc::new(AtomicBool::new(false));
     let transport = Transport::new(reader, FailingStream(Arc::clone(&closed)));
     let (handshake, driver) = connect_with(transport, NoopClient, Options::new());
-    let (reason, handshake) = tokio::join!(soon("the connection ends", driver), handshake);
+    let (reason, handshake) = tokio::join!(with_timeout("the connection ends", driver), handshake);
     let CloseReason::Transport(error) = reason else {
         panic!("{reason:?}");
     };
@@ -147,7 +153,7 @@ async fn spawned_work_can_be_cancelled_while_it_blocks_its_thread() {
         session.cancel().await.unwrap();
     };
     let turn = async { tokio::join!(session.prompt("Compute"), cancel).0 };
-    let stopped = soon("the turn ends", turn).await.unwrap();
+    let stopped = with_timeout("the turn ends", turn).await.unwrap();
     assert_eq!(stopped, StopReason::Cancelled);
     // The writer and the turn.
     assert!(begun.load(Ordering::Relaxed) >= 2);

@@ -9,7 +9,7 @@ use acp::testing::NoopClient;
 use acp::v1::StopReason;
 use acp::{Agent, Client, Options, Result, transport};
 
-use crate::common::{shown, soon};
+use crate::common::{thread_lines, with_timeout};
 
 /// An agent that sends a word, and how often it has sent it.
 struct SayingAgent(&'static str, AtomicUsize);
@@ -65,13 +65,16 @@ async fn trait_objects_serve_several_connections() {
             let serving = tokio::spawn(Arc::clone(agent).serve(theirs));
             let (handshake, driver) = Arc::clone(client).connect(ours, Options::new());
             tokio::spawn(driver);
-            let agent = soon("a connection", handshake).await.unwrap();
+            let agent = with_timeout("a connection", handshake).await.unwrap();
             let session = agent.new_session("/").await.unwrap();
-            let end = soon("a turn", session.prompt("go")).await.unwrap();
-            said.push(format!("{}: {end}", shown(session.thread()).join(", ")));
+            let end = with_timeout("a turn", session.prompt("go")).await.unwrap();
+            said.push(format!(
+                "{}: {end}",
+                thread_lines(session.thread()).join(", ")
+            ));
             agent.close();
             drop((agent, session));
-            soon("the end", serving).await.unwrap().unwrap();
+            with_timeout("the end", serving).await.unwrap().unwrap();
         }
     }
     assert_eq!(

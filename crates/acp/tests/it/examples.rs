@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::process::Command;
 
 /// The timeout for a program.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn example(name: &str) -> PathBuf {
+fn example_path(name: &str) -> PathBuf {
     // Next to the directory of this test.
     let test = std::env::current_exe().unwrap();
     let built = test.parent().and_then(|deps| deps.parent()).unwrap();
@@ -23,16 +23,16 @@ fn example(name: &str) -> PathBuf {
     path
 }
 
-async fn run(name: &str, args: &[&str]) -> Output {
-    let mut command = Command::new(example(name));
+async fn run_example(name: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(example_path(name));
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-    let ended = tokio::time::timeout(PATIENCE, command.output()).await;
+    let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
     ended.expect("it ends").unwrap()
 }
 
 /// Runs an example, which must succeed, and returns its output.
-async fn printed(name: &str, args: &[&str]) -> String {
-    let output = run(name, args).await;
+async fn example_output(name: &str, args: &[&str]) -> String {
+    let output = run_example(name, args).await;
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {errors}");
     assert_eq!(errors, "", "{name}");
@@ -41,21 +41,21 @@ async fn printed(name: &str, args: &[&str]) -> String {
 
 #[tokio::test]
 async fn the_client_runs_the_agent_and_exits_with_it() {
-    let agent = example("agent");
-    let printed = printed("client", &["Hello", agent.to_str().unwrap()]).await;
+    let agent = example_path("agent");
+    let printed = example_output("client", &["Hello", agent.to_str().unwrap()]).await;
     assert_eq!(printed, "You said: Hello\n(end_turn)\n");
 }
 
 #[tokio::test]
 async fn the_client_reports_errors() {
-    let output = run("client", &["Hello"]).await;
+    let output = run_example("client", &["Hello"]).await;
     assert!(!output.status.success());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("usage: client"), "{errors}");
 
     // A program that is not an agent: it prints nothing and exits.
-    let no_agent = example("extension");
-    let output = run("client", &["Hello", no_agent.to_str().unwrap()]).await;
+    let no_agent = example_path("extension");
+    let output = run_example("client", &["Hello", no_agent.to_str().unwrap()]).await;
     assert!(!output.status.success());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("Closed("), "{errors}");
@@ -63,7 +63,7 @@ async fn the_client_reports_errors() {
 
 #[tokio::test]
 async fn one_agent_supports_both_versions() {
-    let printed = printed("both_versions", &[]).await;
+    let printed = example_output("both_versions", &[]).await;
     let negotiated: Vec<&str> = printed
         .lines()
         .filter(|line| line.starts_with("the agent"))
@@ -84,7 +84,7 @@ async fn one_agent_supports_both_versions() {
 #[tokio::test]
 async fn reading_is_allowed_and_changing_rejected() {
     assert_eq!(
-        printed("permission", &[]).await,
+        example_output("permission", &[]).await,
         "Allow \"Read notes.txt\"?\n\
          Allow \"Delete notes.txt\"?\n\
          Read notes.txt: completed\n\
@@ -95,7 +95,7 @@ async fn reading_is_allowed_and_changing_rejected() {
 
 #[tokio::test]
 async fn a_file_is_read_and_a_command_run_through_the_client() {
-    let printed = printed("files_and_terminals", &[]).await;
+    let printed = example_output("files_and_terminals", &[]).await;
     let lines: Vec<&str> = printed.lines().collect();
     let [file, command, end] = lines[..] else {
         panic!("{printed}")
@@ -108,7 +108,7 @@ async fn a_file_is_read_and_a_command_run_through_the_client() {
 
 #[tokio::test]
 async fn extensions_work_in_both_directions() {
-    let printed = printed("extension", &[]).await;
+    let printed = example_output("extension", &[]).await;
     let lines: Vec<&str> = printed.lines().collect();
     let [hint, sum, unknown, seen] = lines[..] else {
         panic!("{printed}")
@@ -126,7 +126,7 @@ async fn extensions_work_in_both_directions() {
 #[tokio::test]
 async fn the_user_fills_in_a_form() {
     assert_eq!(
-        printed("elicitation", &[]).await,
+        example_output("elicitation", &[]).await,
         "What is your name?\nHello, Ada!\n"
     );
 }

@@ -8,16 +8,16 @@ use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, StopReason};
 use acp::{Agent, Client, Connection, Error, Limits, Result, testing};
 use serde_json::{Value, json};
 
-use crate::common::{TestPeer as Scripted, limits};
+use crate::common::{TestPeer as Scripted, limits_with};
 use testing::ScriptedPeer;
 
 /// A text in which nothing stands for itself for long, of so many bytes at least.
-fn text(bytes: usize) -> String {
+fn long_text(bytes: usize) -> String {
     let line = "\tlet name = \"é😀\\u{1}\"; // \u{0} \u{8} \u{c} \u{7f} \u{2028} 漢\r\n";
     line.repeat(bytes / line.len() + 1)
 }
 
-const LARGE: usize = 3 * 1024 * 1024;
+const LARGE_TEXT_BYTES: usize = 3 * 1024 * 1024;
 
 /// An agent that reads a file in its turn, and stores the result.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl FileReadingAgent {
         Box::leak(Box::default())
     }
 
-    fn took(&self) -> Result<String> {
+    fn take_result(&self) -> Result<String> {
         self.0.lock().unwrap().take().expect("a file was read")
     }
 }
@@ -66,7 +66,7 @@ impl Client for OneFileClient {
 
 impl ReadTextFile<()> for OneFileClient {
     async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
-        Ok(ReadTextFileResponse::new(text(LARGE)))
+        Ok(ReadTextFileResponse::new(long_text(LARGE_TEXT_BYTES)))
     }
 }
 
@@ -76,14 +76,14 @@ async fn a_large_file_arrives_unchanged() {
     let (client, _agent) = testing::connect(agent, OneFileClient).await;
     let session = client.new_session("/").await.unwrap();
     session.prompt("read").await.unwrap();
-    assert!(agent.took().unwrap() == text(LARGE));
+    assert!(agent.take_result().unwrap() == long_text(LARGE_TEXT_BYTES));
     let said = session.thread().read(|thread| format!("{thread:?}"));
     assert!(said.find("before") < said.find("after"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn large_responses_are_separate_messages() {
-    let (_session, mut scripted) = Scripted::with_session(OneFileClient).await;
+    let (_session, mut scripted) = Scripted::open_client_session(OneFileClient).await;
     let (peer, session) = (&mut *scripted, "s");
     let params = json!({"sessionId": session, "path": "/file"});
     let first = peer.request("fs/read_text_file", params.clone()).await;
@@ -95,7 +95,7 @@ async fn large_responses_are_separate_messages() {
     }
     for id in [first, second] {
         let answer = answers.iter().find(|answer| answer["id"] == id).unwrap();
-        assert!(answer["result"]["content"] == text(LARGE));
+        assert!(answer["result"]["content"] == long_text(LARGE_TEXT_BYTES));
     }
     assert!(
         answers
@@ -105,7 +105,7 @@ async fn large_responses_are_separate_messages() {
 }
 
 /// Starts a turn in which the agent requests a file. Returns the id of the prompt and of the agent's request.
-async fn asking(
+async fn start_read(
     agent: &'static FileReadingAgent,
     limits: Limits,
 ) -> (Connection, ScriptedPeer, String, i64, Value) {
@@ -123,20 +123,20 @@ async fn asking(
 }
 
 /// Responds to the agent's request with this `result`, and returns what the agent makes of it.
-async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
+async fn respond_with_text(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
     let agent = FileReadingAgent::new();
-    let limits = limits(|l| l.message = limit);
-    let (_conn, mut peer, _, prompt, id) = asking(agent, limits).await;
+    let limits = limits_with(|l| l.message = limit);
+    let (_conn, mut peer, _, prompt, id) = start_read(agent, limits).await;
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     peer.send_line(answer).await;
     peer.expect_update("agent_message_chunk").await;
     peer.expect_answer(prompt).await;
-    (agent.took(), peer)
+    (agent.take_result(), peer)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_response_can_have_more_fields_than_its_text() {
-    let whole = text(LARGE);
+    let whole = long_text(LARGE_TEXT_BYTES);
     let content = serde_json::to_string(&whole).unwrap();
     for result in [
         format!(r#"{{"content":{content}}}"#),
@@ -144,23 +144,32 @@ async fn a_response_can_have_more_fields_than_its_text() {
         format!(r#"{{ "content": {content} }}   "#),
         format!(r#"{{"_meta":null,"content":{content}}}"#),
     ] {
-        let (read, _) = answered(&result, 16 * LARGE).await;
+        let (read, _) = respond_with_text(&result, 16 * LARGE_TEXT_BYTES).await;
         assert!(read.unwrap() == whole);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_invalid_text_fails_only_its_request() {
-    let whole = serde_json::to_string(&text(LARGE)).unwrap();
+    let whole = serde_json::to_string(&long_text(LARGE_TEXT_BYTES)).unwrap();
     let content = whole.strip_suffix('"').unwrap();
     for (result, limit) in [
-        (format!(r#"{{"content":{content}\x"}}"#), 16 * LARGE),
-        (format!(r#"{{"content":{content}{content}"}}"#), 16 * LARGE),
-        (format!("{{\"content\":{content}\u{1}\"}}"), 16 * LARGE),
-        (format!(r#"{{"content":{content}"#), 16 * LARGE),
-        (format!(r#"{{"content":{content}"}}"#), LARGE),
+        (
+            format!(r#"{{"content":{content}\x"}}"#),
+            16 * LARGE_TEXT_BYTES,
+        ),
+        (
+            format!(r#"{{"content":{content}{content}"}}"#),
+            16 * LARGE_TEXT_BYTES,
+        ),
+        (
+            format!("{{\"content\":{content}\u{1}\"}}"),
+            16 * LARGE_TEXT_BYTES,
+        ),
+        (format!(r#"{{"content":{content}"#), 16 * LARGE_TEXT_BYTES),
+        (format!(r#"{{"content":{content}"}}"#), LARGE_TEXT_BYTES),
     ] {
-        let (read, mut peer) = answered(&result, limit).await;
+        let (read, mut peer) = respond_with_text(&result, limit).await;
         assert!(matches!(read, Err(Error::InvalidResponse { .. })));
         let unknown = peer.request("no/such_method", json!({})).await;
         assert_eq!(peer.expect_error(unknown).await.code, -32601);
@@ -170,10 +179,10 @@ async fn an_invalid_text_fails_only_its_request() {
 #[tokio::test(start_paused = true)]
 async fn the_rest_of_a_cancelled_response_is_discarded() {
     let agent = FileReadingAgent::new();
-    let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
-    let content = serde_json::to_string(&text(LARGE)).unwrap();
+    let (_conn, mut peer, session, prompt, id) = start_read(agent, limits_with(|_| ())).await;
+    let content = serde_json::to_string(&long_text(LARGE_TEXT_BYTES)).unwrap();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#);
-    let (beginning, end) = answer.split_at(LARGE / 2);
+    let (beginning, end) = answer.split_at(LARGE_TEXT_BYTES / 2);
     let cancel =
         json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
     peer.send(cancel).await;
@@ -183,7 +192,7 @@ async fn the_rest_of_a_cancelled_response_is_discarded() {
     peer.send_bytes(end).await;
     peer.send_bytes("\n").await;
     peer.expect_updates_until_answer(prompt).await;
-    assert!(matches!(agent.took(), Err(Error::Cancelled)));
+    assert!(matches!(agent.take_result(), Err(Error::Cancelled)));
     let unknown = peer.request("no/such_method", json!({})).await;
     assert_eq!(peer.expect_error(unknown).await.code, -32601);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{NoopClient, PIPE, TestPeer, soon};
+use crate::common::{NoopClient, PIPE_CAPACITY, TestPeer, with_timeout};
 use acp::client::SessionSetup;
 use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
@@ -20,7 +20,7 @@ impl Client for McpServersClient {
     }
 }
 
-fn stdio(name: &str, command: &str) -> McpServer {
+fn stdio_server(name: &str, command: &str) -> McpServer {
     McpServer::Stdio(McpServerStdio::new(
         name,
         command,
@@ -29,12 +29,12 @@ fn stdio(name: &str, command: &str) -> McpServer {
     ))
 }
 
-fn setup(servers: Vec<McpServer>) -> SessionSetup {
+fn setup_with_servers(servers: Vec<McpServer>) -> SessionSetup {
     SessionSetup::new("/work").mcp_servers(servers)
 }
 
 /// Returns the name and command of each server in a request.
-fn servers(params: &Value) -> Vec<(&str, &str)> {
+fn server_lines(params: &Value) -> Vec<(&str, &str)> {
     let servers = params["mcpServers"].as_array().expect("there are servers");
     servers
         .iter()
@@ -49,35 +49,45 @@ fn servers(params: &Value) -> Vec<(&str, &str)> {
 
 #[tokio::test(start_paused = true)]
 async fn client_servers_follow_the_sessions_servers() {
-    let own = vec![stdio("editor", "/bin/editor"), stdio("more", "/bin/more")];
+    let own = vec![
+        stdio_server("editor", "/bin/editor"),
+        stdio_server("more", "/bin/more"),
+    ];
     let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
-    let (conn, mut peer) =
-        TestPeer::of_client_with(McpServersClient(own), Limits::default(), PIPE, capabilities)
-            .await;
+    let (conn, mut peer) = TestPeer::connect_to_client_with(
+        McpServersClient(own),
+        Limits::default(),
+        PIPE_CAPACITY,
+        capabilities,
+    )
+    .await;
     let with_own = [
         ("files", "/bin/files"),
         ("editor", "/bin/editor"),
         ("more", "/bin/more"),
     ];
-    let asked = || setup(vec![stdio("files", "/bin/files")]);
+    let asked = || setup_with_servers(vec![stdio_server("files", "/bin/files")]);
 
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session(asked()).await }
     });
-    let (id, params) = peer.request("session/new").await;
-    assert_eq!(servers(&params), with_own);
+    let (id, params) = peer.expect_request("session/new").await;
+    assert_eq!(server_lines(&params), with_own);
     peer.answer(&id, json!({"sessionId": "s"})).await;
-    soon("the session opens", opening).await.unwrap().unwrap();
+    with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
 
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("s", asked()).await }
     });
-    let (id, params) = peer.request("session/load").await;
-    assert_eq!(servers(&params), with_own);
+    let (id, params) = peer.expect_request("session/load").await;
+    assert_eq!(server_lines(&params), with_own);
     peer.answer(&id, json!({})).await;
-    soon("the session is loaded", loading)
+    with_timeout("the session is loaded", loading)
         .await
         .unwrap()
         .unwrap();
@@ -86,10 +96,10 @@ async fn client_servers_follow_the_sessions_servers() {
         let conn = conn.clone();
         async move { conn.resume_session("s", asked()).await }
     });
-    let (id, params) = peer.request("session/resume").await;
-    assert_eq!(servers(&params), with_own);
+    let (id, params) = peer.expect_request("session/resume").await;
+    assert_eq!(server_lines(&params), with_own);
     peer.answer(&id, json!({})).await;
-    soon("the session is resumed", resuming)
+    with_timeout("the session is resumed", resuming)
         .await
         .unwrap()
         .unwrap();
@@ -98,32 +108,41 @@ async fn client_servers_follow_the_sessions_servers() {
 #[tokio::test(start_paused = true)]
 async fn a_server_with_a_duplicate_name_is_left_out() {
     let own = vec![
-        stdio("files", "/bin/own-files"),
-        stdio("editor", "/bin/editor"),
-        stdio("editor", "/bin/other-editor"),
+        stdio_server("files", "/bin/own-files"),
+        stdio_server("editor", "/bin/editor"),
+        stdio_server("editor", "/bin/other-editor"),
     ];
-    let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(McpServersClient(own)).await;
     let opening = tokio::spawn(async move {
-        conn.new_session(setup(vec![stdio("files", "/bin/files")]))
-            .await
+        conn.new_session(setup_with_servers(vec![stdio_server(
+            "files",
+            "/bin/files",
+        )]))
+        .await
     });
-    let (id, params) = peer.request("session/new").await;
+    let (id, params) = peer.expect_request("session/new").await;
     assert_eq!(
-        servers(&params),
+        server_lines(&params),
         [("files", "/bin/files"), ("editor", "/bin/editor")]
     );
     peer.answer(&id, json!({"sessionId": "s"})).await;
-    soon("the session opens", opening).await.unwrap().unwrap();
+    with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_without_any_adds_nothing() {
-    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let opening = tokio::spawn(async move { conn.new_session("/work").await });
-    let (id, params) = peer.request("session/new").await;
+    let (id, params) = peer.expect_request("session/new").await;
     assert_eq!(params["mcpServers"], json!([]));
     peer.answer(&id, json!({"sessionId": "s"})).await;
-    soon("the session opens", opening).await.unwrap().unwrap();
+    with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,36 +154,45 @@ async fn mcp_servers_is_called_for_each_session() {
 
         fn mcp_servers(&self) -> Vec<McpServer> {
             let count = self.0.fetch_add(1, Ordering::Relaxed);
-            vec![stdio(&format!("server {count}"), "/bin/server")]
+            vec![stdio_server(&format!("server {count}"), "/bin/server")]
         }
     }
-    let (conn, mut peer) = TestPeer::of_client(RenamingServerClient(Arc::default())).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(RenamingServerClient(Arc::default())).await;
     for name in ["server 0", "server 1"] {
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
         });
-        let (id, params) = peer.request("session/new").await;
-        assert_eq!(servers(&params), [(name, "/bin/server")]);
+        let (id, params) = peer.expect_request("session/new").await;
+        assert_eq!(server_lines(&params), [(name, "/bin/server")]);
         peer.answer(&id, json!({"sessionId": name})).await;
-        soon("the session opens", opening).await.unwrap().unwrap();
+        with_timeout("the session opens", opening)
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn servers_with_unsupported_transports_are_left_out() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
-    let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
-    let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
+    let own = vec![
+        McpServer::Http(web.clone()),
+        stdio_server("editor", "/bin/editor"),
+    ];
+    let (conn, mut peer) = TestPeer::connect_to_client(McpServersClient(own)).await;
     // An unsupported server of the session is an error that names it. An unsupported server of the client is left out.
-    let error = conn.new_session(setup(vec![McpServer::Http(web)]));
+    let error = conn.new_session(setup_with_servers(vec![McpServer::Http(web)]));
     let error = error.await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-    peer.silence().await;
+    peer.expect_silence().await;
 
     let opening = tokio::spawn(async move { conn.new_session("/work").await });
-    let (id, params) = peer.request("session/new").await;
-    assert_eq!(servers(&params), [("editor", "/bin/editor")]);
+    let (id, params) = peer.expect_request("session/new").await;
+    assert_eq!(server_lines(&params), [("editor", "/bin/editor")]);
     peer.answer(&id, json!({"sessionId": "s"})).await;
-    soon("the session opens", opening).await.unwrap().unwrap();
+    with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
 }

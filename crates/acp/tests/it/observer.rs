@@ -10,28 +10,32 @@ use acp::wire::jsonrpc::{self, RequestId};
 use acp::{Client, Options, Result, Thread, transport};
 use serde_json::{Value, json};
 
-use crate::common::{PromptAgent, soon};
+use crate::common::{PromptAgent, with_timeout};
 
 /// The side that sent a line, and the line.
 type SentLine = (bool, Vec<u8>);
 
-fn observe(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option<ObservedChange> {
+fn observe_line(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option<ObservedChange> {
     let message = jsonrpc::parse(line).unwrap();
     if is_client {
-        observer.client_sent(&message)
+        observer.handle_client_message(&message)
     } else {
-        observer.agent_sent(&message)
+        observer.handle_agent_message(&message)
     }
 }
 
 /// What a user sees of a thread.
-fn seen(thread: &Thread) -> String {
+fn describe_thread(thread: &Thread) -> String {
     let items: Vec<&ItemKind> = thread.items().iter().map(|item| &item.kind).collect();
     let items: Vec<String> = items
         .into_iter()
         .map(|kind| match kind {
             ItemKind::Subagent(subagent) => {
-                format!("{}: {}", subagent.name(), subagent.thread.read(seen))
+                format!(
+                    "{}: {}",
+                    subagent.name(),
+                    subagent.thread.read(describe_thread)
+                )
             }
             other => format!("{other:?}"),
         })
@@ -61,7 +65,7 @@ impl Client for AllowingClient {
     }
 }
 
-async fn work(turn: Turn, prompt: Prompt) -> Result<StopReason> {
+async fn run_turn(turn: Turn, prompt: Prompt) -> Result<StopReason> {
     turn.send_thought("Let me see.").await?;
     turn.send_message("One ").await?;
     turn.send_message("word.").await?;
@@ -90,9 +94,9 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
         };
         let (ours, theirs) = transport::memory();
         let (ours, theirs) = (ours.inspect(to(false)), theirs.inspect(to(true)));
-        let _agent = acp::testing::start_agent(theirs, PromptAgent(work), options.clone());
+        let _agent = acp::testing::start_agent(theirs, PromptAgent(run_turn), options.clone());
         let agent = acp::testing::start_client(ours, AllowingClient, options);
-        let agent = soon("the client connects", agent).await.unwrap();
+        let agent = with_timeout("the client connects", agent).await.unwrap();
         let session = agent.new_session("/").await.unwrap();
         session.prompt("go").await.unwrap();
         session.prompt("fail").await.unwrap_err();
@@ -101,7 +105,7 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
         let (mut ends, mut asked, mut answered) = (Vec::new(), 0, 0);
         let mut thread = None;
         for (is_client, line) in sent.lock().unwrap().iter() {
-            let Some(change) = observe(&mut observer, *is_client, line) else {
+            let Some(change) = observe_line(&mut observer, *is_client, line) else {
                 continue;
             };
             match change.event {
@@ -122,8 +126,8 @@ async fn an_observer_shows_what_the_client_shows_in_both_versions() {
         }
         let version = agent.version();
         assert_eq!(
-            thread.unwrap().read(seen),
-            session.thread().read(seen),
+            thread.unwrap().read(describe_thread),
+            session.thread().read(describe_thread),
             "in version {version}"
         );
         assert_eq!((asked, answered), (2, 2), "in version {version}");
@@ -147,14 +151,14 @@ impl ObservedConnection {
             observer: Observer::new(2),
             id: 0,
         };
-        new.request("initialize", json!({"protocolVersion": version}));
-        new.answer(json!({"protocolVersion": version}));
+        new.send_request("initialize", json!({"protocolVersion": version}));
+        new.send_result(json!({"protocolVersion": version}));
         new
     }
 
-    fn say(&mut self, is_client: bool, mut message: Value) -> Option<ObservedChange> {
+    fn send(&mut self, is_client: bool, mut message: Value) -> Option<ObservedChange> {
         message["jsonrpc"] = json!("2.0");
-        observe(
+        observe_line(
             &mut self.observer,
             is_client,
             message.to_string().as_bytes(),
@@ -162,48 +166,48 @@ impl ObservedConnection {
     }
 
     /// A request of the client.
-    fn request(&mut self, method: &str, params: Value) -> Option<ObservedChange> {
+    fn send_request(&mut self, method: &str, params: Value) -> Option<ObservedChange> {
         self.id += 1;
-        self.say(
+        self.send(
             true,
             json!({"id": self.id, "method": method, "params": params}),
         )
     }
 
     /// The agent's response to the last request.
-    fn answer(&mut self, result: Value) -> Option<ObservedChange> {
-        self.say(false, json!({"id": self.id, "result": result}))
+    fn send_result(&mut self, result: Value) -> Option<ObservedChange> {
+        self.send(false, json!({"id": self.id, "result": result}))
     }
 
-    fn refuse(&mut self, code: i32) -> Option<ObservedChange> {
+    fn send_error(&mut self, code: i32) -> Option<ObservedChange> {
         let error = json!({"code": code, "message": "refused"});
-        self.say(false, json!({"id": self.id, "error": error}))
+        self.send(false, json!({"id": self.id, "error": error}))
     }
 
-    fn update(&mut self, session: &str, update: Value) -> Option<ObservedChange> {
+    fn send_update(&mut self, session: &str, update: Value) -> Option<ObservedChange> {
         let params = json!({"sessionId": session, "update": update});
-        self.say(false, json!({"method": "session/update", "params": params}))
+        self.send(false, json!({"method": "session/update", "params": params}))
     }
 
-    fn chunk(&mut self, session: &str, text: &str) -> ObservedChange {
+    fn send_chunk(&mut self, session: &str, text: &str) -> ObservedChange {
         let content = json!({"type": "text", "text": text});
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-        self.update(session, update).unwrap()
+        self.send_update(session, update).unwrap()
     }
 
     /// A request of the agent and the client's response.
-    fn agent_request(
+    fn send_agent_request(
         &mut self,
         method: &str,
         params: Value,
         result: Value,
     ) -> Option<ObservedChange> {
-        self.say(false, json!({"id": 1, "method": method, "params": params}));
-        self.say(true, json!({"id": 1, "result": result}))
+        self.send(false, json!({"id": 1, "method": method, "params": params}));
+        self.send(true, json!({"id": 1, "result": result}))
     }
 }
 
-fn texts(thread: &Thread) -> Vec<String> {
+fn message_texts(thread: &Thread) -> Vec<String> {
     let items = thread.items().iter().filter_map(|item| match &item.kind {
         ItemKind::Agent(message) => Some(message.text()),
         _ => None,
@@ -212,32 +216,34 @@ fn texts(thread: &Thread) -> Vec<String> {
 }
 
 #[test]
-fn a_replay_replaces_what_was_there_and_a_failed_one_restores_it() {
+fn a_replay_replaces_the_thread_and_a_failed_one_restores_it() {
     let mut connection = ObservedConnection::new(1);
-    let thread = connection.chunk("s", "before").thread;
+    let thread = connection.send_chunk("s", "before").thread;
     let load = json!({"sessionId": "s", "cwd": "/", "mcpServers": []});
 
-    let started = connection.request("session/load", load.clone()).unwrap();
+    let started = connection
+        .send_request("session/load", load.clone())
+        .unwrap();
     assert!(matches!(started.event, Some(ObservedEvent::ReplayStarted)));
-    connection.chunk("s", "half");
-    assert_eq!(thread.read(texts), ["half"]);
-    let failed = connection.refuse(-32603).unwrap();
+    connection.send_chunk("s", "half");
+    assert_eq!(thread.read(message_texts), ["half"]);
+    let failed = connection.send_error(-32603).unwrap();
     assert!(matches!(failed.event, Some(ObservedEvent::ReplayFailed)));
-    assert_eq!(thread.read(texts), ["before"]);
+    assert_eq!(thread.read(message_texts), ["before"]);
 
-    connection.request("session/load", load);
-    connection.chunk("s", "replayed");
-    assert!(connection.answer(json!({})).unwrap().event.is_none());
-    assert_eq!(thread.read(texts), ["replayed"]);
+    connection.send_request("session/load", load);
+    connection.send_chunk("s", "replayed");
+    assert!(connection.send_result(json!({})).unwrap().event.is_none());
+    assert_eq!(thread.read(message_texts), ["replayed"]);
 }
 
 #[test]
-fn in_version_2_a_prompt_that_was_queued_and_cancelled_ends_as_cancelled() {
+fn a_queued_and_cancelled_version_2_prompt_ends_as_cancelled() {
     let mut connection = ObservedConnection::new(2);
     let prompt = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]});
-    let begun = connection.request("session/prompt", prompt).unwrap();
+    let begun = connection.send_request("session/prompt", prompt).unwrap();
     assert!(begun.thread.read(Thread::is_running));
-    let ended = connection.refuse(-32800).unwrap();
+    let ended = connection.send_error(-32800).unwrap();
     let Some(ObservedEvent::TurnEnded(result)) = ended.event else {
         panic!("the turn has not ended");
     };
@@ -246,21 +252,21 @@ fn in_version_2_a_prompt_that_was_queued_and_cancelled_ends_as_cancelled() {
 }
 
 #[test]
-fn a_client_terminal_shows_what_the_client_reported_last() {
+fn a_client_terminal_shows_the_last_reported_output() {
     let mut connection = ObservedConnection::new(1);
     let params = json!({"sessionId": "s", "command": "make", "args": ["all"]});
-    connection.agent_request("terminal/create", params, json!({"terminalId": "t"}));
+    connection.send_agent_request("terminal/create", params, json!({"terminalId": "t"}));
     let terminal = json!({"sessionId": "s", "terminalId": "t"});
     let mut thread = None;
     // The third is the end of the output: the client has dropped its start.
     for output in ["one\n", "one\ntwo\n", "wo\nthree\n"] {
         let result = json!({"output": output, "truncated": false});
-        let change = connection.agent_request("terminal/output", terminal.clone(), result);
+        let change = connection.send_agent_request("terminal/output", terminal.clone(), result);
         thread = change.map(|change| change.thread);
     }
     let thread = thread.unwrap();
     let exit = json!({"exitCode": 3});
-    connection.agent_request("terminal/wait_for_exit", terminal, exit);
+    connection.send_agent_request("terminal/wait_for_exit", terminal, exit);
     thread.read(|thread| {
         let terminal = thread.terminal(&"t".into()).unwrap();
         assert_eq!(terminal.command.as_deref(), Some("make all"));
@@ -270,15 +276,15 @@ fn a_client_terminal_shows_what_the_client_reported_last() {
 }
 
 #[test]
-fn what_the_client_sets_is_set_when_the_agent_has_agreed() {
+fn client_settings_take_effect_with_the_agents_response() {
     let mut connection = ObservedConnection::new(1);
-    connection.request("session/new", json!({"cwd": "/", "mcpServers": []}));
+    connection.send_request("session/new", json!({"cwd": "/", "mcpServers": []}));
     let modes = [
         json!({"id": "ask", "name": "Ask"}),
         json!({"id": "code", "name": "Code"}),
     ];
     let modes = json!({"currentModeId": "ask", "availableModes": modes});
-    let opened = connection.answer(json!({"sessionId": "s", "modes": modes}));
+    let opened = connection.send_result(json!({"sessionId": "s", "modes": modes}));
     let thread = opened.unwrap().thread;
     let mode = || {
         thread.read(|thread| match &thread.config_options()[0].kind {
@@ -288,41 +294,41 @@ fn what_the_client_sets_is_set_when_the_agent_has_agreed() {
     };
     assert_eq!(mode(), "ask");
     let params = json!({"sessionId": "s", "modeId": "code"});
-    connection.request("session/set_mode", params.clone());
-    connection.refuse(-32603);
+    connection.send_request("session/set_mode", params.clone());
+    connection.send_error(-32603);
     assert_eq!(mode(), "ask");
-    connection.request("session/set_mode", params);
-    connection.answer(json!({}));
+    connection.send_request("session/set_mode", params);
+    connection.send_result(json!({}));
     assert_eq!(mode(), "code");
 }
 
 #[test]
-fn what_cannot_be_read_changes_nothing_and_sessions_are_limited() {
+fn unreadable_messages_change_nothing_and_sessions_are_limited() {
     let mut connection = ObservedConnection::new(1);
     let prompt = json!({"sessionId": "s", "prompt": 7});
-    assert!(connection.request("session/prompt", prompt).is_none());
-    assert!(connection.update("s", json!("nothing")).is_none());
+    assert!(connection.send_request("session/prompt", prompt).is_none());
+    assert!(connection.send_update("s", json!("nothing")).is_none());
     let ask = json!({"id": 9, "method": "session/request_permission", "params": {"options": []}});
-    assert!(connection.say(false, ask).is_none());
+    assert!(connection.send(false, ask).is_none());
 
-    connection.chunk("one", "1");
-    connection.chunk("two", "2");
+    connection.send_chunk("one", "1");
+    connection.send_chunk("two", "2");
     assert!(!connection.observer.has_ignored_sessions());
     let content = json!({"type": "text", "text": "3"});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-    assert!(connection.update("three", update).is_none());
+    assert!(connection.send_update("three", update).is_none());
     assert!(connection.observer.has_ignored_sessions());
 }
 
 #[test]
-fn a_permission_request_of_a_subagent_says_who_asks() {
+fn a_subagents_permission_request_names_the_subagent() {
     let mut connection = ObservedConnection::new(1);
     let subagent =
         json!({"sessionUpdate": "subagent_update", "sessionId": "child", "title": "Helper"});
-    connection.update("s", subagent);
+    connection.send_update("s", subagent);
     let params = json!({"sessionId": "child", "toolCall": {"toolCallId": "c", "title": "Look"}, "options": []});
     let ask = json!({"id": 9, "method": "session/request_permission", "params": params});
-    let asked = connection.say(false, ask).unwrap();
+    let asked = connection.send(false, ask).unwrap();
     let Some(ObservedEvent::PermissionRequested(id, request)) = asked.event else {
         panic!("nothing was asked");
     };

@@ -10,12 +10,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::common::{
-    NoopClient, PIPE, TestPeer, UpdateClient, limits, message, settle, shown, soon,
+    NoopClient, PIPE_CAPACITY, TestPeer, UpdateClient, limits_with, message_notification,
+    thread_lines, wait_until_idle, with_timeout,
 };
 
 type OrderLog = Arc<Mutex<Vec<String>>>;
 
-fn noted(log: &OrderLog) -> Vec<String> {
+fn log_lines(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
@@ -33,7 +34,7 @@ impl GatedClient {
             gate: Arc::new(Semaphore::new(0)),
         }
     }
-    fn note(&self, what: impl Into<String>) {
+    fn record(&self, what: impl Into<String>) {
         self.log.lock().unwrap().push(what.into());
     }
 }
@@ -42,16 +43,16 @@ impl Client for GatedClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
-        self.note(format!("{} begins", update.message_text().unwrap()));
+        self.record(format!("{} begins", update.message_text().unwrap()));
         self.gate.acquire().await.unwrap().forget();
-        self.note(format!("{} ends", update.message_text().unwrap()));
+        self.record(format!("{} ends", update.message_text().unwrap()));
     }
     async fn request_permission(
         &self,
         (): &(),
         _: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        self.note("permission");
+        self.record("permission");
         Ok(RequestPermissionOutcome::selected("yes"))
     }
 }
@@ -59,53 +60,54 @@ impl Client for GatedClient {
 #[tokio::test(start_paused = true)]
 async fn a_prompt_response_is_handled_after_earlier_slow_updates() {
     let client = GatedClient::new();
-    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(client.clone()).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     let mut turn = tokio::spawn({
         let client = client.clone();
         async move {
             let stop = turn.await.unwrap().unwrap();
-            client.note("answer");
+            client.record("answer");
             stop
         }
     });
     for n in 0..3 {
-        peer.says("s", &n.to_string()).await;
+        peer.send_text("s", &n.to_string()).await;
     }
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    settle().await;
-    assert_eq!(noted(&client.log), ["0 begins"]);
+    wait_until_idle().await;
+    assert_eq!(log_lines(&client.log), ["0 begins"]);
     assert!(session.thread().read(acp::Thread::is_running));
     client.gate.add_permits(2);
-    settle().await;
+    wait_until_idle().await;
     assert_eq!(
-        noted(&client.log),
+        log_lines(&client.log),
         ["0 begins", "0 ends", "1 begins", "1 ends", "2 begins"]
     );
     assert!(!turn.is_finished());
     client.gate.add_permits(1);
     assert_eq!(
-        soon("the turn ends", &mut turn).await.unwrap(),
+        with_timeout("the turn ends", &mut turn).await.unwrap(),
         StopReason::EndTurn
     );
-    assert_eq!(noted(&client.log)[5..], ["2 ends", "answer"]);
+    assert_eq!(log_lines(&client.log)[5..], ["2 ends", "answer"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn agent_requests_are_handled_after_earlier_updates() {
     let client = GatedClient::new();
-    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
-    let (_, _turn) = peer.prompted(&session, "hi").await;
-    peer.says("s", "a").await;
+    let (session, mut peer) = TestPeer::open_client_session(client.clone()).await;
+    let (_, _turn) = peer.start_prompt(&session, "hi").await;
+    peer.send_text("s", "a").await;
     let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
-    peer.ask(7, "session/request_permission", params).await;
-    peer.says("s", "b").await;
-    peer.silence().await;
-    assert_eq!(noted(&client.log), ["a begins"]);
+    peer.send_request(7, "session/request_permission", params)
+        .await;
+    peer.send_text("s", "b").await;
+    peer.expect_silence().await;
+    assert_eq!(log_lines(&client.log), ["a begins"]);
     client.gate.add_permits(2);
-    assert_eq!(peer.result(7).await["outcome"]["optionId"], "yes");
-    settle().await;
-    let log = noted(&client.log);
+    assert_eq!(peer.expect_result(7).await["outcome"]["optionId"], "yes");
+    wait_until_idle().await;
+    let log = log_lines(&client.log);
     let at = |what: &str| log.iter().position(|l| l == what).unwrap();
     assert!(at("a ends") < at("permission"), "{log:?}");
 }
@@ -114,44 +116,47 @@ async fn agent_requests_are_handled_after_earlier_updates() {
 async fn updates_before_the_response_that_opens_their_session_are_delivered() {
     let client = GatedClient::new();
     client.gate.add_permits(10);
-    let (conn, mut peer) = TestPeer::of_client(client.clone()).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(client.clone()).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
     });
-    let (id, _) = peer.request("session/new").await;
-    peer.says("early", "before ").await;
+    let (id, _) = peer.expect_request("session/new").await;
+    peer.send_text("early", "before ").await;
     peer.answer(&id, json!({"sessionId": "early"})).await;
-    peer.says("early", "after").await;
-    let session = soon("the session opens", opening).await.unwrap().unwrap();
-    settle().await;
-    assert_eq!(shown(session.thread()), ["agent: before after"]);
-    assert_eq!(noted(&client.log).len(), 4);
+    peer.send_text("early", "after").await;
+    let session = with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
+    wait_until_idle().await;
+    assert_eq!(thread_lines(session.thread()), ["agent: before after"]);
+    assert_eq!(log_lines(&client.log).len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn late_updates_do_not_belong_to_the_next_turn() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "one").await;
-    peer.says("s", "first").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "one").await;
+    peer.send_text("s", "first").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    peer.says("s", ", late").await;
+    peer.send_text("s", ", late").await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
-    common::until(session.thread(), |t| t.revision() >= 4).await;
+    common::wait_for_thread(session.thread(), |t| t.revision() >= 4).await;
     // Late chunks do not make it look as if a turn was running.
     assert!(!session.thread().read(acp::Thread::is_running));
     assert_eq!(
         session.thread().read(|t| t.stop_reason().cloned()),
         Some(StopReason::EndTurn)
     );
-    let (id, turn) = peer.prompted(&session, "two").await;
-    peer.says("s", "second").await;
+    let (id, turn) = peer.start_prompt(&session, "two").await;
+    peer.send_text("s", "second").await;
     peer.answer(&id, json!({"stopReason": "refusal"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Refusal
     );
     let expected = [
@@ -160,28 +165,28 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
         "user: two",
         "agent: second",
     ];
-    assert_eq!(shown(session.thread()), expected);
+    assert_eq!(thread_lines(session.thread()), expected);
 }
 
 /// A slot from which a client's handler gets its session, once there is one.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
 /// Opens a session with modes, which an update handler sets.
-async fn with_modes(
+async fn open_session_with_modes(
     client: impl Client,
     limits: acp::Limits,
     pipe: usize,
 ) -> (AgentConnection, ClientSession, TestPeer) {
-    let (conn, mut peer) = TestPeer::of_client_with(client, limits, pipe, json!({})).await;
+    let (conn, mut peer) = TestPeer::connect_to_client_with(client, limits, pipe, json!({})).await;
     let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
     let session = peer
-        .opens(&conn, json!({"sessionId": "s", "modes": modes}))
+        .open_session(&conn, json!({"sessionId": "s", "modes": modes}))
         .await;
     (conn, session, peer)
 }
 
 /// Returns a client that sets the mode when it gets the text "go", and waits for that.
-fn sets_mode(
+fn mode_setting_client(
     place: &SessionSlot,
     log: &OrderLog,
     gate: Option<Arc<Semaphore>>,
@@ -209,23 +214,24 @@ fn sets_mode(
 #[tokio::test(start_paused = true)]
 async fn an_update_handler_can_await_a_response_behind_many_updates() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
-    let limits = limits(|l| l.read_ahead = 2_000);
-    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    let limits = limits_with(|l| l.read_ahead = 2_000);
+    let (_conn, session, mut peer) =
+        open_session_with_modes(mode_setting_client(&place, &log, None), limits, 500).await;
     place.set(session).unwrap();
-    peer.says("s", "go").await;
-    let (id, _) = peer.request("session/set_mode").await;
+    peer.send_text("s", "go").await;
+    let (id, _) = peer.expect_request("session/set_mode").await;
     for n in 0..200 {
-        peer.says("s", &n.to_string()).await;
+        peer.send_text("s", &n.to_string()).await;
     }
     peer.answer(&id, json!({})).await;
-    peer.says("s", "last").await;
-    peer.alive().await;
-    settle().await;
+    peer.send_text("s", "last").await;
+    peer.check_alive().await;
+    wait_until_idle().await;
     let expected: Vec<String> = std::iter::once("set".to_owned())
         .chain((0..200).map(|n| n.to_string()))
         .chain(["last".to_owned()])
         .collect();
-    assert_eq!(noted(&log), expected);
+    assert_eq!(log_lines(&log), expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,44 +241,45 @@ async fn a_handler_that_sends_a_request_late_gets_its_response() {
         OrderLog::default(),
         Arc::new(Semaphore::new(0)),
     );
-    let limits = limits(|l| l.read_ahead = 2_000);
-    let client = sets_mode(&place, &log, Some(Arc::clone(&gate)));
-    let (_conn, session, mut peer) = with_modes(client, limits, 500).await;
+    let limits = limits_with(|l| l.read_ahead = 2_000);
+    let client = mode_setting_client(&place, &log, Some(Arc::clone(&gate)));
+    let (_conn, session, mut peer) = open_session_with_modes(client, limits, 500).await;
     place.set(session).unwrap();
-    peer.says("s", "go").await;
+    peer.send_text("s", "go").await;
     // No request is pending, so reading stops.
     let behind: Vec<u8> = (0..200)
-        .flat_map(|_| format!("{}\n", message("s", "x")).into_bytes())
+        .flat_map(|_| format!("{}\n", message_notification("s", "x")).into_bytes())
         .collect();
-    let taken = peer.bytes_taken(&behind).await;
+    let taken = peer.send_bytes_accepted(&behind).await;
     assert!(taken < behind.len() / 2, "{taken} of {}", behind.len());
     gate.add_permits(1);
-    let (id, _) = peer.request("session/set_mode").await;
-    peer.bytes(&behind[taken..]).await;
+    let (id, _) = peer.expect_request("session/set_mode").await;
+    peer.send_bytes(&behind[taken..]).await;
     peer.answer(&id, json!({})).await;
-    peer.alive().await;
-    assert_eq!(noted(&log).len(), 201);
-    assert_eq!(noted(&log)[0], "set");
+    peer.check_alive().await;
+    assert_eq!(log_lines(&log).len(), 201);
+    assert_eq!(log_lines(&log)[0], "set");
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
-    let limits = limits(|l| {
+    let limits = limits_with(|l| {
         l.read_ahead = 1_000;
         l.backlog = 4_000;
     });
-    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    let (_conn, session, mut peer) =
+        open_session_with_modes(mode_setting_client(&place, &log, None), limits, 500).await;
     place.set(session.clone()).unwrap();
-    peer.says("s", "go").await;
-    let (id, _) = peer.request("session/set_mode").await;
+    peer.send_text("s", "go").await;
+    let (id, _) = peer.expect_request("session/set_mode").await;
     for n in 0..100 {
-        peer.says("s", &n.to_string()).await;
+        peer.send_text("s", &n.to_string()).await;
     }
     // The response that arrives too late is ignored.
     peer.answer(&id, json!({})).await;
-    peer.alive().await;
-    let log = noted(&log);
+    peer.check_alive().await;
+    let log = log_lines(&log);
     assert!(
         log[0].starts_with("the response is queued behind "),
         "{}",
@@ -288,39 +295,44 @@ async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_backlog_of_tiny_messages_is_bounded() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
-    let limits = limits(|l| {
+    let limits = limits_with(|l| {
         l.read_ahead = 1_000;
         l.backlog = 100_000;
     });
-    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    let (_conn, session, mut peer) =
+        open_session_with_modes(mode_setting_client(&place, &log, None), limits, 500).await;
     place.set(session).unwrap();
-    peer.says("s", "go").await;
-    peer.request("session/set_mode").await;
+    peer.send_text("s", "go").await;
+    peer.expect_request("session/set_mode").await;
     // Each message needs more memory than its length.
     let tiny = b"x\n".repeat(20_000);
-    peer.bytes(&tiny).await;
-    peer.alive().await;
+    peer.send_bytes(&tiny).await;
+    peer.check_alive().await;
     assert!(
-        noted(&log)[0].starts_with("the response is queued behind "),
+        log_lines(&log)[0].starts_with("the response is queued behind "),
         "{:?}",
-        noted(&log)
+        log_lines(&log)
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
-    let (conn, session, mut peer) =
-        with_modes(sets_mode(&place, &log, None), acp::Limits::default(), PIPE).await;
+    let (conn, session, mut peer) = open_session_with_modes(
+        mode_setting_client(&place, &log, None),
+        acp::Limits::default(),
+        PIPE_CAPACITY,
+    )
+    .await;
     place.set(session).unwrap();
-    peer.says("s", "go").await;
-    peer.request("session/set_mode").await;
-    peer.says("s", "after").await;
+    peer.send_text("s", "go").await;
+    peer.expect_request("session/set_mode").await;
+    peer.send_text("s", "after").await;
     peer.stop_writing();
-    soon("the connection ends", conn.closed()).await;
+    with_timeout("the connection ends", conn.closed()).await;
     // What has already arrived is still delivered.
     assert_eq!(
-        noted(&log),
+        log_lines(&log),
         ["connection closed: closed by the peer", "after"]
     );
 }
@@ -328,15 +340,15 @@ async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_result_behind_a_waiting_handler_counts_after_the_agent_exits() {
     let client = GatedClient::new();
-    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
-    peer.says("s", "a").await;
+    let (session, mut peer) = TestPeer::open_client_session(client.clone()).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
+    peer.send_text("s", "a").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     peer.stop_writing();
-    settle().await;
+    wait_until_idle().await;
     client.gate.add_permits(1);
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
 }
@@ -346,37 +358,38 @@ async fn a_panicking_handler_loses_only_its_update() {
     let client = UpdateClient(async |_, update: Update| {
         assert_ne!(update.message_text(), Some("bad"), "as it is meant to");
     });
-    let (session, mut peer) = TestPeer::with_session(client).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(client).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     for text in ["good ", "bad", " good"] {
-        peer.says("s", text).await;
+        peer.send_text("s", text).await;
     }
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         ["user: hi", "agent: good bad good"]
     );
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_permission_request_adds_an_unknown_tool_call() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (_, _turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (_, _turn) = peer.start_prompt(&session, "hi").await;
     let call = json!({"toolCallId": "a/b", "title": "Write", "status": "pending"});
     let options = json!([{"optionId": "no", "name": "No", "kind": "reject_once"}, {"optionId": "odd", "name": "?"}]);
     let params = json!({"sessionId": "s", "toolCall": call, "options": options});
-    peer.ask(1, "session/request_permission", params).await;
+    peer.send_request(1, "session/request_permission", params)
+        .await;
     assert_eq!(
-        peer.result(1).await,
+        peer.expect_result(1).await,
         json!({"outcome": {"outcome": "selected", "optionId": "no"}})
     );
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         ["user: hi", "a/b (Write): Pending"]
     );
     // Agents that do this send updates of the call, and never announce it.
@@ -385,16 +398,16 @@ async fn a_permission_request_adds_an_unknown_tool_call() {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b", "status": "completed"}),
     )
     .await;
-    peer.alive().await;
+    peer.check_alive().await;
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         ["user: hi", "a/b (Write): Completed"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn unusual_tool_calls_are_shown() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
     // An update of a call that was never announced, with a terminal that was never created.
     let content = json!([{"type": "terminal", "terminalId": "nobody's"}, {"type": "odd"}, 3]);
@@ -419,9 +432,9 @@ async fn unusual_tool_calls_are_shown() {
         json!({"sessionUpdate": "never_heard_of", "toolCallId": 3}),
     )
     .await;
-    peer.says("s", "still here").await;
-    peer.alive().await;
-    let shown = shown(session.thread());
+    peer.send_text("s", "still here").await;
+    peer.check_alive().await;
+    let shown = thread_lines(session.thread());
     assert_eq!(
         shown[..3],
         [
@@ -455,17 +468,17 @@ async fn unopened_sessions_do_not_fill_memory() {
             std::future::ready(())
         }
     });
-    let (session, mut peer) = TestPeer::with_session(client).await;
+    let (session, mut peer) = TestPeer::open_client_session(client).await;
     for n in 0..1000 {
-        peer.says(&format!("invented {n}"), "x").await;
+        peer.send_text(&format!("invented {n}"), "x").await;
     }
-    peer.says("s", "real").await;
-    peer.alive().await;
+    peer.send_text("s", "real").await;
+    peer.check_alive().await;
     let noise = session.agent().connection().noise();
-    let seen = noted(&seen);
+    let seen = log_lines(&seen);
     assert_eq!(seen.len() as u64, 1001 - noise.unread_notifications);
     assert!((1..=100).contains(&(seen.len() - 1)), "{}", seen.len());
-    assert_eq!(shown(session.thread()), ["agent: real"]);
+    assert_eq!(thread_lines(session.thread()), ["agent: real"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -485,54 +498,69 @@ async fn a_replay_is_marked_and_complete_when_load_returns() {
             tokio::task::yield_now()
         }
     });
-    let (conn, mut peer) =
-        TestPeer::of_client_with(client, limits(|_| ()), PIPE, json!({"loadSession": true})).await;
+    let (conn, mut peer) = TestPeer::connect_to_client_with(
+        client,
+        limits_with(|_| ()),
+        PIPE_CAPACITY,
+        json!({"loadSession": true}),
+    )
+    .await;
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("old", "/work").await }
     });
-    let (id, _) = peer.request("session/load").await;
+    let (id, _) = peer.expect_request("session/load").await;
     let said =
         json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "q"}});
     peer.update("old", said).await;
-    peer.says("old", "a").await;
+    peer.send_text("old", "a").await;
     peer.answer(&id, json!(null)).await;
-    peer.says("old", " live").await;
-    let session = soon("the session loads", loading).await.unwrap().unwrap();
-    settle().await;
-    assert_eq!(noted(&seen), ["user true", "agent true", "agent false"]);
-    assert_eq!(shown(session.thread()), ["user: q", "agent: a live"]);
+    peer.send_text("old", " live").await;
+    let session = with_timeout("the session loads", loading)
+        .await
+        .unwrap()
+        .unwrap();
+    wait_until_idle().await;
+    assert_eq!(log_lines(&seen), ["user true", "agent true", "agent false"]);
+    assert_eq!(thread_lines(session.thread()), ["user: q", "agent: a live"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_load_leaves_the_open_session_unchanged() {
-    let (session, mut peer) =
-        TestPeer::with_session_and(NoopClient, limits(|_| ()), json!({"loadSession": true})).await;
-    peer.says("s", "before").await;
-    peer.alive().await;
+    let (session, mut peer) = TestPeer::open_client_session_with(
+        NoopClient,
+        limits_with(|_| ()),
+        json!({"loadSession": true}),
+    )
+    .await;
+    peer.send_text("s", "before").await;
+    peer.check_alive().await;
     for dropped in [false, true] {
         let loading = tokio::spawn({
             let conn = session.agent().clone();
             async move { conn.load_session("s", "/work").await }
         });
-        let (id, _) = peer.request("session/load").await;
+        let (id, _) = peer.expect_request("session/load").await;
         if dropped {
             loading.abort();
             assert_eq!(
-                peer.notification("$/cancel_request").await,
+                peer.expect_notification("$/cancel_request").await,
                 json!({"requestId": id})
             );
-            peer.refuse(&id, -32800).await;
+            peer.send_error(&id, -32800).await;
         } else {
-            peer.refuse(&id, -32603).await;
-            let error = soon("the load fails", loading).await.unwrap().unwrap_err();
+            peer.send_error(&id, -32603).await;
+            let error = with_timeout("the load fails", loading)
+                .await
+                .unwrap()
+                .unwrap_err();
             assert!(matches!(error, Error::Rpc(_)), "{error}");
         }
-        peer.alive().await;
-        let (id, turn) = peer.prompted(&session, "go on").await;
-        peer.says("s", "on").await;
+        peer.check_alive().await;
+        let (id, turn) = peer.start_prompt(&session, "go on").await;
+        peer.send_text("s", "on").await;
         peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-        soon("the turn ends", turn).await.unwrap().unwrap();
+        with_timeout("the turn ends", turn).await.unwrap().unwrap();
     }
     let expected = [
         "agent: before",
@@ -541,5 +569,5 @@ async fn a_failed_load_leaves_the_open_session_unchanged() {
         "user: go on",
         "agent: on",
     ];
-    assert_eq!(shown(session.thread()), expected);
+    assert_eq!(thread_lines(session.thread()), expected);
 }

@@ -4,11 +4,11 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use acp::agent::{Prompt, Turn, limits};
+use acp::agent::{Prompt, Turn, default_limits};
 use acp::v1::{ContentBlock, PromptRequest, StopReason};
 use acp::{Agent, Client, Options, Result, v2};
 
-use crate::common::soon;
+use crate::common::with_timeout;
 
 /// An agent that records its prompts.
 #[derive(Clone, Default)]
@@ -36,20 +36,20 @@ impl Client for PromptOrderClient {
     type State = ();
 }
 
-const PROMPTS: usize = 200;
+const PROMPT_COUNT: usize = 200;
 
-async fn are_worked_on_in_order(options: fn() -> Options) {
+async fn check_prompt_order(options: fn() -> Options) {
     let worker = PromptOrderAgent::default();
     let (ours, theirs) = acp::transport::memory();
-    let mut limits = limits();
-    limits.prompts = PROMPTS;
+    let mut limits = default_limits();
+    limits.prompts = PROMPT_COUNT;
     let _agent = acp::testing::start_agent(theirs, worker.clone(), options().limits(limits));
     let agent = acp::testing::start_client(ours, PromptOrderClient, options())
         .await
         .unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let speaks_v2 = agent.version() == acp::v1::ProtocolVersion::V2;
-    let texts: Vec<String> = (0..PROMPTS).map(|number| number.to_string()).collect();
+    let texts: Vec<String> = (0..PROMPT_COUNT).map(|number| number.to_string()).collect();
     let mut answers = Vec::new();
     for text in &texts {
         let content = vec![ContentBlock::text(text)];
@@ -70,19 +70,19 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
         }
     }
     for answer in answers {
-        soon("it is answered", answer).await.unwrap();
+        with_timeout("it is answered", answer).await.unwrap();
     }
     // In version 2, the response to the last prompt comes before the agent has worked on it.
     let worked = worker.0.lock().unwrap().clone();
-    assert_eq!(worked[..PROMPTS - 1], texts[..PROMPTS - 1]);
+    assert_eq!(worked[..PROMPT_COUNT - 1], texts[..PROMPT_COUNT - 1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn version_1_prompts_run_in_order() {
-    are_worked_on_in_order(Options::new).await;
+    check_prompt_order(Options::new).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn version_2_prompts_run_in_order() {
-    are_worked_on_in_order(|| Options::new().draft_version_2()).await;
+    check_prompt_order(|| Options::new().draft_version_2()).await;
 }

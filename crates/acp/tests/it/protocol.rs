@@ -17,10 +17,10 @@ use acp::wire::{Method, MethodKind, Sender, v2};
 use acp::{Agent, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{PIPE, TestPeer, pipes, settle, soon};
+use crate::common::{PIPE_CAPACITY, TestPeer, connect_pipes, wait_until_idle, with_timeout};
 
 /// Returns the messages of a version: the method and the params of each.
-fn messages(version: u16) -> Vec<(String, Value)> {
+fn read_messages(version: u16) -> Vec<(String, Value)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-wire/tests/data");
     let mut found = Vec::new();
     for file in std::fs::read_dir(data.join(format!("v{version}"))).unwrap() {
@@ -37,7 +37,7 @@ fn messages(version: u16) -> Vec<(String, Value)> {
 }
 
 /// Returns the names of the methods that this side sends.
-fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
+fn method_names(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
     let of_it = methods
         .iter()
         .filter(|m| m.sender == sender && m.kind == kind);
@@ -264,8 +264,8 @@ impl Elicitation<()> for FullPeer {
 }
 
 /// Returns `true` if the side handles this method, that is, does not respond that the method is unknown.
-async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
-    peer.ask(id, method, params.clone()).await;
+async fn assert_handled(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
+    peer.send_request(id, method, params.clone()).await;
     loop {
         let message = peer.next().await;
         if message["id"] == id && message.get("method").is_none() {
@@ -278,21 +278,21 @@ async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
 #[tokio::test(start_paused = true)]
 async fn an_agent_handles_every_request_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
-        let mut rows = table(methods, Sender::Client, MethodKind::Request);
-        for (n, (method, params)) in messages(version).iter().enumerate() {
-            if !table(methods, Sender::Client, MethodKind::Request).contains(&method[..]) {
+        let mut rows = method_names(methods, Sender::Client, MethodKind::Request);
+        for (n, (method, params)) in read_messages(version).iter().enumerate() {
+            if !method_names(methods, Sender::Client, MethodKind::Request).contains(&method[..]) {
                 continue;
             }
             rows.remove(&method[..]);
-            let (transport, mut peer) = pipes(PIPE);
+            let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
             let _conn =
                 acp::testing::start_agent(transport, FullPeer, Options::new().draft_version_2());
             if method != "initialize" {
-                peer.ask("init", "initialize", json!({"protocolVersion": version}))
+                peer.send_request("init", "initialize", json!({"protocolVersion": version}))
                     .await;
-                peer.result("init").await;
+                peer.expect_result("init").await;
             }
-            works_on(&mut peer, n.try_into().unwrap(), method, params).await;
+            assert_handled(&mut peer, n.try_into().unwrap(), method, params).await;
         }
         assert!(
             rows.is_empty(),
@@ -304,10 +304,10 @@ async fn an_agent_handles_every_request_of_both_versions() {
 #[tokio::test(start_paused = true)]
 async fn a_client_handles_every_request_and_update_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
-        let (transport, mut peer) = pipes(PIPE);
+        let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
         let options = Options::new().draft_version_2();
         let connecting = tokio::spawn(acp::testing::start_client(transport, FullPeer, options));
-        let (id, _) = peer.request("initialize").await;
+        let (id, _) = peer.expect_request("initialize").await;
         let answer = match version {
             1 => json!({"protocolVersion": 1}),
             _ => {
@@ -315,17 +315,20 @@ async fn a_client_handles_every_request_and_update_of_both_versions() {
             }
         };
         peer.answer(&id, answer).await;
-        let conn = soon("it connects", connecting).await.unwrap().unwrap();
-        let requests = table(methods, Sender::Agent, MethodKind::Request);
-        let told = table(methods, Sender::Agent, MethodKind::Notification);
+        let conn = with_timeout("it connects", connecting)
+            .await
+            .unwrap()
+            .unwrap();
+        let requests = method_names(methods, Sender::Agent, MethodKind::Request);
+        let told = method_names(methods, Sender::Agent, MethodKind::Notification);
         let mut rows: BTreeSet<&str> = requests.union(&told).copied().collect();
-        for (n, (method, params)) in messages(version).iter().enumerate() {
+        for (n, (method, params)) in read_messages(version).iter().enumerate() {
             rows.remove(&method[..]);
             if requests.contains(&method[..]) {
-                works_on(&mut peer, n.try_into().unwrap(), method, params).await;
+                assert_handled(&mut peer, n.try_into().unwrap(), method, params).await;
             } else if told.contains(&method[..]) {
                 peer.notify(method, params.clone()).await;
-                settle().await;
+                wait_until_idle().await;
                 assert_eq!(
                     conn.connection().noise().unread_notifications,
                     0,

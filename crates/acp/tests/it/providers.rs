@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use acp::{Error, Options, Result};
 
-use crate::common::idle;
+use crate::common::idle_agent;
 
 /// An agent with one provider.
 #[derive(Default)]
@@ -83,7 +83,7 @@ async fn a_client_configures_model_providers() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_are_not_sent_to_agents_without_the_capability() {
-    let (agent, _serving) = acp::testing::connect(idle(), NoopClient).await;
+    let (agent, _serving) = acp::testing::connect(idle_agent(), NoopClient).await;
     let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1");
     let error = agent.set_provider(&request).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");

@@ -11,7 +11,7 @@ use acp::{Agent, Connection, Error, Limits, Options, Result, Update};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::common::{PIPE, TestPeer, pipes};
+use crate::common::{PIPE_CAPACITY, TestPeer, connect_pipes};
 
 /// The recorded updates, serialized.
 type RecordedValues = Arc<Mutex<Vec<Value>>>;
@@ -109,15 +109,15 @@ where
         may: Arc::clone(&may),
         full,
     };
-    let (transport, mut peer) = pipes(PIPE);
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::from(Limits::default()).draft_version_2();
     let conn = acp::testing::start_agent(transport, RecordingAgent { prompt, keeps }, options);
     let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"},
         "clientCapabilities": {"_meta": {"terminal_output": true}}});
-    peer.ask("init", "initialize", params).await;
-    assert_eq!(peer.result("init").await["protocolVersion"], version);
+    peer.send_request("init", "initialize", params).await;
+    assert_eq!(peer.expect_result("init").await["protocolVersion"], version);
     let session = peer.new_session().await;
-    let commands = peer.notification("session/update").await;
+    let commands = peer.expect_notification("session/update").await;
     assert_eq!(
         commands["update"]["sessionUpdate"],
         "available_commands_update"
@@ -133,34 +133,34 @@ where
 }
 
 impl RecorderFixture {
-    fn kept(&self) -> Vec<Value> {
+    fn recorded(&self) -> Vec<Value> {
         self.kept.lock().unwrap().clone()
     }
 
-    async fn update(&mut self) -> Value {
-        self.peer.notification("session/update").await["update"].take()
+    async fn next_update(&mut self) -> Value {
+        self.peer.expect_notification("session/update").await["update"].take()
     }
 
     /// Starts a turn, and lets its prompt be stored.
-    async fn begin(&mut self) {
+    async fn begin_turn(&mut self) {
         let session = self.session.clone();
-        self.peer.prompt(1, &session, "go").await;
+        self.peer.send_prompt(1, &session, "go").await;
         // Nothing starts before the prompt is recorded.
-        self.peer.silence().await;
-        assert_eq!(self.kept(), [] as [Value; 0]);
+        self.peer.expect_silence().await;
+        assert_eq!(self.recorded(), [] as [Value; 0]);
         self.may.add_permits(1);
         if self.version == 2 {
-            let answer = self.peer.result(1).await;
-            let told = self.update().await;
+            let answer = self.peer.expect_result(1).await;
+            let told = self.next_update().await;
             assert_eq!(told["messageId"], answer["messageId"]);
             assert_eq!(told["content"][0]["text"], "go");
-            assert_eq!(self.kept()[0]["v1"]["messageId"], answer["messageId"]);
-            assert_eq!(self.update().await["state"], "running");
+            assert_eq!(self.recorded()[0]["v1"]["messageId"], answer["messageId"]);
+            assert_eq!(self.next_update().await["state"], "running");
         }
     }
 
     /// Returns everything that is sent until the turn ends, and how it ended. State updates of version 2 are left out.
-    async fn rest(&mut self) -> (Vec<Value>, Value) {
+    async fn read_rest(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {
             let mut message = self.peer.next().await;
@@ -189,13 +189,13 @@ async fn updates_are_recorded_before_they_are_sent() {
             Ok(StopReason::EndTurn)
         })
         .await;
-        f.begin().await;
+        f.begin_turn().await;
         for n in 2..6 {
-            f.peer.silence().await;
-            assert_eq!(f.kept().len(), n - 1);
+            f.peer.expect_silence().await;
+            assert_eq!(f.recorded().len(), n - 1);
             f.may.add_permits(1);
-            let update = f.update().await;
-            let kept = &f.kept()[n - 1]["v1"];
+            let update = f.next_update().await;
+            let kept = &f.recorded()[n - 1]["v1"];
             if n < 4 {
                 assert_eq!(&update, kept);
                 assert!(update["messageId"].as_str().unwrap().starts_with("msg_"));
@@ -203,9 +203,9 @@ async fn updates_are_recorded_before_they_are_sent() {
                 assert_eq!(update["toolCallId"], kept["toolCallId"]);
             }
         }
-        f.rest().await;
+        f.read_rest().await;
         let kinds: Vec<Value> = f
-            .kept()
+            .recorded()
             .iter()
             .map(|kept| kept["v1"]["sessionUpdate"].clone())
             .collect();
@@ -248,12 +248,12 @@ async fn an_update_that_cannot_be_recorded_is_not_sent() {
         .await;
         f.may.add_permits(99);
         let session = f.session.clone();
-        f.peer.prompt(1, &session, "go").await;
+        f.peer.send_prompt(1, &session, "go").await;
         if version == 2 {
-            f.peer.result(1).await;
-            f.update().await;
+            f.peer.expect_result(1).await;
+            f.next_update().await;
         }
-        let (updates, end) = f.rest().await;
+        let (updates, end) = f.read_rest().await;
         assert_eq!(updates.len(), 1, "{updates:?}");
         assert_eq!(updates[0]["content"]["text"], "kept");
         let why = "update not sent because it could not be recorded: the disk is full";
@@ -268,8 +268,8 @@ async fn a_prompt_that_cannot_be_recorded_is_rejected() {
         let mut f = start(version, 0, async |_| panic!("it is worked on")).await;
         f.may.add_permits(99);
         let session = f.session.clone();
-        f.peer.prompt(1, &session, "go").await;
-        let (code, why) = f.peer.error(1).await;
+        f.peer.send_prompt(1, &session, "go").await;
+        let (code, why) = f.peer.expect_error(1).await;
         assert_eq!(code, -32603);
         assert!(why.ends_with("the disk is full"), "{why}");
     }
@@ -302,12 +302,12 @@ async fn the_record_is_the_same_for_both_versions() {
         .await;
         f.may.add_permits(99);
         let session = f.session.clone();
-        f.peer.prompt(1, &session, "go").await;
+        f.peer.send_prompt(1, &session, "go").await;
         if version == 2 {
-            f.peer.result(1).await;
+            f.peer.expect_result(1).await;
         }
-        f.rest().await;
-        kept.push(f.kept());
+        f.read_rest().await;
+        kept.push(f.recorded());
     }
     let kinds: Vec<(bool, &Value)> = kept[0]
         .iter()
@@ -357,29 +357,29 @@ async fn a_replay_is_not_recorded() {
         // If it were recorded, nothing would be sent.
         let params = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
         if version == 1 {
-            f.peer.ask(5, "session/load", params).await;
+            f.peer.send_request(5, "session/load", params).await;
         } else {
             let mut params = params;
             params["replayFrom"] = json!({"type": "start"});
-            f.peer.ask(5, "session/resume", params).await;
+            f.peer.send_request(5, "session/resume", params).await;
         }
         for text in ["old question", "old answer"] {
-            assert_eq!(f.update().await["content"]["text"], text);
+            assert_eq!(f.next_update().await["content"]["text"], text);
         }
         if version == 2 {
-            assert_eq!(f.update().await["state"], "idle");
+            assert_eq!(f.next_update().await["state"], "idle");
         }
-        f.peer.result(5).await;
-        f.update().await;
-        assert_eq!(f.kept(), [] as [Value; 0]);
+        f.peer.expect_result(5).await;
+        f.next_update().await;
+        assert_eq!(f.recorded(), [] as [Value; 0]);
         // From here on, updates are recorded.
         f.may.add_permits(2);
-        f.peer.prompt(1, "old", "go").await;
+        f.peer.send_prompt(1, "old", "go").await;
         if version == 2 {
-            f.peer.result(1).await;
+            f.peer.expect_result(1).await;
         }
-        f.rest().await;
-        assert_eq!(f.kept()[1]["v1"]["content"]["text"], "new");
+        f.read_rest().await;
+        assert_eq!(f.recorded()[1]["v1"]["content"]["text"], "new");
     }
 }
 
@@ -411,18 +411,18 @@ async fn concurrent_senders_record_and_send_in_the_same_order() {
         .await;
         f.may.add_permits(999);
         let session = f.session.clone();
-        f.peer.prompt(1, &session, "go").await;
+        f.peer.send_prompt(1, &session, "go").await;
         if version == 2 {
-            f.peer.result(1).await;
-            f.update().await;
+            f.peer.expect_result(1).await;
+            f.next_update().await;
         }
-        let (sent, _) = f.rest().await;
+        let (sent, _) = f.read_rest().await;
         let what = |update: &Value| {
             let names = ["/title", "/content/text", "/messageId", "/toolCallId"];
             names.map(|name| update.pointer(name).cloned())
         };
         let sent: Vec<_> = sent.iter().map(what).collect();
-        let kept = f.kept();
+        let kept = f.recorded();
         let kept: Vec<_> = kept.iter().skip(1).map(|kept| what(&kept["v1"])).collect();
         assert_eq!(sent.len(), 4 * 61);
         assert_eq!(sent, kept);
@@ -441,10 +441,10 @@ async fn a_turn_ends_before_its_session_is_reopened() {
     .await;
     f.may.add_permits(99);
     let session = f.session.clone();
-    f.peer.prompt(1, &session, "go").await;
-    assert_eq!(f.update().await["content"]["text"], "working");
+    f.peer.send_prompt(1, &session, "go").await;
+    assert_eq!(f.next_update().await["content"]["text"], "working");
     let params = json!({"sessionId": session, "cwd": "/work", "mcpServers": []});
-    f.peer.ask(5, "session/load", params).await;
+    f.peer.send_request(5, "session/load", params).await;
     // The end of the turn and the response come from two tasks.
     let mut said = Vec::new();
     let mut answered = false;
@@ -459,5 +459,5 @@ async fn a_turn_ends_before_its_session_is_reopened() {
         }
     }
     assert_eq!(said, ["last words", "old question", "old answer"]);
-    f.peer.result(5).await;
+    f.peer.expect_result(5).await;
 }

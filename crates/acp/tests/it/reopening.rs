@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use acp::agent::{OpenedSession, Prompt, ResumeSession, Session, SessionSetup, Turn, limits};
+use acp::agent::{
+    OpenedSession, Prompt, ResumeSession, Session, SessionSetup, Turn, default_limits,
+};
 use acp::thread::Activity;
 use acp::v1::StopReason;
 use acp::{Agent, Client, Options, Result, Thread, v2};
 use tokio::sync::Notify;
 
-use crate::common::{soon, until};
+use crate::common::{wait_for_thread, with_timeout};
 
 /// An agent that works until it is stopped.
 struct ReopeningAgent {
@@ -50,7 +52,7 @@ impl Client for ReopeningClient {
     type State = ();
 }
 
-fn said(thread: &Thread) -> String {
+fn thread_text(thread: &Thread) -> String {
     let item = thread.items().last().map(|item| &item.kind);
     match item {
         Some(acp::thread::ItemKind::Agent(message)) => message.text(),
@@ -59,13 +61,13 @@ fn said(thread: &Thread) -> String {
 }
 
 /// Resumes a session during a turn. Returns what the client sees then, and how the turn ends.
-async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
+async fn resume_during_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
     let worker = ReopeningAgent {
         stop: Arc::clone(&stop),
         resumes,
     };
-    let options = || Options::new().limits(limits()).draft_version_2();
+    let options = || Options::new().limits(default_limits()).draft_version_2();
     let (ours, theirs) = acp::transport::memory();
     let _agent = acp::testing::start_agent(theirs, worker, options());
     let agent = acp::testing::start_client(ours, ReopeningClient, options())
@@ -76,23 +78,23 @@ async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
         let session = session.clone();
         async move { session.prompt("work").await }
     });
-    until(session.thread(), |thread| {
-        thread.items().len() == 2 && said(thread) == "working"
+    wait_for_thread(session.thread(), |thread| {
+        thread.items().len() == 2 && thread_text(thread) == "working"
     })
     .await;
     let request = v2::ResumeSessionRequest::new(session.id(), "/work");
     let resumed = agent.connection().request(&request);
-    soon("it is resumed", resumed).await.unwrap();
+    with_timeout("it is resumed", resumed).await.unwrap();
     let activity = session.thread().read(Thread::activity);
     stop.notify_one();
-    let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+    let ended = with_timeout("the turn ends", turn).await.unwrap().unwrap();
     assert_eq!(session.thread().read(Thread::activity), Activity::Idle);
-    (activity, ended, session.thread().read(said))
+    (activity, ended, session.thread().read(thread_text))
 }
 
 #[tokio::test]
 async fn a_turn_continues_if_the_agent_cannot_reopen_sessions() {
-    let (activity, ended, said) = resumed_in_a_turn(false).await;
+    let (activity, ended, said) = resume_during_turn(false).await;
     assert_eq!(activity, Activity::Running);
     assert_eq!(
         (ended, said.as_str()),
@@ -102,7 +104,7 @@ async fn a_turn_continues_if_the_agent_cannot_reopen_sessions() {
 
 #[tokio::test]
 async fn a_turn_has_ended_when_its_session_was_reopened() {
-    let (activity, ended, said) = resumed_in_a_turn(true).await;
+    let (activity, ended, said) = resume_during_turn(true).await;
     assert_eq!(activity, Activity::Idle);
     assert_eq!((ended, said.as_str()), (StopReason::Cancelled, "working"));
 }

@@ -144,7 +144,7 @@ impl SetSessionTitle<CountingState> for NotebookAgent {
 }
 
 /// Returns the last message of the agent.
-async fn said(session: &acp::client::ClientSession) -> String {
+async fn prompt_for_text(session: &acp::client::ClientSession) -> String {
     let before = session.thread().read(|thread| thread.items().len());
     session.prompt("Go on").await.unwrap();
     session.thread().read(|thread| {
@@ -163,16 +163,16 @@ async fn every_call_gets_the_state_of_its_session() {
     let (agent, _) = connect(writer, NoopClient).await;
     let first = agent.new_session("/").await.unwrap();
     let second = agent.new_session("/").await.unwrap();
-    assert_eq!(said(&first).await, "new: 1");
-    assert_eq!(said(&first).await, "new: 2");
-    assert_eq!(said(&second).await, "new: 1");
+    assert_eq!(prompt_for_text(&first).await, "new: 1");
+    assert_eq!(prompt_for_text(&first).await, "new: 2");
+    assert_eq!(prompt_for_text(&second).await, "new: 1");
     second.set_config_option("pen", "ink").await.unwrap();
-    assert_eq!(said(&second).await, "in ink: 2");
+    assert_eq!(prompt_for_text(&second).await, "in ink: 2");
     agent.set_session_title(first.id(), "diary").await.unwrap();
-    assert_eq!(said(&first).await, "diary: 3");
+    assert_eq!(prompt_for_text(&first).await, "diary: 3");
     // Opened again, it has another state.
     let first = agent.load_session(first.id().clone(), "/").await.unwrap();
-    assert_eq!(said(&first).await, "loaded: 1");
+    assert_eq!(prompt_for_text(&first).await, "loaded: 1");
 }
 
 #[tokio::test]

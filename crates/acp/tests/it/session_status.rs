@@ -7,7 +7,7 @@ use acp::wire::v2::StateUpdate;
 use acp::{Error, Options, Result, jsonrpc};
 use serde_json::json;
 
-use crate::common::soon;
+use crate::common::with_timeout;
 
 /// An agent with a stored session that it has not opened.
 struct SessionStatusAgent;
@@ -56,8 +56,8 @@ async fn a_session_is_open_saved_or_unknown() {
             async move { session.prompt("think").await }
         });
         let said = session.thread().clone();
-        crate::common::until(&said, |thread| !thread.items().is_empty()).await;
-        crate::common::settle().await;
+        crate::common::wait_for_thread(&said, |thread| !thread.items().is_empty()).await;
+        crate::common::wait_until_idle().await;
         let status = agent.session_status(session.id()).await.unwrap();
         if version == 2 {
             assert!(
@@ -66,7 +66,10 @@ async fn a_session_is_open_saved_or_unknown() {
             );
         }
         session.cancel().await.unwrap();
-        soon("the turn ends", working).await.unwrap().unwrap();
+        with_timeout("the turn ends", working)
+            .await
+            .unwrap()
+            .unwrap();
 
         let saved = agent.session_status(&"saved".into()).await.unwrap();
         assert_eq!((saved.status, saved.state), (SessionStatus::Saved, None));

@@ -9,7 +9,7 @@ use acp::{Error, Options, Result};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
-use crate::common::{TestPeer, idle, soon, until};
+use crate::common::{TestPeer, idle_agent, wait_for_thread, with_timeout};
 
 /// An agent that repeats each message in a turn, until one says `stop`.
 struct SteeredAgent {
@@ -73,7 +73,7 @@ async fn steering_reaches_only_the_running_turn() {
         let says = |text: &'static str| {
             let thread = session.thread().clone();
             async move {
-                until(&thread, |thread| {
+                wait_for_thread(&thread, |thread| {
                     format!("{:?}", thread.items()).contains(text)
                 })
                 .await
@@ -84,7 +84,7 @@ async fn steering_reaches_only_the_running_turn() {
             let taken = session.steer(word).await.unwrap();
             assert_eq!(taken.outcome, SteeringOutcome::Injected, "{word}");
         }
-        let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+        let ended = with_timeout("the turn ends", turn).await.unwrap().unwrap();
         assert_eq!(ended, StopReason::EndTurn);
         says(" / stop").await;
 
@@ -95,28 +95,28 @@ async fn steering_reaches_only_the_running_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn unsupported_methods_are_not_sent() {
-    let (agent, _serving) = connect(idle(), NoopClient).await;
+    let (agent, _serving) = connect(idle_agent(), NoopClient).await;
     assert!(!agent.supports_steering());
     let session = agent.new_session("/garden").await.unwrap();
     let error = session.steer("left").await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 
     // For an agent without steering, this is an unknown extension method.
-    let (_conn, mut peer, session) = TestPeer::in_session(idle()).await;
+    let (_conn, mut peer, session) = TestPeer::open_agent_session(idle_agent()).await;
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "left"}]});
-    peer.ask(1, "_session/steering", params).await;
-    assert_eq!(peer.error(1).await.0, -32601);
+    peer.send_request(1, "_session/steering", params).await;
+    assert_eq!(peer.expect_error(1).await.0, -32601);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_message_is_rejected() {
-    let (_conn, mut peer, session) = TestPeer::in_session(SteeredAgent::new()).await;
+    let (_conn, mut peer, session) = TestPeer::open_agent_session(SteeredAgent::new()).await;
     let params = json!({"sessionId": session, "prompt": []});
-    peer.ask(1, "_session/steering", params).await;
-    assert_eq!(peer.error(1).await.0, -32602);
-    peer.ask(2, "_session/steering", json!({"sessionId": session}))
+    peer.send_request(1, "_session/steering", params).await;
+    assert_eq!(peer.expect_error(1).await.0, -32602);
+    peer.send_request(2, "_session/steering", json!({"sessionId": session}))
         .await;
-    assert_eq!(peer.error(2).await.0, -32602);
+    assert_eq!(peer.expect_error(2).await.0, -32602);
 }
 
 /// An agent that takes time to end a cancelled turn.
@@ -160,7 +160,7 @@ async fn a_cancelled_turn_accepts_no_steering() {
     });
     let says = async |text: &str| {
         let shows = |thread: &acp::Thread| format!("{:?}", thread.items()).contains(text);
-        until(session.thread(), shows).await;
+        wait_for_thread(session.thread(), shows).await;
     };
     says("I work").await;
     let taken = session.steer("faster").await.unwrap();
@@ -170,6 +170,6 @@ async fn a_cancelled_turn_accepts_no_steering() {
     let refused = session.steer("do something else").await.unwrap();
     assert_eq!(refused.outcome, SteeringOutcome::PromptRequired);
     ended.notify_one();
-    let stopped = soon("the turn ends", turn).await.unwrap().unwrap();
+    let stopped = with_timeout("the turn ends", turn).await.unwrap().unwrap();
     assert_eq!(stopped, StopReason::Cancelled);
 }

@@ -14,7 +14,10 @@ use acp::v1::{
 use acp::{Agent, Client, Error, Options, Result, ThreadHandle, transport};
 use serde_json::{Value, json};
 
-use crate::common::{PIPE, PromptAgent, TestPeer, pipes, settle, shown, soon, until};
+use crate::common::{
+    PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, thread_lines, wait_for_thread,
+    wait_until_idle, with_timeout,
+};
 
 /// A client that records the session of each form.
 #[derive(Clone, Default)]
@@ -98,11 +101,11 @@ impl Client for SubagentClient {
 }
 
 /// Connects this client to a scripted agent of this version, with the session `s`.
-async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
-    let (transport, mut peer) = pipes(PIPE);
+async fn open_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::new().draft_version_2();
     let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
-    let (id, params) = peer.request("initialize").await;
+    let (id, params) = peer.expect_request("initialize").await;
     let answer = match version {
         ProtocolVersion::V2 => {
             json!({"protocolVersion": 2, "info": {"name": "scripted", "version": "1"},
@@ -115,28 +118,28 @@ async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSes
         }
     };
     peer.answer(&id, answer).await;
-    let conn = soon("the client connects", connecting)
+    let conn = with_timeout("the client connects", connecting)
         .await
         .unwrap()
         .unwrap();
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
     (session, peer)
 }
 
-fn subagent(id: &str, more: Value) -> Value {
+fn subagent_update(id: &str, more: Value) -> Value {
     let mut update = json!({"sessionUpdate": "subagent_update", "sessionId": id});
     let fields = update.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
     update
 }
 
-fn says(id: &str, text: &str) -> Value {
+fn message_update(id: &str, text: &str) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "messageId": id,
            "content": {"type": "text", "text": text}})
 }
 
 /// Returns a permission request for this session, in the form of this version.
-fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
+fn permission_request(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
     match version {
@@ -149,28 +152,28 @@ fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
 }
 
 /// Returns what a subagent's thread shows.
-fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
+fn subagent_lines(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
-    shown(&thread)
+    thread_lines(&thread)
 }
 
-const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
 
 #[tokio::test(start_paused = true)]
 async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
-    for version in BOTH {
+    for version in BOTH_VERSIONS {
         let client = SubagentClient::default();
-        let (session, mut peer) = in_session(client.clone(), version).await;
+        let (session, mut peer) = open_session(client.clone(), version).await;
         let running = json!({"title": "Look around", "state": {"state": "running"}});
-        peer.update("s", subagent("c", running)).await;
-        peer.update("c", says("m", "I look.")).await;
-        peer.ask(
+        peer.update("s", subagent_update("c", running)).await;
+        peer.update("c", message_update("m", "I look.")).await;
+        peer.send_request(
             "p",
             "session/request_permission",
-            question("c", "read", version),
+            permission_request("c", "read", version),
         )
         .await;
-        let answer = peer.result("p").await;
+        let answer = peer.expect_result("p").await;
         assert_eq!(answer["outcome"]["optionId"], "y", "{answer}");
         assert_eq!(
             *client.asked.lock().unwrap(),
@@ -179,13 +182,14 @@ async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
         let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "read", "status": "completed"});
         peer.update("c", done).await;
         // A session of its own.
-        peer.update("c", subagent("d", json!({"title": "Look closer"})))
+        peer.update("c", subagent_update("d", json!({"title": "Look closer"})))
             .await;
-        peer.update("d", says("m", "I see.")).await;
+        peer.update("d", message_update("m", "I see.")).await;
         let idle = json!({"state": {"state": "idle", "stopReason": "end_turn"}, "description": "All of it"});
-        peer.update("s", subagent("c", idle)).await;
-        peer.update("s", says("m", "It has looked.")).await;
-        until(session.thread(), |thread| thread.items().len() == 2).await;
+        peer.update("s", subagent_update("c", idle)).await;
+        peer.update("s", message_update("m", "It has looked."))
+            .await;
+        wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
 
         session.thread().read(|thread| {
             let ItemKind::Subagent(subagent) = &thread.items()[0].kind else {
@@ -195,7 +199,7 @@ async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
             assert_eq!(subagent.description.as_deref(), Some("All of it"));
             assert!(!subagent.is_running());
         });
-        let child = below(session.thread(), "c");
+        let child = subagent_lines(session.thread(), "c");
         assert_eq!(
             child[..2],
             ["agent: I look.", "read (Do read): Completed"],
@@ -205,45 +209,45 @@ async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
             let child = &thread.subagent(&"c".into()).unwrap().thread;
             child.read(|child| child.subagent(&"d".into()).unwrap().thread.clone())
         });
-        assert_eq!(shown(&grandchild), ["agent: I see."]);
+        assert_eq!(thread_lines(&grandchild), ["agent: I see."]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_subagents_form_is_shown_in_its_root_session() {
     let client = FormClient::default();
-    let (_session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
-    peer.update("s", subagent("c", json!({}))).await;
+    let (_session, mut peer) = open_session(client.clone(), ProtocolVersion::V1).await;
+    peer.update("s", subagent_update("c", json!({}))).await;
     let form = json!({"sessionId": "c", "mode": "form", "message": "Which?",
                       "requestedSchema": {"type": "object", "properties": {}}});
-    peer.ask("f", "elicitation/create", form).await;
-    assert_eq!(peer.result("f").await["action"], "decline");
+    peer.send_request("f", "elicitation/create", form).await;
+    assert_eq!(peer.expect_result("f").await["action"], "decline");
     assert_eq!(*client.0.lock().unwrap(), ["s"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_subagents_change_wakes_readers_of_the_parent() {
-    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
-    peer.update("s", subagent("c", json!({}))).await;
-    peer.update("c", subagent("d", json!({}))).await;
-    until(session.thread(), |thread| thread.subagents().count() == 1).await;
-    settle().await;
+    let (session, mut peer) = open_session(SubagentClient::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent_update("c", json!({}))).await;
+    peer.update("c", subagent_update("d", json!({}))).await;
+    wait_for_thread(session.thread(), |thread| thread.subagents().count() == 1).await;
+    wait_until_idle().await;
     let before = session.thread().read(acp::Thread::revision);
-    peer.update("d", says("m", "far below")).await;
-    let after = soon("the thread changes", session.thread().changed(before)).await;
+    peer.update("d", message_update("m", "far below")).await;
+    let after = with_timeout("the thread changes", session.thread().changed(before)).await;
     let item = session.thread().read(|thread| thread.items()[0].revision);
     assert_eq!(item, after);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_turn_resolves_its_subagents_questions() {
-    for version in BOTH {
+    for version in BOTH_VERSIONS {
         let client = SubagentClient {
             waits: true,
             ..SubagentClient::default()
         };
-        let (session, mut peer) = in_session(client, version).await;
-        let (id, _turn) = peer.prompted(&session, "go").await;
+        let (session, mut peer) = open_session(client, version).await;
+        let (id, _turn) = peer.start_prompt(&session, "go").await;
         if version == ProtocolVersion::V2 {
             peer.answer(&id, json!({"messageId": "u"})).await;
             peer.update(
@@ -252,17 +256,20 @@ async fn a_cancelled_turn_resolves_its_subagents_questions() {
             )
             .await;
         }
-        peer.update("s", subagent("c", json!({}))).await;
-        peer.ask(
+        peer.update("s", subagent_update("c", json!({}))).await;
+        peer.send_request(
             "p",
             "session/request_permission",
-            question("c", "x", version),
+            permission_request("c", "x", version),
         )
         .await;
-        settle().await;
+        wait_until_idle().await;
         session.cancel().await.unwrap();
-        assert_eq!(peer.notification("session/cancel").await["sessionId"], "s");
-        let answer = peer.result("p").await;
+        assert_eq!(
+            peer.expect_notification("session/cancel").await["sessionId"],
+            "s"
+        );
+        let answer = peer.expect_result("p").await;
         assert_eq!(answer["outcome"]["outcome"], "cancelled", "{version}");
     }
 }
@@ -271,59 +278,60 @@ async fn a_cancelled_turn_resolves_its_subagents_questions() {
 #[tokio::test(start_paused = true)]
 async fn a_subagent_that_continues_after_a_cancelled_turn_gets_responses() {
     let client = SubagentClient::default();
-    let (session, mut peer) = in_session(client, ProtocolVersion::V1).await;
-    let (id, turn) = peer.prompted(&session, "go").await;
-    peer.update("s", subagent("c", json!({}))).await;
+    let (session, mut peer) = open_session(client, ProtocolVersion::V1).await;
+    let (id, turn) = peer.start_prompt(&session, "go").await;
+    peer.update("s", subagent_update("c", json!({}))).await;
     session.cancel().await.unwrap();
-    peer.notification("session/cancel").await;
+    peer.expect_notification("session/cancel").await;
     peer.answer(&id, json!({"stopReason": "cancelled"})).await;
-    let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+    let ended = with_timeout("the turn ends", turn).await.unwrap().unwrap();
     assert_eq!(ended, StopReason::Cancelled);
-    let asks = question("c", "x", ProtocolVersion::V1);
-    peer.ask("p", "session/request_permission", asks).await;
-    assert_eq!(peer.result("p").await["outcome"]["optionId"], "y");
+    let asks = permission_request("c", "x", ProtocolVersion::V1);
+    peer.send_request("p", "session/request_permission", asks)
+        .await;
+    assert_eq!(peer.expect_result("p").await["outcome"]["optionId"], "y");
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     let version = ProtocolVersion::V2;
     let client = SubagentClient::default();
-    let (session, mut peer) = in_session(client.clone(), version).await;
+    let (session, mut peer) = open_session(client.clone(), version).await;
     // In a session that the client has not opened.
-    peer.update("nobody", subagent("x", json!({}))).await;
-    peer.ask(
+    peer.update("nobody", subagent_update("x", json!({}))).await;
+    peer.send_request(
         "x",
         "session/request_permission",
-        question("x", "a", version),
+        permission_request("x", "a", version),
     )
     .await;
-    peer.error("x").await;
+    peer.expect_error("x").await;
     // A session that is its own ancestor.
-    peer.update("s", subagent("s", json!({}))).await;
-    peer.update("s", subagent("c", json!({}))).await;
-    peer.update("c", subagent("s", json!({}))).await;
-    peer.update("c", says("m", "still here")).await;
+    peer.update("s", subagent_update("s", json!({}))).await;
+    peer.update("s", subagent_update("c", json!({}))).await;
+    peer.update("c", subagent_update("s", json!({}))).await;
+    peer.update("c", message_update("m", "still here")).await;
     // More subagents than the limit.
     for n in 0..100 {
-        peer.update("s", subagent(&format!("c{n}"), json!({})))
+        peer.update("s", subagent_update(&format!("c{n}"), json!({})))
             .await;
     }
-    peer.ask(
+    peer.send_request(
         "few",
         "session/request_permission",
-        question("c10", "a", version),
+        permission_request("c10", "a", version),
     )
     .await;
-    assert_eq!(peer.result("few").await["outcome"]["optionId"], "y");
-    peer.ask(
+    assert_eq!(peer.expect_result("few").await["outcome"]["optionId"], "y");
+    peer.send_request(
         "many",
         "session/request_permission",
-        question("c99", "a", version),
+        permission_request("c99", "a", version),
     )
     .await;
-    peer.error("many").await;
+    peer.expect_error("many").await;
     assert_eq!(*client.asked.lock().unwrap(), ["c10 (c10) in s: Do a"]);
-    let below = below(session.thread(), "c");
+    let below = subagent_lines(session.thread(), "c");
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
@@ -332,52 +340,63 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
 async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;
     let client = SubagentClient::default();
-    let (session, mut peer) = in_session(client.clone(), version).await;
-    peer.update("s", subagent("n", json!({"title": "Mine"})))
+    let (session, mut peer) = open_session(client.clone(), version).await;
+    peer.update("s", subagent_update("n", json!({"title": "Mine"})))
         .await;
-    let opened = peer.opens(session.agent(), json!({"sessionId": "n"})).await;
+    let opened = peer
+        .open_session(session.agent(), json!({"sessionId": "n"}))
+        .await;
     assert_eq!(opened.id().as_str(), "n");
-    peer.ask(
+    peer.send_request(
         "p",
         "session/request_permission",
-        question("n", "x", version),
+        permission_request("n", "x", version),
     )
     .await;
-    peer.result("p").await;
+    peer.expect_result("p").await;
     assert_eq!(*client.asked.lock().unwrap(), ["n (nobody) in n: Do x"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_subagent_with_the_capability_can_be_cancelled() {
-    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
-    peer.update("s", subagent("a", json!({}))).await;
-    peer.update("s", subagent("b", json!({"capabilities": {"cancel": {}}})))
-        .await;
-    until(session.thread(), |thread| thread.subagents().count() == 2).await;
+    let (session, mut peer) = open_session(SubagentClient::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent_update("a", json!({}))).await;
+    peer.update(
+        "s",
+        subagent_update("b", json!({"capabilities": {"cancel": {}}})),
+    )
+    .await;
+    wait_for_thread(session.thread(), |thread| thread.subagents().count() == 2).await;
     let refused = session.cancel_subagent("a").await;
     assert!(
         matches!(refused, Err(Error::Unsupported { .. })),
         "{refused:?}"
     );
     session.cancel_subagent("b").await.unwrap();
-    assert_eq!(peer.notification("session/cancel").await["sessionId"], "b");
+    assert_eq!(
+        peer.expect_notification("session/cancel").await["sessionId"],
+        "b"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn subagents_are_closed_with_their_session() {
     let client = SubagentClient::default();
-    let (session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
-    peer.update("s", subagent("c", json!({}))).await;
-    peer.update("c", subagent("d", json!({}))).await;
-    until(session.thread(), |thread| thread.subagents().count() == 1).await;
-    settle().await;
+    let (session, mut peer) = open_session(client.clone(), ProtocolVersion::V1).await;
+    peer.update("s", subagent_update("c", json!({}))).await;
+    peer.update("c", subagent_update("d", json!({}))).await;
+    wait_for_thread(session.thread(), |thread| thread.subagents().count() == 1).await;
+    wait_until_idle().await;
     let closing = tokio::spawn({
         let session = session.clone();
         async move { session.close().await }
     });
-    let (id, _) = peer.request("session/close").await;
+    let (id, _) = peer.expect_request("session/close").await;
     peer.answer(&id, json!({})).await;
-    soon("the session closes", closing).await.unwrap().unwrap();
+    with_timeout("the session closes", closing)
+        .await
+        .unwrap()
+        .unwrap();
     let mut closed = client.closed.lock().unwrap().clone();
     closed.sort();
     assert_eq!(closed, ["c", "d", "s"]);
@@ -385,8 +404,8 @@ async fn subagents_are_closed_with_their_session() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_between_sessions_are_shown() {
-    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
-    peer.update("s", subagent("c", json!({"title": "Scout"})))
+    let (session, mut peer) = open_session(SubagentClient::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent_update("c", json!({"title": "Scout"})))
         .await;
     let message = json!({"sessionUpdate": "session_message", "messageId": "m",
                          "senderSessionId": "s", "recipientSessionId": "c"});
@@ -397,8 +416,8 @@ async fn messages_between_sessions_are_shown() {
             json!({"sessionUpdate": "session_message_chunk", "messageId": "m", "content": content});
         peer.update("s", chunk).await;
     }
-    until(session.thread(), |thread| thread.items().len() == 2).await;
-    settle().await;
+    wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
+    wait_until_idle().await;
     session.thread().read(|thread| {
         let ItemKind::SessionMessage(message) = &thread.items()[1].kind else {
             panic!("{:#?}", thread.items());
@@ -414,7 +433,7 @@ async fn messages_between_sessions_are_shown() {
 }
 
 /// Returns an agent that starts a subagent for part of its work.
-fn leads() -> impl Agent {
+fn leading_agent() -> impl Agent {
     PromptAgent(async |turn: Turn, _: Prompt| {
         let scout = turn.start_subagent("scout", "Look around").await?;
         scout.send_message("I look.").await?;
@@ -436,20 +455,22 @@ fn leads() -> impl Agent {
 async fn agents_can_start_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
-        let _conn = acp::testing::start_agent(theirs, leads(), options.clone());
+        let _conn = acp::testing::start_agent(theirs, leading_agent(), options.clone());
         let client = SubagentClient::default();
         let conn = acp::testing::start_client(ours, client.clone(), options)
             .await
             .unwrap();
         let session = conn.new_session("/work").await.unwrap();
-        let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
+        let ended = with_timeout("the turn ends", session.prompt("go"))
+            .await
+            .unwrap();
         assert_eq!(ended, StopReason::EndTurn);
         assert_eq!(
             *client.asked.lock().unwrap(),
             [format!("scout (Look around) in {}: Read it", session.id())]
         );
         assert_eq!(
-            below(session.thread(), "scout"),
+            subagent_lines(session.thread(), "scout"),
             ["agent: I look.", "read (Read it): Completed"]
         );
         let at_work = session.thread().read(|thread| {
@@ -468,7 +489,7 @@ async fn subagents_are_not_reported_to_clients_without_support() {
         assert!(matches!(refused, Err(Error::Unsupported { .. })));
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, session) = TestPeer::in_session(agent).await;
-    peer.prompt(1, &session, "go").await;
-    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+    let (_conn, mut peer, session) = TestPeer::open_agent_session(agent).await;
+    peer.send_prompt(1, &session, "go").await;
+    assert_eq!(peer.expect_result(1).await["stopReason"], "end_turn");
 }

@@ -14,7 +14,7 @@ use acp::v1::{
 use acp::{Error, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{TestPeer, idle};
+use crate::common::{TestPeer, idle_agent};
 
 /// An agent that records the instructions that it gets.
 #[derive(Default, Clone)]
@@ -24,7 +24,7 @@ struct SystemPromptAgent {
 }
 
 impl SystemPromptAgent {
-    fn opened(&self, setup: SessionSetup) -> Result<OpenedSession> {
+    fn open_with_setup(&self, setup: SessionSetup) -> Result<OpenedSession> {
         let prompt = setup.system_prompt.map(|prompt| {
             let text = prompt.content.iter().filter_map(ContentBlock::as_text);
             format!("{}: {}", prompt.mode, text.collect::<String>())
@@ -38,7 +38,7 @@ impl Agent for SystemPromptAgent {
     type State = ();
 
     async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
-        self.opened(setup)
+        self.open_with_setup(setup)
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -68,21 +68,21 @@ impl Agent for SystemPromptAgent {
 
 impl LoadSession for SystemPromptAgent {
     async fn load(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
-        self.opened(setup)
+        self.open_with_setup(setup)
     }
 }
 impl ResumeSession for SystemPromptAgent {
     async fn resume(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
-        self.opened(setup)
+        self.open_with_setup(setup)
     }
 }
 impl ForkSession for SystemPromptAgent {
     async fn fork(&self, _: &SessionId, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
-        self.opened(setup)
+        self.open_with_setup(setup)
     }
 }
 
-fn says(mode: SystemPromptMode, text: &str) -> SessionSetup {
+fn setup_with_prompt(mode: SystemPromptMode, text: &str) -> SessionSetup {
     let prompt = SystemPrompt::new(mode, vec![ContentBlock::from(text)]);
     SessionSetup::new("/garden").system_prompt(prompt)
 }
@@ -92,12 +92,12 @@ async fn every_opening_method_passes_the_instructions_on() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let student = SystemPromptAgent::default();
         let (agent, _serving) = connect_with(student.clone(), NoopClient, options).await;
-        let append = |text| says(SystemPromptMode::Append, text);
+        let append = |text| setup_with_prompt(SystemPromptMode::Append, text);
         let new = agent.new_session(append("new")).await.unwrap();
         agent.load_session("a", append("load")).await.unwrap();
         agent.resume_session("b", append("resume")).await.unwrap();
         agent.fork_session(new.id(), append("fork")).await.unwrap();
-        let instead = says(SystemPromptMode::Override, "instead");
+        let instead = setup_with_prompt(SystemPromptMode::Override, "instead");
         agent.new_session(instead).await.unwrap();
         assert_eq!(
             *student.instructions.lock().unwrap(),
@@ -114,9 +114,9 @@ async fn every_opening_method_passes_the_instructions_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_does_not_send_unsupported_instructions() {
-    let (agent, _serving) = connect(idle(), NoopClient).await;
+    let (agent, _serving) = connect(idle_agent(), NoopClient).await;
     let error = agent
-        .new_session(says(SystemPromptMode::Append, "hi"))
+        .new_session(setup_with_prompt(SystemPromptMode::Append, "hi"))
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
@@ -127,7 +127,7 @@ async fn a_client_does_not_send_unsupported_instructions() {
     };
     let (agent, _serving) = connect(student, NoopClient).await;
     let error = agent
-        .new_session(says(SystemPromptMode::Override, "hi"))
+        .new_session(setup_with_prompt(SystemPromptMode::Override, "hi"))
         .await
         .unwrap_err();
     assert!(
@@ -159,19 +159,19 @@ async fn an_agent_rejects_unsupported_instructions() {
         is_strict: true,
         ..SystemPromptAgent::default()
     };
-    let (_conn, mut peer) = TestPeer::of_agent(student.clone());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(student.clone());
     peer.initialize(json!({})).await;
     for (n, (prompt, why)) in cases.into_iter().enumerate() {
         let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": prompt});
         let id = i64::try_from(n).unwrap();
-        peer.ask(id, "session/new", params).await;
-        let (code, message) = peer.error(id).await;
+        peer.send_request(id, "session/new", params).await;
+        let (code, message) = peer.expect_error(id).await;
         assert_eq!(code, -32602, "{prompt}: {message}");
         assert!(message.contains(why), "{prompt}: {message}");
     }
     // `null` counts as absent.
     let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": null});
-    peer.ask("last", "session/new", params).await;
-    peer.result("last").await;
+    peer.send_request("last", "session/new", params).await;
+    peer.expect_result("last").await;
     assert!(student.instructions.lock().unwrap().is_empty());
 }

@@ -31,7 +31,7 @@ impl Agent for EchoingAgent {
     }
 }
 
-fn said(session: &acp::client::ClientSession) -> Vec<String> {
+fn agent_texts(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let said = thread.items().iter().filter_map(|item| match &item.kind {
             ItemKind::Agent(message) => Some(message.text()),
@@ -42,7 +42,7 @@ fn said(session: &acp::client::ClientSession) -> Vec<String> {
 }
 
 /// Returns the message with which `work` panics.
-async fn panic_of(work: impl Future<Output = ()>) -> String {
+async fn panic_message(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
     // Checks the message, not the output of the test.
     let panicked = std::future::poll_fn(|cx| {
@@ -65,7 +65,7 @@ async fn an_agent_and_a_client_connect_in_memory_in_both_versions() {
         assert_eq!(agent.version(), version);
         let session = agent.new_session("/").await.unwrap();
         assert_eq!(session.prompt("hi").await.unwrap(), StopReason::EndTurn);
-        assert_eq!(said(&session), ["hi"]);
+        assert_eq!(agent_texts(&session), ["hi"]);
         drop((agent, session));
         assert!(matches!(theirs.closed().await, CloseReason::Peer));
     }
@@ -91,7 +91,7 @@ async fn wait_for_thread_reports_the_actual_state() {
     let (agent, _) = connect(EchoingAgent, NoopClient).await;
     let session = agent.new_session("/").await.unwrap();
     session.prompt("hi there").await.unwrap();
-    let message = panic_of(wait_for_thread(session.thread(), |thread| {
+    let message = panic_message(wait_for_thread(session.thread(), |thread| {
         thread.title().is_some()
     }))
     .await;
@@ -171,7 +171,7 @@ async fn a_scripted_agent_tests_a_client() {
     let (stopped, ()) = tokio::join!(session.prompt("hi"), script);
     assert_eq!(stopped.unwrap(), StopReason::EndTurn);
     assert_eq!(*client.0.lock().unwrap(), "one two");
-    assert_eq!(said(&session), ["one two"]);
+    assert_eq!(agent_texts(&session), ["one two"]);
 
     let (failed, ()) = tokio::join!(session.prompt("again"), async {
         let prompt = peer.expect_request("session/prompt").await;
@@ -207,7 +207,7 @@ async fn a_scripted_agent_can_use_version_2() {
         peer.update("s", idle).await;
     });
     assert_eq!(stopped.unwrap(), StopReason::EndTurn);
-    assert_eq!(said(&session), ["done"]);
+    assert_eq!(agent_texts(&session), ["done"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,7 +216,7 @@ async fn unexpected_messages_are_reported_with_earlier_ones() {
     peer.initialize().await;
     let session = peer.open_session().await;
     peer.prompt(&session, "surprise").await;
-    let message = panic_of(async {
+    let message = panic_message(async {
         peer.expect_request("session/request_permission").await;
     })
     .await;
@@ -243,7 +243,7 @@ async fn missing_messages_are_reported_after_the_timeout() {
     let prompt = peer.prompt(&session, "hang").await;
     peer.set_timeout(Duration::from_secs(3));
     let begun = tokio::time::Instant::now();
-    let message = panic_of(async {
+    let message = panic_message(async {
         peer.expect_answer(prompt).await;
     })
     .await;
@@ -258,13 +258,13 @@ async fn missing_messages_are_reported_after_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn closed_and_full_pipes_are_reported() {
     let (transport, mut peer) = ScriptedPeer::pair_with(16);
-    let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
+    let message = panic_message(peer.send_line("longer than sixteen bytes")).await;
     assert!(
         message.contains("the other side did not read this within 10s"),
         "{message}"
     );
     drop(transport);
-    let message = panic_of(async {
+    let message = panic_message(async {
         peer.next_message().await;
     })
     .await;
@@ -273,7 +273,7 @@ async fn closed_and_full_pipes_are_reported() {
             .contains("expected a JSON-RPC 2.0 message, but the other side closed the connection"),
         "{message}"
     );
-    let message = panic_of(peer.send_line("any")).await;
+    let message = panic_message(peer.send_line("any")).await;
     assert!(
         message.contains("the other side stopped reading"),
         "{message}"
@@ -289,7 +289,7 @@ async fn only_the_most_recent_messages_are_reported() {
         let prompt = peer.prompt(&session, &n.to_string().repeat(500)).await;
         peer.expect_updates_until_answer(prompt).await;
     }
-    let message = panic_of(peer.expect(json!({"jsonrpc": "2.0"}))).await;
+    let message = panic_message(peer.expect(json!({"jsonrpc": "2.0"}))).await;
     assert!(message.contains("earlier lines omitted"), "{message}");
     assert!(message.len() < 20_000, "{}", message.len());
 }

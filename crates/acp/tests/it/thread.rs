@@ -16,7 +16,7 @@ enum ModelSpeaker {
     Thought,
 }
 
-fn chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
+fn text_chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
     let chunk = ContentChunk::new(ContentBlock::text(text));
     match speaker {
         ModelSpeaker::User => SessionUpdate::UserMessageChunk(chunk),
@@ -26,7 +26,7 @@ fn chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
 }
 
 /// Returns the messages in a thread.
-fn messages(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
+fn message_texts(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
     let items = thread.items().iter();
     items
         .filter_map(|item| match &item.kind {
@@ -38,7 +38,7 @@ fn messages(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
         .collect()
 }
 
-fn speaker() -> impl Strategy<Value = ModelSpeaker> {
+fn arbitrary_speaker() -> impl Strategy<Value = ModelSpeaker> {
     prop_oneof![
         Just(ModelSpeaker::User),
         Just(ModelSpeaker::Agent),
@@ -58,7 +58,7 @@ enum ThreadStep {
     Cancel,
 }
 
-fn step() -> impl Strategy<Value = ThreadStep> {
+fn arbitrary_step() -> impl Strategy<Value = ThreadStep> {
     let status = prop_oneof![
         Just(ToolCallStatus::Pending),
         Just(ToolCallStatus::InProgress),
@@ -76,26 +76,29 @@ fn step() -> impl Strategy<Value = ThreadStep> {
     ]
 }
 
-fn id(n: u8) -> ToolCallId {
+fn tool_call_id(n: u8) -> ToolCallId {
     format!("call/{n}").into()
 }
 
-fn take(thread: &mut Thread, step: &ThreadStep) {
+fn apply_step(thread: &mut Thread, step: &ThreadStep) {
     match step {
         ThreadStep::Announce(n) => {
             thread.apply(
-                &SessionUpdate::ToolCall(Box::new(ToolCall::new(id(*n), format!("call {n}"))))
-                    .into(),
+                &SessionUpdate::ToolCall(Box::new(ToolCall::new(
+                    tool_call_id(*n),
+                    format!("call {n}"),
+                )))
+                .into(),
             );
         }
         ThreadStep::Change(n, status) => {
-            let update = ToolCallUpdate::new(id(*n)).status(status.clone());
+            let update = ToolCallUpdate::new(tool_call_id(*n)).status(status.clone());
             thread.apply(&SessionUpdate::ToolCallUpdate(Box::new(update)).into());
         }
         ThreadStep::Ask(n) => {
-            drop(thread.apply_permission_request(&ToolCallUpdate::new(id(*n)).into()))
+            drop(thread.apply_permission_request(&ToolCallUpdate::new(tool_call_id(*n)).into()))
         }
-        ThreadStep::Say(text) => thread.apply(&chunk(ModelSpeaker::Agent, text).into()),
+        ThreadStep::Say(text) => thread.apply(&text_chunk(ModelSpeaker::Agent, text).into()),
         ThreadStep::Begin => thread.begin_turn(&[ContentBlock::text("go on")]),
         ThreadStep::End => thread.end_turn(Some(&StopReason::EndTurn)),
         ThreadStep::Cancel => thread.cancel_turn(),
@@ -105,21 +108,21 @@ fn take(thread: &mut Thread, step: &ThreadStep) {
 proptest! {
     #[test]
     fn splitting_a_text_into_chunks_does_not_change_it(
-        said in proptest::collection::vec((speaker(), ".{0,40}", proptest::collection::vec(0..40_usize, 0..6)), 0..8),
+        said in proptest::collection::vec((arbitrary_speaker(), ".{0,40}", proptest::collection::vec(0..40_usize, 0..6)), 0..8),
     ) {
         let (mut whole, mut pieces) = (Thread::new(), Thread::new());
         for (speaker, text, cuts) in &said {
-            whole.apply(&chunk(*speaker, text).into());
+            whole.apply(&text_chunk(*speaker, text).into());
             let chars: Vec<char> = text.chars().collect();
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (chars.len() + 1)).collect();
             cuts.extend([0, chars.len()]);
             cuts.sort_unstable();
             for cut in cuts.windows(2) {
                 let piece: String = chars[cut[0]..cut[1]].iter().collect();
-                pieces.apply(&chunk(*speaker, &piece).into());
+                pieces.apply(&text_chunk(*speaker, &piece).into());
             }
         }
-        prop_assert_eq!(messages(&pieces), messages(&whole));
+        prop_assert_eq!(message_texts(&pieces), message_texts(&whole));
         // The messages in order, with consecutive ones of the same speaker merged.
         let mut expected: Vec<(ModelSpeaker, String)> = Vec::new();
         for (speaker, text, _) in said {
@@ -128,7 +131,7 @@ proptest! {
                 _ => expected.push((speaker, text)),
             }
         }
-        prop_assert_eq!(messages(&whole), expected);
+        prop_assert_eq!(message_texts(&whole), expected);
         // Chunks are merged.
         for item in pieces.items() {
             if let ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) = &item.kind {
@@ -138,20 +141,20 @@ proptest! {
     }
 
     #[test]
-    fn items_stay_and_every_change_is_visible(steps in proptest::collection::vec(step(), 0..60)) {
+    fn items_stay_and_every_change_is_visible(steps in proptest::collection::vec(arbitrary_step(), 0..60)) {
         let mut thread = Thread::new();
         for step in &steps {
             let (revision, items) = (thread.revision(), thread.items().len());
             let finished: Vec<usize> = (0..items)
                 .filter(|at| matches!(&thread.items()[*at].kind, ItemKind::ToolCall(c) if c.is_finished()))
                 .collect();
-            take(&mut thread, step);
+            apply_step(&mut thread, step);
             prop_assert!(thread.revision() > revision, "{:?} does not show", step);
             prop_assert!(thread.items().len() >= items);
             // A reused id is another call, or the same one if that was still running.
             if let ThreadStep::Announce(n) = step {
                 let last = thread.items().last();
-                let call = thread.tool_call(&id(*n)).unwrap();
+                let call = thread.tool_call(&tool_call_id(*n)).unwrap();
                 prop_assert!(!call.is_finished());
                 let is_last = matches!(last.map(|i| &i.kind), Some(ItemKind::ToolCall(c)) if c.id == call.id);
                 prop_assert!(is_last || thread.items().len() == items);
@@ -175,7 +178,7 @@ proptest! {
             }
         }
         let said: String = steps.iter().filter_map(|s| if let ThreadStep::Say(t) = s { Some(t.as_str()) } else { None }).collect();
-        let shown: String = messages(&thread).into_iter().filter(|m| m.0 == ModelSpeaker::Agent).map(|m| m.1).collect();
+        let shown: String = message_texts(&thread).into_iter().filter(|m| m.0 == ModelSpeaker::Agent).map(|m| m.1).collect();
         prop_assert_eq!(shown, said);
     }
 }

@@ -82,7 +82,7 @@ impl Client for TextClient {
     }
 }
 
-async fn start(client: TextClient) -> acp::client::AgentConnection {
+async fn start_client(client: TextClient) -> acp::client::AgentConnection {
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, EchoAgent, acp::Limits::default());
     acp::testing::start_client(ours, client, acp::Options::new())
@@ -93,7 +93,7 @@ async fn start(client: TextClient) -> acp::client::AgentConnection {
 #[tokio::test]
 async fn a_turn_delivers_all_updates_before_it_ends() {
     let client = TextClient::default();
-    let agent = start(client.clone()).await;
+    let agent = start_client(client.clone()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     assert_eq!(
         session.prompt("one two three").await.unwrap(),
@@ -113,7 +113,7 @@ async fn a_turn_delivers_all_updates_before_it_ends() {
 
 #[tokio::test]
 async fn a_permission_is_requested_and_granted() {
-    let agent = start(TextClient::default()).await;
+    let agent = start_client(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     assert_eq!(
         session.prompt("ask Write it").await.unwrap(),
@@ -135,13 +135,13 @@ async fn a_permission_is_requested_and_granted() {
 
 #[tokio::test]
 async fn cancel_ends_a_hanging_turn_and_the_next_one_works() {
-    let agent = start(TextClient::default()).await;
+    let agent = start_client(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("hang").await }
     });
-    common::until(session.thread(), |t| {
+    common::wait_for_thread(session.thread(), |t| {
         t.items()
             .iter()
             .any(|i| matches!(&i.kind, ItemKind::Agent(m) if m.text() == "hanging"))
@@ -154,7 +154,7 @@ async fn cancel_ends_a_hanging_turn_and_the_next_one_works() {
 
 #[tokio::test]
 async fn cancel_ends_a_pending_permission_request() {
-    let agent = start(TextClient {
+    let agent = start_client(TextClient {
         hang_permission: true,
         ..TextClient::default()
     })
@@ -164,7 +164,7 @@ async fn cancel_ends_a_pending_permission_request() {
         let session = session.clone();
         async move { session.prompt("ask Write it").await }
     });
-    common::until(session.thread(), |t| {
+    common::wait_for_thread(session.thread(), |t| {
         t.tool_call(&"call_1".into()).is_some()
     })
     .await;
@@ -174,17 +174,17 @@ async fn cancel_ends_a_pending_permission_request() {
 
 #[tokio::test]
 async fn dropping_a_prompt_cancels_it() {
-    let agent = start(TextClient::default()).await;
+    let agent = start_client(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     {
         let prompt = session.prompt("hang");
         tokio::pin!(prompt);
         tokio::select! {
             _ = &mut prompt => panic!("it hangs"),
-            () = common::until(session.thread(), |t| t.items().len() == 2) => {}
+            () = common::wait_for_thread(session.thread(), |t| t.items().len() == 2) => {}
         }
     }
-    common::until(session.thread(), |t| !t.is_running()).await;
+    common::wait_for_thread(session.thread(), |t| !t.is_running()).await;
     session
         .thread()
         .read(|t| assert_eq!(t.stop_reason(), Some(&StopReason::Cancelled)));
@@ -192,7 +192,7 @@ async fn dropping_a_prompt_cancels_it() {
 
 #[tokio::test]
 async fn concurrent_sessions_do_not_mix() {
-    let agent = start(TextClient::default()).await;
+    let agent = start_client(TextClient::default()).await;
     let mut turns = Vec::new();
     for n in 0..50 {
         let session = agent.new_session("/tmp").await.unwrap();
@@ -222,7 +222,7 @@ async fn a_turn_fails_with_a_clear_error_when_the_agent_exits() {
         let session = session.clone();
         async move { session.prompt("hang").await }
     });
-    common::until(session.thread(), |t| t.items().len() == 2).await;
+    common::wait_for_thread(session.thread(), |t| t.items().len() == 2).await;
     serving.close();
     let error = turn.await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "connection closed: closed by the peer");

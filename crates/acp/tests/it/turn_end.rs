@@ -52,7 +52,7 @@ struct TurnEndClient {
 }
 
 impl TurnEndClient {
-    fn tell(&self, what: String) {
+    fn record(&self, what: String) {
         self.said.lock().unwrap().push(what);
         self.more.notify_one();
     }
@@ -81,13 +81,13 @@ impl ClientState<TurnEndClient> for TurnEndSession {
 
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let reason = stop_reason.map_or("failed", StopReason::as_str);
-        self.0.tell(reason.to_owned());
+        self.0.record(reason.to_owned());
     }
 }
 
 impl Drop for TurnEndSession {
     fn drop(&mut self) {
-        self.0.tell("closed".to_owned());
+        self.0.record("closed".to_owned());
     }
 }
 
@@ -95,7 +95,7 @@ impl Client for TurnEndClient {
     type State = TurnEndSession;
 }
 
-async fn start(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
+async fn start_client(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
     let options = match version {
         2 => Options::new().draft_version_2(),
         _ => Options::new(),
@@ -108,7 +108,7 @@ async fn start(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
 #[tokio::test(start_paused = true)]
 async fn turn_ended_gets_the_stop_reason() {
     for version in [1, 2] {
-        let (told, agent, _theirs) = start(version).await;
+        let (told, agent, _theirs) = start_client(version).await;
         let session = agent.new_session("/work").await.unwrap();
         for reason in ["end_turn", "max_tokens", "refusal"] {
             assert_eq!(session.prompt(reason).await.unwrap().as_str(), reason);
@@ -124,7 +124,7 @@ async fn turn_ended_gets_the_stop_reason() {
 #[tokio::test(start_paused = true)]
 async fn turn_ended_is_called_for_dropped_prompts() {
     for version in [1, 2] {
-        let (told, agent, _theirs) = start(version).await;
+        let (told, agent, _theirs) = start_client(version).await;
         let session = agent.new_session("/work").await.unwrap();
         let thread = session.thread().clone();
         let mut turn = Box::pin(session.prompt("hang"));
@@ -146,7 +146,7 @@ async fn turn_ended_is_called_for_dropped_prompts() {
 #[tokio::test(start_paused = true)]
 async fn turn_ended_is_called_when_the_connection_ends() {
     for version in [1, 2] {
-        let (told, agent, theirs) = start(version).await;
+        let (told, agent, theirs) = start_client(version).await;
         let session = agent.new_session("/work").await.unwrap();
         let turn = tokio::spawn(async move { session.prompt("hang").await });
         tokio::task::yield_now().await;

@@ -15,16 +15,18 @@ use acp::{Agent, Error, Limits, Result};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{NoopClient, PIPE, TestPeer, idle, shown, soon, until};
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, TestPeer, idle_agent, thread_lines, wait_for_thread, with_timeout,
+};
 
-fn chunk(kind: &str, text: &str) -> Value {
+fn text_chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
 /// An agent that forks sessions and has a model.
 struct ForkingAgent;
 
-fn model(current: &str) -> Vec<SessionConfigOption> {
+fn model_option(current: &str) -> Vec<SessionConfigOption> {
     let values = vec![
         SessionConfigSelectOption::new("a", "A"),
         SessionConfigSelectOption::new("b", "B"),
@@ -41,7 +43,7 @@ impl Agent for ForkingAgent {
         Ok(StopReason::EndTurn)
     }
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        Ok(OpenedSession::new().config_options(model("a")))
+        Ok(OpenedSession::new().config_options(model_option("a")))
     }
     async fn set_config_option(
         &self,
@@ -50,7 +52,7 @@ impl Agent for ForkingAgent {
         _: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> Result<Vec<SessionConfigOption>> {
-        Ok(model(&value.to_string()))
+        Ok(model_option(&value.to_string()))
     }
     fn fork_session(&self) -> Option<&impl ForkSession> {
         Some(self)
@@ -68,66 +70,70 @@ impl ForkSession for ForkingAgent {
             return Err(Error::invalid_params("no such session"));
         }
         assert_ne!(session.id(), from);
-        Ok(OpenedSession::new().config_options(model("b")))
+        Ok(OpenedSession::new().config_options(model_option("b")))
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_the_capability_forks_sessions() {
-    let (_conn, mut peer) = TestPeer::of_agent(ForkingAgent);
+    let (_conn, mut peer) = TestPeer::connect_to_agent(ForkingAgent);
     let said = peer.initialize(json!({})).await;
     assert_eq!(
         said["agentCapabilities"]["sessionCapabilities"]["fork"],
         json!({})
     );
     let fork = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
-    peer.ask(1, "session/fork", fork).await;
-    let copy = peer.result(1).await;
+    peer.send_request(1, "session/fork", fork).await;
+    let copy = peer.expect_result(1).await;
     assert_eq!(copy["configOptions"][0]["currentValue"], "b");
-    peer.prompt(2, copy["sessionId"].as_str().unwrap(), "go")
+    peer.send_prompt(2, copy["sessionId"].as_str().unwrap(), "go")
         .await;
-    peer.result(2).await;
-    peer.ask(
+    peer.expect_result(2).await;
+    peer.send_request(
         3,
         "session/fork",
         json!({"sessionId": "gone", "cwd": "/work"}),
     )
     .await;
-    assert_eq!(peer.error(3).await.0, -32602);
+    assert_eq!(peer.expect_error(3).await.0, -32602);
 
-    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
-    peer.ask(1, "session/fork", json!({"sessionId": s, "cwd": "/work"}))
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
+    peer.send_request(1, "session/fork", json!({"sessionId": s, "cwd": "/work"}))
         .await;
-    assert_eq!(peer.error(1).await.0, -32601);
+    assert_eq!(peer.expect_error(1).await.0, -32601);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_forks_a_session() {
     let can = json!({"sessionCapabilities": {"fork": {}}});
-    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, Limits::default(), PIPE, can).await;
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(NoopClient, Limits::default(), PIPE_CAPACITY, can).await;
     let forking = tokio::spawn(async move { conn.fork_session("old", "/work").await });
-    let (id, params) = peer.request("session/fork").await;
+    let (id, params) = peer.expect_request("session/fork").await;
     assert_eq!(params, json!({"sessionId": "old", "cwd": "/work"}));
-    peer.update("new", chunk("agent_message_chunk", "ahead"))
+    peer.update("new", text_chunk("agent_message_chunk", "ahead"))
         .await;
     peer.answer(&id, json!({"sessionId": "new"})).await;
-    let session = soon("it is copied", forking).await.unwrap().unwrap();
+    let session = with_timeout("it is copied", forking)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(session.id().as_str(), "new");
-    assert_eq!(shown(session.thread()), ["agent: ahead"]);
+    assert_eq!(thread_lines(session.thread()), ["agent: ahead"]);
 
-    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let error = conn.fork_session("old", "/work").await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-    peer.silence().await;
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn models_without_an_option_are_shown_as_an_option() {
     let models = json!({"currentModelId": "a", "availableModels": [
         {"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B", "description": "Better"}]});
-    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let session = peer
-        .opens(&conn, json!({"sessionId": "s", "models": models}))
+        .open_session(&conn, json!({"sessionId": "s", "models": models}))
         .await;
     let current = || {
         session
@@ -144,17 +150,17 @@ async fn models_without_an_option_are_shown_as_an_option() {
         let session = session.clone();
         async move { session.set_config_option("model", "b").await }
     });
-    let (id, params) = peer.request("session/set_model").await;
+    let (id, params) = peer.expect_request("session/set_model").await;
     assert_eq!(params, json!({"sessionId": "s", "modelId": "b"}));
     peer.answer(&id, json!({})).await;
-    soon("it is set", setting).await.unwrap().unwrap();
+    with_timeout("it is set", setting).await.unwrap().unwrap();
     assert_eq!(current(), "b");
 
     // An option of the category model is used instead.
     let option = json!([{"id": "m", "name": "M", "category": "model", "type": "select",
         "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]);
     let both = json!({"sessionId": "t", "models": models, "configOptions": option});
-    let session = peer.opens(&conn, both).await;
+    let session = peer.open_session(&conn, both).await;
     let ids: Vec<String> = session.thread().read(|t| {
         t.config_options()
             .iter()
@@ -166,29 +172,29 @@ async fn models_without_an_option_are_shown_as_an_option() {
 
 #[tokio::test(start_paused = true)]
 async fn set_model_sets_the_model_option() {
-    let (_conn, mut peer, s) = TestPeer::in_session(ForkingAgent).await;
-    peer.ask(
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(ForkingAgent).await;
+    peer.send_request(
         1,
         "session/set_model",
         json!({"sessionId": s, "modelId": "b"}),
     )
     .await;
-    let told = peer.notification("session/update").await;
+    let told = peer.expect_notification("session/update").await;
     assert_eq!(told["update"]["sessionUpdate"], "config_option_update");
     assert_eq!(told["update"]["configOptions"][0]["currentValue"], "b");
-    assert_eq!(peer.result(1).await, json!({}));
-    peer.ask(
+    assert_eq!(peer.expect_result(1).await, json!({}));
+    peer.send_request(
         2,
         "session/set_model",
         json!({"sessionId": s, "modelId": "z"}),
     )
     .await;
-    assert_eq!(peer.error(2).await.0, -32602);
+    assert_eq!(peer.expect_error(2).await.0, -32602);
 }
 
 #[tokio::test(start_paused = true)]
 async fn several_version_1_plans_are_distinguished() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let entries = json!([{"content": "x", "priority": "low", "status": "pending"}]);
     peer.update("s", json!({"sessionUpdate": "plan", "entries": entries}))
         .await;
@@ -198,8 +204,9 @@ async fn several_version_1_plans_are_distinguished() {
     peer.update("s", json!({"sessionUpdate": "plan_update", "plan": {"type": "file", "planId": "c", "uri": "file:///p"}})).await;
     peer.update("s", json!({"sessionUpdate": "plan_removed", "planId": "b"}))
         .await;
-    peer.update("s", chunk("agent_message_chunk", "seen")).await;
-    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    peer.update("s", text_chunk("agent_message_chunk", "seen"))
+        .await;
+    wait_for_thread(session.thread(), |thread| !thread.items().is_empty()).await;
     session.thread().read(|thread| {
         let ids: Vec<&str> = thread.plans().iter().map(|p| p.id.as_str()).collect();
         assert_eq!(ids, [ONLY_PLAN_ID, "c"]);
@@ -209,33 +216,39 @@ async fn several_version_1_plans_are_distinguished() {
 
 #[tokio::test(start_paused = true)]
 async fn an_echoed_user_message_is_shown_once() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hello").await;
-    peer.update("s", chunk("user_message_chunk", "hel")).await;
-    peer.update("s", chunk("user_message_chunk", "lo")).await;
-    peer.update("s", chunk("agent_message_chunk", "hi")).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
+    peer.update("s", text_chunk("user_message_chunk", "hel"))
+        .await;
+    peer.update("s", text_chunk("user_message_chunk", "lo"))
+        .await;
+    peer.update("s", text_chunk("agent_message_chunk", "hi"))
+        .await;
     // The user has sent this message in the meantime from somewhere else.
-    peer.update("s", chunk("user_message_chunk", "more")).await;
+    peer.update("s", text_chunk("user_message_chunk", "more"))
+        .await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    soon("the turn ends", turn).await.unwrap().unwrap();
+    with_timeout("the turn ends", turn).await.unwrap().unwrap();
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         ["user: hello", "agent: hi", "user: more"]
     );
     // A message between turns is not taken for an echo either.
-    peer.update("s", chunk("user_message_chunk", "again")).await;
-    until(session.thread(), |t| t.items().len() == 3).await;
+    peer.update("s", text_chunk("user_message_chunk", "again"))
+        .await;
+    wait_for_thread(session.thread(), |t| t.items().len() == 3).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn late_updates_do_not_reopen_a_finished_call() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let update = |status: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b:1", "status": status, "title": status});
     for status in ["in_progress", "completed", "in_progress", "pending"] {
         peer.update("s", update(status)).await;
     }
-    peer.update("s", chunk("agent_message_chunk", "seen")).await;
-    until(session.thread(), |thread| thread.items().len() == 2).await;
+    peer.update("s", text_chunk("agent_message_chunk", "seen"))
+        .await;
+    wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
     session.thread().read(|thread| {
         let call = thread.tool_call(&"a/b:1".into()).unwrap();
         // Other fields of the update still apply.
@@ -291,7 +304,8 @@ impl Elicitation<()> for RejectingClient {
 #[tokio::test(start_paused = true)]
 async fn elicitation_works_in_sessions_and_during_requests() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (_session, mut peer) = TestPeer::with_session(RejectingClient(Arc::clone(&told))).await;
+    let (_session, mut peer) =
+        TestPeer::open_client_session(RejectingClient(Arc::clone(&told))).await;
     let schema = json!({"type": "object", "properties": {}});
     for scope in [
         json!({"sessionId": "s", "toolCallId": "c"}),
@@ -302,12 +316,12 @@ async fn elicitation_works_in_sessions_and_during_requests() {
             .as_object_mut()
             .unwrap()
             .extend(scope.as_object().unwrap().clone());
-        peer.ask(1, "elicitation/create", params).await;
-        assert_eq!(peer.result(1).await, json!({"action": "decline"}));
+        peer.send_request(1, "elicitation/create", params).await;
+        assert_eq!(peer.expect_result(1).await, json!({"action": "decline"}));
     }
     peer.notify("elicitation/complete", json!({"elicitationId": "e"}))
         .await;
-    peer.alive().await;
+    peer.check_alive().await;
     assert_eq!(
         *told.lock().unwrap(),
         [
@@ -317,9 +331,9 @@ async fn elicitation_works_in_sessions_and_during_requests() {
         ]
     );
 
-    let (_session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (_session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let params =
         json!({"mode": "form", "message": "Who?", "requestedSchema": schema, "sessionId": "s"});
-    peer.ask(1, "elicitation/create", params).await;
-    assert_eq!(peer.error(1).await.0, -32601);
+    peer.send_request(1, "elicitation/create", params).await;
+    assert_eq!(peer.expect_error(1).await.0, -32601);
 }

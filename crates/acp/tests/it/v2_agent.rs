@@ -19,33 +19,39 @@ use acp::v1::{
 use acp::{Agent, Connection, Error, Limits, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{PIPE, PromptAgent, TestPeer, idle, pipes, settle};
+use crate::common::{
+    PIPE_CAPACITY, PromptAgent, TestPeer, connect_pipes, idle_agent, wait_until_idle,
+};
 
 /// Connects a client to this agent, which requests this version.
-async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, TestPeer, Value) {
-    let (transport, mut peer) = pipes(PIPE);
+async fn initialize_agent(
+    agent: impl Agent,
+    version: u16,
+    params: Value,
+) -> (Connection, TestPeer, Value) {
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::from(Limits::default()).draft_version_2();
     let conn = acp::testing::start_agent(transport, agent, options);
     let mut params = params;
     params["protocolVersion"] = version.into();
-    peer.ask("init", "initialize", params).await;
-    let answer = peer.result("init").await;
+    peer.send_request("init", "initialize", params).await;
+    let answer = peer.expect_result("init").await;
     (conn, peer, answer)
 }
 
 /// Connects a version 2 client to this agent, and opens a session.
-async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
+async fn open_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
         "elicitation": {"form": {}}}});
-    let (conn, mut peer, answer) = asked(agent, 2, params).await;
+    let (conn, mut peer, answer) = initialize_agent(agent, 2, params).await;
     assert_eq!(answer["protocolVersion"], 2);
     let s = peer.new_session().await;
     (conn, peer, s)
 }
 
 /// Returns the next update, without the fields of every update and without generated ids.
-async fn update(peer: &mut TestPeer) -> Value {
-    let mut params = peer.notification("session/update").await;
+async fn next_update(peer: &mut TestPeer) -> Value {
+    let mut params = peer.expect_notification("session/update").await;
     let mut update = params["update"].take();
     let object = update.as_object_mut().unwrap();
     if let Some(Value::String(id)) = object.get_mut("messageId") {
@@ -54,20 +60,20 @@ async fn update(peer: &mut TestPeer) -> Value {
     update
 }
 
-async fn expect(peer: &mut TestPeer, expected: Value) {
-    let mut got = update(peer).await;
+async fn expect_update(peer: &mut TestPeer, expected: Value) {
+    let mut got = next_update(peer).await;
     got.as_object_mut().unwrap().remove("messageId");
     assert_eq!(got, expected);
 }
 
 /// Expects the start of a turn: the response, the message and the state. Returns the id of the message.
-async fn begins(peer: &mut TestPeer, id: i64, text: &str) -> String {
-    let answer = peer.result(id).await;
-    let message = update(peer).await;
+async fn begin_turn(peer: &mut TestPeer, id: i64, text: &str) -> String {
+    let answer = peer.expect_result(id).await;
+    let message = next_update(peer).await;
     assert_eq!(message["sessionUpdate"], "user_message");
     assert_eq!(message["content"], json!([{"type": "text", "text": text}]));
     assert_eq!(message["messageId"], answer["messageId"]);
-    expect(
+    expect_update(
         peer,
         json!({"sessionUpdate": "state_update", "state": "running"}),
     )
@@ -75,24 +81,24 @@ async fn begins(peer: &mut TestPeer, id: i64, text: &str) -> String {
     answer["messageId"].as_str().unwrap().to_owned()
 }
 
-fn is_idle(reason: &str) -> Value {
+fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_requested_version_is_negotiated_if_supported() {
     for (asked_for, answered) in [(0, 1), (1, 1), (2, 2), (3, 2), (900, 2)] {
-        let (_conn, _peer, answer) = asked(idle(), asked_for, json!({})).await;
+        let (_conn, _peer, answer) = initialize_agent(idle_agent(), asked_for, json!({})).await;
         assert_eq!(answer["protocolVersion"], answered, "{asked_for}");
         assert_eq!(answer.get("agentCapabilities").is_some(), answered == 1);
         assert_eq!(answer.get("capabilities").is_some(), answered == 2);
         assert_eq!(answer.get("info").is_some(), answered == 2);
     }
     // Without the option, it is version 1.
-    let (_conn, mut peer) = TestPeer::of_agent(idle());
-    peer.ask("init", "initialize", json!({"protocolVersion": 2}))
+    let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
+    peer.send_request("init", "initialize", json!({"protocolVersion": 2}))
         .await;
-    assert_eq!(peer.result("init").await["protocolVersion"], 1);
+    assert_eq!(peer.expect_result("init").await["protocolVersion"], 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,12 +117,12 @@ async fn a_turn_is_reported_between_running_and_idle() {
         turn.report_usage(UsageUpdate::new(1_u64, 2_u64)).await?;
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, s) = in_session(agent).await;
-    peer.prompt(1, &s, "go").await;
-    begins(&mut peer, 1, "go").await;
+    let (_conn, mut peer, s) = open_session(agent).await;
+    peer.send_prompt(1, &s, "go").await;
+    begin_turn(&mut peer, 1, "go").await;
     let text = |kind: &str, text: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}});
-    expect(&mut peer, text("agent_thought_chunk", "Hm")).await;
-    let (one, two) = (update(&mut peer).await, update(&mut peer).await);
+    expect_update(&mut peer, text("agent_thought_chunk", "Hm")).await;
+    let (one, two) = (next_update(&mut peer).await, next_update(&mut peer).await);
     assert_eq!(one["messageId"], two["messageId"]);
     let call = |fields: Value| {
         let mut call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
@@ -125,26 +131,26 @@ async fn a_turn_is_reported_between_running_and_idle() {
             .extend(fields.as_object().unwrap().clone());
         call
     };
-    expect(&mut peer, call(json!({"title": "Write a", "kind": "edit"}))).await;
-    expect(&mut peer, call(json!({"status": "in_progress"}))).await;
+    expect_update(&mut peer, call(json!({"title": "Write a", "kind": "edit"}))).await;
+    expect_update(&mut peer, call(json!({"status": "in_progress"}))).await;
     let patch = "diff --git /work/a /work/a\n--- /work/a\n+++ /work/a\n@@ -1 +1,2 @@\n one\n+two\n";
-    expect(
+    expect_update(
         &mut peer,
         call(json!({"content": [{"type": "diff",
         "changes": [{"operation": "modify", "path": "/work/a", "fileType": "text"}],
         "patch": {"format": "git_patch", "text": patch}}]})),
     )
     .await;
-    expect(&mut peer, call(json!({"status": "completed"}))).await;
-    let after = update(&mut peer).await;
+    expect_update(&mut peer, call(json!({"status": "completed"}))).await;
+    let after = next_update(&mut peer).await;
     assert_ne!(after["messageId"], one["messageId"]);
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}),
     )
     .await;
-    expect(&mut peer, is_idle("end_turn")).await;
-    peer.silence().await;
+    expect_update(&mut peer, idle_update("end_turn")).await;
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,19 +161,19 @@ async fn prompts_are_queued_and_cancelled_together() {
         }
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, s) = in_session(agent).await;
+    let (_conn, mut peer, s) = open_session(agent).await;
     for (id, text) in [(1, "wait"), (2, "a"), (3, "b")] {
-        peer.prompt(id, &s, text).await;
+        peer.send_prompt(id, &s, text).await;
     }
-    begins(&mut peer, 1, "wait").await;
+    begin_turn(&mut peer, 1, "wait").await;
     // A single prompt can be cancelled.
     peer.notify("$/cancel_request", json!({"requestId": 2}))
         .await;
-    assert_eq!(peer.error(2).await.0, -32800);
+    assert_eq!(peer.expect_error(2).await.0, -32800);
     // A prompt that was accepted cannot.
     peer.notify("$/cancel_request", json!({"requestId": 1}))
         .await;
-    peer.silence().await;
+    peer.expect_silence().await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     let mut seen = Vec::new();
     for _ in 0..2 {
@@ -176,17 +182,17 @@ async fn prompts_are_queued_and_cancelled_together() {
             assert_eq!(message["error"]["code"], -32800);
             "taken back"
         } else {
-            assert_eq!(message["params"]["update"], is_idle("cancelled"));
+            assert_eq!(message["params"]["update"], idle_update("cancelled"));
             "cancelled"
         });
     }
     seen.sort_unstable();
     assert_eq!(seen, ["cancelled", "taken back"]);
-    peer.prompt(4, &s, "c").await;
-    peer.prompt(5, &s, "d").await;
+    peer.send_prompt(4, &s, "c").await;
+    peer.send_prompt(5, &s, "d").await;
     for (id, text) in [(4, "c"), (5, "d")] {
-        begins(&mut peer, id, text).await;
-        expect(&mut peer, is_idle("end_turn")).await;
+        begin_turn(&mut peer, id, text).await;
+        expect_update(&mut peer, idle_update("end_turn")).await;
     }
 }
 
@@ -211,18 +217,18 @@ async fn invalid_prompts_are_rejected_and_later_failures_reported() {
             PromptCapabilities::new().audio(true)
         }
     }
-    let (_conn, mut peer, s) = in_session(AcceptingAgent).await;
+    let (_conn, mut peer, s) = open_session(AcceptingAgent).await;
     let image = json!([{"type": "image", "data": "", "mimeType": "image/png"}]);
     for prompt in [json!([]), image] {
-        peer.ask(
+        peer.send_request(
             1,
             "session/prompt",
             json!({"sessionId": s, "prompt": prompt}),
         )
         .await;
-        assert_eq!(peer.error(1).await.0, -32602);
+        assert_eq!(peer.expect_error(1).await.0, -32602);
     }
-    peer.ask(
+    peer.send_request(
         2,
         "session/prompt",
         json!({"sessionId": "nobody", "prompt": [{"type": "text", "text": "x"}]}),
@@ -233,11 +239,11 @@ async fn invalid_prompts_are_rejected_and_later_failures_reported() {
         (&error["code"], &error["data"]["sessionId"]),
         (&json!(-32002), &json!("nobody"))
     );
-    peer.prompt(3, &s, "go").await;
-    begins(&mut peer, 3, "go").await;
-    let mut end = is_idle("error");
+    peer.send_prompt(3, &s, "go").await;
+    begin_turn(&mut peer, 3, "go").await;
+    let mut end = idle_update("error");
     end["error"] = json!({"code": -32603, "message": "the model is gone"});
-    expect(&mut peer, end).await;
+    expect_update(&mut peer, end).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,14 +285,14 @@ async fn questions_are_reported_and_end_with_a_cancelled_turn() {
         assert!(token.is_cancelled());
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, s) = in_session(agent).await;
-    peer.prompt(1, &s, "go").await;
-    begins(&mut peer, 1, "go").await;
-    update(&mut peer).await;
+    let (_conn, mut peer, s) = open_session(agent).await;
+    peer.send_prompt(1, &s, "go").await;
+    begin_turn(&mut peer, 1, "go").await;
+    next_update(&mut peer).await;
     let waits = json!({"sessionUpdate": "state_update", "state": "requires_action"});
     let works = json!({"sessionUpdate": "state_update", "state": "running"});
-    expect(&mut peer, waits.clone()).await;
-    let (id, params) = peer.request("session/request_permission").await;
+    expect_update(&mut peer, waits.clone()).await;
+    let (id, params) = peer.expect_request("session/request_permission").await;
     assert_eq!(params["title"], "Write a");
     assert_eq!(
         params["subject"],
@@ -297,27 +303,27 @@ async fn questions_are_reported_and_end_with_a_cancelled_turn() {
         json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
     )
     .await;
-    expect(&mut peer, works.clone()).await;
-    expect(&mut peer, waits.clone()).await;
-    let (id, params) = peer.request("elicitation/create").await;
+    expect_update(&mut peer, works.clone()).await;
+    expect_update(&mut peer, waits.clone()).await;
+    let (id, params) = peer.expect_request("elicitation/create").await;
     assert_eq!(
         (&params["mode"], &params["toolCallId"], &params["sessionId"]),
         (&json!("form"), &json!("c"), &json!(s))
     );
     peer.answer(&id, json!({"action": "decline"})).await;
-    expect(&mut peer, works).await;
-    expect(&mut peer, waits).await;
-    let (id, _) = peer.request("session/request_permission").await;
+    expect_update(&mut peer, works).await;
+    expect_update(&mut peer, waits).await;
+    let (id, _) = peer.expect_request("session/request_permission").await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     assert_eq!(
-        peer.notification("$/cancel_request").await,
+        peer.expect_notification("$/cancel_request").await,
         json!({"requestId": id})
     );
-    expect(&mut peer, is_idle("cancelled")).await;
+    expect_update(&mut peer, idle_update("cancelled")).await;
     // A response that comes nevertheless is ignored.
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await;
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -344,59 +350,59 @@ async fn updates_are_sent_in_the_form_of_version_2() {
         turn.send_message_content(ContentBlock::text("x")).await?;
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, s) = in_session(agent).await;
-    peer.prompt(1, &s, "go").await;
-    begins(&mut peer, 1, "go").await;
+    let (_conn, mut peer, s) = open_session(agent).await;
+    peer.send_prompt(1, &s, "go").await;
+    begin_turn(&mut peer, 1, "go").await;
     let plan = |id: &str, text: &str| {
         let entries = json!([{"content": text, "priority": "high", "status": "pending"}]);
         json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": id, "entries": entries}})
     };
-    expect(&mut peer, plan("plan", "a")).await;
-    expect(&mut peer, plan("p2", "b")).await;
-    expect(
+    expect_update(&mut peer, plan("plan", "a")).await;
+    expect_update(&mut peer, plan("p2", "b")).await;
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "plan_removed", "planId": "p2"}),
     )
     .await;
     let commands = json!([{"type": "command", "name": "go", "description": "Goes",
                            "input": {"type": "text", "hint": "where"}}]);
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "available_commands_update", "availableCommands": commands}),
     )
     .await;
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "session_info_update", "title": "T"}),
     )
     .await;
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "notice", "severity": "info", "title": "N"}),
     )
     .await;
-    let began = update(&mut peer).await;
+    let began = next_update(&mut peer).await;
     let t = began["terminalId"].as_str().unwrap().to_owned();
     assert_eq!(
         began,
         json!({"sessionUpdate": "terminal_update", "terminalId": t, "command": "ls", "cwd": "/work"})
     );
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "terminal_output_chunk", "terminalId": t, "data": "ww=="}),
     )
     .await;
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "terminal_update", "terminalId": t, "exitStatus": {"exitCode": 0}}),
     )
     .await;
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}),
     )
     .await;
-    expect(&mut peer, is_idle("end_turn")).await;
+    expect_update(&mut peer, idle_update("end_turn")).await;
 }
 
 /// The same agent with version 1 clients.
@@ -427,9 +433,9 @@ async fn updates_are_sent_in_the_form_of_version_1() {
             Ok(StopReason::EndTurn)
         })
     };
-    let (_conn, mut peer, _) = asked(agent(), 1, json!({})).await;
+    let (_conn, mut peer, _) = initialize_agent(agent(), 1, json!({})).await;
     let s = peer.new_session().await;
-    peer.prompt(1, &s, "go").await;
+    peer.send_prompt(1, &s, "go").await;
     let texts = |update: &Value| {
         let entries = update["entries"].as_array().unwrap().clone();
         let texts: Vec<String> = entries
@@ -439,18 +445,21 @@ async fn updates_are_sent_in_the_form_of_version_1() {
         texts.join(" ")
     };
     for expected in ["a", "a b", "b"] {
-        assert_eq!(texts(&update(&mut peer).await), expected);
+        assert_eq!(texts(&next_update(&mut peer).await), expected);
     }
-    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+    assert_eq!(
+        peer.expect_result(1).await,
+        json!({"stopReason": "end_turn"})
+    );
 
     let can = json!({"clientCapabilities": {"plan": {}, "session": {"notices": {}}, "_meta": {"terminal_output": true}}});
-    let (_conn, mut peer, _) = asked(agent(), 1, can).await;
+    let (_conn, mut peer, _) = initialize_agent(agent(), 1, can).await;
     let s = peer.new_session().await;
-    peer.prompt(1, &s, "go").await;
+    peer.send_prompt(1, &s, "go").await;
     let mut kinds = Vec::new();
     let mut meta = Vec::new();
     for _ in 0..7 {
-        let mut update = update(&mut peer).await;
+        let mut update = next_update(&mut peer).await;
         kinds.push(update["sessionUpdate"].as_str().unwrap().to_owned());
         if update["sessionUpdate"] == "tool_call_update" {
             assert_eq!(update["toolCallId"], "c");
@@ -464,7 +473,10 @@ async fn updates_are_sent_in_the_form_of_version_1() {
     assert_eq!(meta[0]["terminal_info"]["cwd"], "/work");
     assert_eq!(meta[1]["terminal_output"]["data"], "é");
     assert!(meta[2]["terminal_exit"].is_object());
-    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+    assert_eq!(
+        peer.expect_result(1).await,
+        json!({"stopReason": "end_turn"})
+    );
 }
 
 /// An agent that replays sessions and has a mode.
@@ -472,7 +484,7 @@ struct ReplayingAgent {
     seen: Arc<Mutex<Vec<String>>>,
 }
 
-fn mode(current: &str) -> Vec<SessionConfigOption> {
+fn mode_options(current: &str) -> Vec<SessionConfigOption> {
     let values = vec![
         SessionConfigSelectOption::new("ask", "Ask"),
         SessionConfigSelectOption::new("code", "Code"),
@@ -496,7 +508,7 @@ impl Agent for ReplayingAgent {
             .lock()
             .unwrap()
             .push(format!("new {} {names:?}", setup.cwd));
-        Ok(OpenedSession::new().config_options(mode("ask")))
+        Ok(OpenedSession::new().config_options(mode_options("ask")))
     }
     async fn set_config_option(
         &self,
@@ -505,7 +517,7 @@ impl Agent for ReplayingAgent {
         _: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> Result<Vec<SessionConfigOption>> {
-        Ok(mode(&value.to_string()))
+        Ok(mode_options(&value.to_string()))
     }
     fn load_session(&self) -> Option<&impl LoadSession> {
         Some(self)
@@ -518,13 +530,13 @@ impl LoadSession for ReplayingAgent {
             .replay_user_message(ContentBlock::text("hi"))
             .await?;
         session.send_message("ho").await?;
-        Ok(OpenedSession::new().config_options(mode("code")))
+        Ok(OpenedSession::new().config_options(mode_options("code")))
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
-    let (_conn, mut peer, _) = asked(
+    let (_conn, mut peer, _) = initialize_agent(
         ReplayingAgent {
             seen: Arc::default(),
         },
@@ -538,89 +550,93 @@ async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
     };
     let idle = json!({"sessionUpdate": "state_update", "state": "idle"});
     let params = json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "start"}});
-    peer.ask(1, "session/resume", params).await;
-    let user = update(&mut peer).await;
+    peer.send_request(1, "session/resume", params).await;
+    let user = next_update(&mut peer).await;
     assert_eq!(
         (&user["sessionUpdate"], &user["content"]["text"]),
         (&json!("user_message_chunk"), &json!("hi"))
     );
-    let agent = update(&mut peer).await;
+    let agent = next_update(&mut peer).await;
     assert_eq!(
         (&agent["sessionUpdate"], &agent["content"]["text"]),
         (&json!("agent_message_chunk"), &json!("ho"))
     );
     assert_ne!(user["messageId"], agent["messageId"]);
-    expect(&mut peer, idle.clone()).await;
+    expect_update(&mut peer, idle.clone()).await;
     assert_eq!(
-        peer.result(1).await,
+        peer.expect_result(1).await,
         json!({"configOptions": option("code")})
     );
 
     // Without a replay, it is opened and nothing is sent.
-    peer.ask(
+    peer.send_request(
         2,
         "session/resume",
         json!({"sessionId": "old", "cwd": "/work"}),
     )
     .await;
-    expect(&mut peer, idle).await;
+    expect_update(&mut peer, idle).await;
     assert_eq!(
-        peer.result(2).await,
+        peer.expect_result(2).await,
         json!({"configOptions": option("code")})
     );
 
     // The mode is an option, and is set like one.
     let params = json!({"sessionId": "old", "configId": "how", "type": "id", "value": "ask"});
-    peer.ask(3, "session/set_config_option", params).await;
+    peer.send_request(3, "session/set_config_option", params)
+        .await;
     assert_eq!(
-        peer.result(3).await,
+        peer.expect_result(3).await,
         json!({"configOptions": option("ask")})
     );
     let params = json!({"sessionId": "old", "configId": "how", "type": "_tree", "value": {}});
-    peer.ask(4, "session/set_config_option", params).await;
-    assert_eq!(peer.error(4).await.0, -32602);
+    peer.send_request(4, "session/set_config_option", params)
+        .await;
+    assert_eq!(peer.expect_error(4).await.0, -32602);
     let params = json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "_there"}});
-    peer.ask(5, "session/resume", params).await;
-    assert_eq!(peer.error(5).await.0, -32602);
-    peer.silence().await;
+    peer.send_request(5, "session/resume", params).await;
+    assert_eq!(peer.expect_error(5).await.0, -32602);
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_agent_can_list_resume_and_close() {
-    let (_conn, mut peer, _) = asked(idle(), 2, json!({})).await;
+    let (_conn, mut peer, _) = initialize_agent(idle_agent(), 2, json!({})).await;
     let s = peer.new_session().await;
-    peer.ask(1, "session/list", json!({"cwd": "/elsewhere"}))
+    peer.send_request(1, "session/list", json!({"cwd": "/elsewhere"}))
         .await;
-    assert_eq!(peer.result(1).await, json!({"sessions": []}));
-    peer.ask(2, "session/list", json!({})).await;
+    assert_eq!(peer.expect_result(1).await, json!({"sessions": []}));
+    peer.send_request(2, "session/list", json!({})).await;
     assert_eq!(
-        peer.result(2).await,
+        peer.expect_result(2).await,
         json!({"sessions": [{"sessionId": s, "cwd": "/work"}]})
     );
-    peer.ask(3, "session/resume", json!({"sessionId": s, "cwd": "/work"}))
+    peer.send_request(3, "session/resume", json!({"sessionId": s, "cwd": "/work"}))
         .await;
-    expect(
+    expect_update(
         &mut peer,
         json!({"sessionUpdate": "state_update", "state": "idle"}),
     )
     .await;
-    peer.result(3).await;
+    peer.expect_result(3).await;
     let replay = json!({"sessionId": s, "cwd": "/work", "replayFrom": {"type": "start"}});
-    peer.ask(4, "session/resume", replay).await;
-    assert_eq!(peer.error(4).await.0, -32602);
-    peer.ask(
+    peer.send_request(4, "session/resume", replay).await;
+    assert_eq!(peer.expect_error(4).await.0, -32602);
+    peer.send_request(
         5,
         "session/resume",
         json!({"sessionId": "gone", "cwd": "/work"}),
     )
     .await;
-    assert_eq!(peer.error(5).await.0, -32002);
+    assert_eq!(peer.expect_error(5).await.0, -32002);
     for id in [6, 7] {
-        peer.ask(id, "session/close", json!({"sessionId": s})).await;
-        assert_eq!(peer.result(id).await, json!({}));
+        peer.send_request(id, "session/close", json!({"sessionId": s}))
+            .await;
+        assert_eq!(peer.expect_result(id).await, json!({}));
     }
-    peer.ask(8, "session/delete", json!({"sessionId": s})).await;
-    assert_eq!(peer.error(8).await.0, -32601);
+    peer.send_request(8, "session/delete", json!({"sessionId": s}))
+        .await;
+    assert_eq!(peer.expect_error(8).await.0, -32601);
     for method in [
         "session/load",
         "session/set_mode",
@@ -628,13 +644,13 @@ async fn every_agent_can_list_resume_and_close() {
         "authenticate",
         "logout",
     ] {
-        peer.ask(
+        peer.send_request(
             9,
             method,
             json!({"sessionId": s, "cwd": "/", "modeId": "m", "modelId": "m", "methodId": "m"}),
         )
         .await;
-        assert_eq!(peer.error(9).await.0, -32601, "{method}");
+        assert_eq!(peer.expect_error(9).await.0, -32601, "{method}");
     }
 }
 
@@ -663,7 +679,7 @@ async fn unsupported_mcp_servers_are_rejected() {
     let http = json!({"type": "http", "name": "web", "url": "https://a"});
     let setup = |server: &Value| json!({"cwd": "/work", "mcpServers": [server]});
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (_conn, mut peer, answer) = asked(
+    let (_conn, mut peer, answer) = initialize_agent(
         ReplayingAgent {
             seen: Arc::clone(&seen),
         },
@@ -676,18 +692,18 @@ async fn unsupported_mcp_servers_are_rejected() {
         json!({"stdio": {}})
     );
     assert_eq!(answer["info"], json!({"name": "replays", "version": "2"}));
-    peer.ask(1, "session/new", setup(&stdio)).await;
-    peer.result(1).await;
+    peer.send_request(1, "session/new", setup(&stdio)).await;
+    peer.expect_result(1).await;
     assert_eq!(*seen.lock().unwrap(), [r#"new /work ["files"]"#]);
-    peer.ask(2, "session/new", setup(&http)).await;
-    let (code, text) = peer.error(2).await;
+    peer.send_request(2, "session/new", setup(&http)).await;
+    let (code, text) = peer.expect_error(2).await;
     assert_eq!(code, -32602);
     assert!(text.contains("web") && text.contains("http"), "{text}");
 
-    let (_conn, mut peer, answer) = asked(NoStdioAgent, 2, json!({})).await;
+    let (_conn, mut peer, answer) = initialize_agent(NoStdioAgent, 2, json!({})).await;
     assert_eq!(answer["capabilities"]["session"], json!({}));
-    peer.ask(1, "session/new", setup(&stdio)).await;
-    assert_eq!(peer.error(1).await.0, -32602);
+    peer.send_request(1, "session/new", setup(&stdio)).await;
+    assert_eq!(peer.expect_error(1).await.0, -32602);
 }
 
 /// An agent that asks for a key during login.
@@ -744,20 +760,24 @@ async fn login_can_request_input() {
             "capabilities": {"elicitation": {"form": {}}},
             "clientCapabilities": {"elicitation": {"form": {}}},
         });
-        let (_conn, mut peer, answer) = asked(LoginAgent(Mutex::new(true)), version, params).await;
+        let (_conn, mut peer, answer) =
+            initialize_agent(LoginAgent(Mutex::new(true)), version, params).await;
         let methods = answer["authMethods"].as_array().unwrap();
         // There was no terminal.
         assert_eq!(methods.len(), 1, "{answer}");
         assert_eq!(methods[0].get("methodId").is_some(), version == 2);
-        peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+        peer.send_request(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
             .await;
-        assert_eq!(peer.error(1).await.0, -32000);
-        peer.ask(2, login, json!({"methodId": "tty"})).await;
-        assert_eq!(peer.error(2).await.0, -32602);
-        peer.ask(3, login, json!({"methodId": "nothing"})).await;
-        assert_eq!(peer.error(3).await.0, -32602);
-        peer.ask("in", login, json!({"methodId": "key"})).await;
-        let (id, params) = peer.request("elicitation/create").await;
+        assert_eq!(peer.expect_error(1).await.0, -32000);
+        peer.send_request(2, login, json!({"methodId": "tty"}))
+            .await;
+        assert_eq!(peer.expect_error(2).await.0, -32602);
+        peer.send_request(3, login, json!({"methodId": "nothing"}))
+            .await;
+        assert_eq!(peer.expect_error(3).await.0, -32602);
+        peer.send_request("in", login, json!({"methodId": "key"}))
+            .await;
+        let (id, params) = peer.expect_request("elicitation/create").await;
         assert_eq!(
             (&params["requestId"], params.get("sessionId")),
             (&json!("in"), None)
@@ -765,17 +785,17 @@ async fn login_can_request_input() {
         peer.answer(&id, json!({"action": "accept", "content": {}}))
             .await;
         assert_eq!(
-            peer.notification("elicitation/complete").await,
+            peer.expect_notification("elicitation/complete").await,
             json!({"elicitationId": "e"})
         );
-        assert_eq!(peer.result("in").await, json!({}));
+        assert_eq!(peer.expect_result("in").await, json!({}));
         peer.new_session().await;
-        peer.ask(4, logout, json!({})).await;
+        peer.send_request(4, logout, json!({})).await;
         if version == 2 {
-            assert_eq!(peer.result(4).await, json!({}));
+            assert_eq!(peer.expect_result(4).await, json!({}));
         } else {
             // It did not declare the capability.
-            assert_eq!(peer.error(4).await.0, -32601);
+            assert_eq!(peer.expect_error(4).await.0, -32601);
         }
     }
 }
@@ -795,15 +815,15 @@ async fn running_and_queued_turns_end_when_the_client_exits() {
             }
         }
     });
-    let (conn, mut peer, s) = in_session(agent).await;
-    peer.prompt(1, &s, "a").await;
-    peer.prompt(2, &s, "b").await;
-    begins(&mut peer, 1, "a").await;
-    update(&mut peer).await;
+    let (conn, mut peer, s) = open_session(agent).await;
+    peer.send_prompt(1, &s, "a").await;
+    peer.send_prompt(2, &s, "b").await;
+    begin_turn(&mut peer, 1, "a").await;
+    next_update(&mut peer).await;
     assert!(Arc::strong_count(&dropped) > 2);
     drop(peer);
     conn.closed().await;
-    settle().await;
+    wait_until_idle().await;
     assert_eq!(Arc::strong_count(&dropped), 1);
 }
 
@@ -820,11 +840,11 @@ async fn version_2_statuses_are_sent_to_version_2_clients() {
             Ok(StopReason::EndTurn)
         })
     };
-    let (_conn, mut peer, s) = in_session(agent()).await;
-    peer.prompt(1, &s, "go").await;
-    begins(&mut peer, 1, "go").await;
-    update(&mut peer).await;
-    assert_eq!(update(&mut peer).await["status"], "cancelled");
+    let (_conn, mut peer, s) = open_session(agent()).await;
+    peer.send_prompt(1, &s, "go").await;
+    begin_turn(&mut peer, 1, "go").await;
+    next_update(&mut peer).await;
+    assert_eq!(next_update(&mut peer).await["status"], "cancelled");
 }
 
 /// An agent with one tool call that can be cancelled.
@@ -868,35 +888,35 @@ impl CancelWork for ToolCallCancelAgent {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_can_cancel_single_tool_calls_and_terminals() {
-    let (_conn, mut peer, s) = in_session(ToolCallCancelAgent(Mutex::default())).await;
+    let (_conn, mut peer, s) = open_session(ToolCallCancelAgent(Mutex::default())).await;
     let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
-    peer.ask(1, "tool_call/cancel", call("c")).await;
-    assert_eq!(peer.result(1).await, json!({}));
-    peer.ask(2, "tool_call/cancel", call("gone")).await;
-    assert_eq!(peer.error(2).await.0, -32602);
-    peer.ask(
+    peer.send_request(1, "tool_call/cancel", call("c")).await;
+    assert_eq!(peer.expect_result(1).await, json!({}));
+    peer.send_request(2, "tool_call/cancel", call("gone")).await;
+    assert_eq!(peer.expect_error(2).await.0, -32602);
+    peer.send_request(
         3,
         "terminal/cancel",
         json!({"sessionId": s, "terminalId": "t"}),
     )
     .await;
-    assert_eq!(peer.result(3).await, json!({}));
+    assert_eq!(peer.expect_result(3).await, json!({}));
 
-    let (_conn, mut peer, s) = in_session(idle()).await;
-    peer.ask(
+    let (_conn, mut peer, s) = open_session(idle_agent()).await;
+    peer.send_request(
         1,
         "tool_call/cancel",
         json!({"sessionId": s, "toolCallId": "c"}),
     )
     .await;
-    assert_eq!(peer.error(1).await.0, -32602);
-    peer.ask(
+    assert_eq!(peer.expect_error(1).await.0, -32602);
+    peer.send_request(
         2,
         "terminal/cancel",
         json!({"sessionId": s, "terminalId": "t"}),
     )
     .await;
-    assert_eq!(peer.error(2).await.0, -32602);
+    assert_eq!(peer.expect_error(2).await.0, -32602);
 }
 
 #[tokio::test(start_paused = true)]
@@ -906,17 +926,17 @@ async fn a_panicking_agent_leaves_no_request_pending() {
         assert_ne!(prompt.text(), "panic", "as asked");
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, s) = in_session(agent).await;
-    peer.prompt(1, &s, "panic").await;
-    peer.prompt(2, &s, "go").await;
-    begins(&mut peer, 1, "panic").await;
-    update(&mut peer).await;
-    let end = update(&mut peer).await;
+    let (_conn, mut peer, s) = open_session(agent).await;
+    peer.send_prompt(1, &s, "panic").await;
+    peer.send_prompt(2, &s, "go").await;
+    begin_turn(&mut peer, 1, "panic").await;
+    next_update(&mut peer).await;
+    let end = next_update(&mut peer).await;
     assert_eq!(
         (&end["state"], &end["stopReason"]),
         (&json!("idle"), &json!("error"))
     );
-    begins(&mut peer, 2, "go").await;
-    update(&mut peer).await;
-    expect(&mut peer, is_idle("end_turn")).await;
+    begin_turn(&mut peer, 2, "go").await;
+    next_update(&mut peer).await;
+    expect_update(&mut peer, idle_update("end_turn")).await;
 }

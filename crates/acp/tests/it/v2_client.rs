@@ -12,23 +12,28 @@ use acp::v1::{
 use acp::{Client, CloseReason, Error, Options, Result, jsonrpc};
 use serde_json::{Value, json};
 
-use crate::common::{NoopClient, PIPE, TestPeer, pipes, settle, shown, soon, until};
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, TestPeer, connect_pipes, thread_lines, wait_for_thread,
+    wait_until_idle, with_timeout,
+};
 
 /// Connects this client to an agent with this response to `initialize`.
-async fn connected(
+async fn connect_client(
     client: impl Client,
     answer: Value,
 ) -> (Result<AgentConnection>, TestPeer, Value) {
-    let (transport, mut peer) = pipes(PIPE);
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let options = Options::new().draft_version_2();
     let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
-    let (id, params) = peer.request("initialize").await;
+    let (id, params) = peer.expect_request("initialize").await;
     peer.answer(&id, answer).await;
-    let conn = soon("the client connects", connecting).await.unwrap();
+    let conn = with_timeout("the client connects", connecting)
+        .await
+        .unwrap();
     (conn, peer, params)
 }
 
-fn agent() -> Value {
+fn agent_capabilities() -> Value {
     json!({
         "protocolVersion": 2,
         "info": {"name": "scripted", "version": "1"},
@@ -37,46 +42,51 @@ fn agent() -> Value {
 }
 
 /// Connects this client to an agent, with the session `s`.
-async fn in_session(client: impl Client) -> (ClientSession, TestPeer) {
-    let (conn, mut peer, _) = connected(client, agent()).await;
-    let session = peer.opens(&conn.unwrap(), json!({"sessionId": "s"})).await;
+async fn open_session(client: impl Client) -> (ClientSession, TestPeer) {
+    let (conn, mut peer, _) = connect_client(client, agent_capabilities()).await;
+    let session = peer
+        .open_session(&conn.unwrap(), json!({"sessionId": "s"}))
+        .await;
     (session, peer)
 }
 
-fn state(state: &str) -> Value {
+fn state_update(state: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": state})
 }
 
-fn idle(reason: &str) -> Value {
+fn idle_update(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-fn chunk(kind: &str, id: &str, text: &str) -> Value {
+fn message_chunk(kind: &str, id: &str, text: &str) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"sessionUpdate": kind, "messageId": id, "content": content})
 }
 
-fn whole(kind: &str, id: &str, content: Value) -> Value {
+fn whole_message(kind: &str, id: &str, content: Value) -> Value {
     json!({"sessionUpdate": kind, "messageId": id, "content": content})
 }
 
-fn text(text: &str) -> Value {
+fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
 type TurnHandle = tokio::task::JoinHandle<Result<StopReason>>;
 
-async fn ends(turn: TurnHandle) -> Result<StopReason> {
-    soon("the turn ends", turn).await.unwrap()
+async fn wait_for_turn(turn: TurnHandle) -> Result<StopReason> {
+    with_timeout("the turn ends", turn).await.unwrap()
 }
 
 /// Starts a turn: sends a prompt, the agent's response to it, and its first updates.
-async fn begun(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
-    let (id, turn) = peer.prompted(session, "hello").await;
+async fn begin_turn(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
+    let (id, turn) = peer.start_prompt(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
-    peer.update("s", whole("user_message", "u1", json!([text("hello")])))
-        .await;
-    peer.update("s", state("running")).await;
+    peer.update(
+        "s",
+        whole_message("user_message", "u1", json!([text_block("hello")])),
+    )
+    .await;
+    peer.update("s", state_update("running")).await;
     turn
 }
 
@@ -95,7 +105,7 @@ async fn initialize_works_with_agents_of_both_versions() {
             {"type": "_card", "methodId": "card", "name": "Card"},
         ],
     });
-    let (conn, _peer, asked) = connected(NoopClient, answer).await;
+    let (conn, _peer, asked) = connect_client(NoopClient, answer).await;
     let conn = conn.unwrap();
     assert_eq!(asked["protocolVersion"], 2);
     assert!(asked["info"]["name"].is_string() && asked["capabilities"].is_object());
@@ -128,21 +138,21 @@ async fn initialize_works_with_agents_of_both_versions() {
 #[tokio::test(start_paused = true)]
 async fn the_form_of_the_response_determines_the_version() {
     let v1 = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
-    let (conn, mut peer, _) = connected(NoopClient, v1).await;
+    let (conn, mut peer, _) = connect_client(NoopClient, v1).await;
     let conn = conn.unwrap();
     assert_eq!(conn.version(), ProtocolVersion::V1);
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
-    let (id, turn) = peer.prompted(&session, "hello").await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::EndTurn);
 
     // Some version 1 agents repeat any version number that is requested.
     let echo = json!({"protocolVersion": 2, "agentCapabilities": {}, "authMethods": []});
-    let (conn, _peer, _) = connected(NoopClient, echo).await;
+    let (conn, _peer, _) = connect_client(NoopClient, echo).await;
     assert_eq!(conn.unwrap().version(), ProtocolVersion::V1);
 
     for theirs in [0, 3, 999] {
-        let (conn, _peer, _) = connected(NoopClient, json!({"protocolVersion": theirs})).await;
+        let (conn, _peer, _) = connect_client(NoopClient, json!({"protocolVersion": theirs})).await;
         let error = conn.unwrap_err();
         assert!(
             matches!(error, Error::Version { theirs: t, ours: 2 } if t == theirs),
@@ -160,18 +170,20 @@ async fn a_version_error_differs_from_other_errors() {
         ),
         (Value::Null, "Unsupported protocol version"),
     ] {
-        let (transport, mut peer) = pipes(PIPE);
+        let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
             NoopClient,
             acp::Options::new(),
         ));
-        let (id, _) = peer.request("initialize").await;
+        let (id, _) = peer.expect_request("initialize").await;
         let error =
             json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
         peer.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
             .await;
-        let error = soon("the client gives up", connecting).await.unwrap();
+        let error = with_timeout("the client gives up", connecting)
+            .await
+            .unwrap();
         let error = error.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
@@ -179,33 +191,35 @@ async fn a_version_error_differs_from_other_errors() {
 
 #[tokio::test(start_paused = true)]
 async fn version_2_is_used_only_if_enabled() {
-    let (transport, mut peer) = pipes(PIPE);
+    let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
         NoopClient,
         acp::Options::new(),
     ));
-    let (id, params) = peer.request("initialize").await;
+    let (id, params) = peer.expect_request("initialize").await;
     assert_eq!(params["protocolVersion"], 1);
     assert_eq!(params.get("capabilities"), None);
-    peer.answer(&id, agent()).await;
-    let error = soon("the client gives up", connecting).await.unwrap();
+    peer.answer(&id, agent_capabilities()).await;
+    let error = with_timeout("the client gives up", connecting)
+        .await
+        .unwrap();
     assert!(matches!(error, Err(Error::Version { theirs: 2, ours: 1 })));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
-    let (session, mut peer) = in_session(NoopClient).await;
-    let turn = begun(&session, &mut peer).await;
+    let (session, mut peer) = open_session(NoopClient).await;
+    let turn = begin_turn(&session, &mut peer).await;
     let s = "s";
-    peer.update(s, chunk("agent_thought_chunk", "t1", "Let me "))
+    peer.update(s, message_chunk("agent_thought_chunk", "t1", "Let me "))
         .await;
-    peer.update(s, chunk("agent_message_chunk", "m1", "Hel"))
+    peer.update(s, message_chunk("agent_message_chunk", "m1", "Hel"))
         .await;
     // By their ids, wherever they are.
-    peer.update(s, chunk("agent_thought_chunk", "t1", "see."))
+    peer.update(s, message_chunk("agent_thought_chunk", "t1", "see."))
         .await;
-    peer.update(s, chunk("agent_message_chunk", "m1", "lo"))
+    peer.update(s, message_chunk("agent_message_chunk", "m1", "lo"))
         .await;
     peer.update(
         s,
@@ -215,7 +229,7 @@ async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
     peer.update(
         s,
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
-               "content": {"type": "content", "content": text("one")}}),
+               "content": {"type": "content", "content": text_block("one")}}),
     )
     .await;
     peer.update(
@@ -223,21 +237,24 @@ async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}),
     )
     .await;
-    peer.update(s, whole("agent_message", "m1", json!([text("Hello, you")])))
-        .await;
-    until(session.thread(), |thread| {
+    peer.update(
+        s,
+        whole_message("agent_message", "m1", json!([text_block("Hello, you")])),
+    )
+    .await;
+    wait_for_thread(session.thread(), |thread| {
         thread
             .items()
             .iter()
             .any(|i| matches!(&i.kind, acp::thread::ItemKind::Agent(m) if m.text() == "Hello, you"))
     })
     .await;
-    settle().await;
+    wait_until_idle().await;
     assert!(!turn.is_finished());
-    peer.update(s, idle("end_turn")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+    peer.update(s, idle_update("end_turn")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::EndTurn);
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         [
             "user: hello",
             "thought: Let me see.",
@@ -255,64 +272,70 @@ async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
 
 #[tokio::test(start_paused = true)]
 async fn an_earlier_idle_state_does_not_end_the_turn() {
-    let (session, mut peer) = in_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hello").await;
+    let (session, mut peer) = open_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
     // Work of the agent's own ends, and the prompt still waits.
-    peer.update("s", idle("end_turn")).await;
-    peer.update("s", state("idle")).await;
+    peer.update("s", idle_update("end_turn")).await;
+    peer.update("s", state_update("idle")).await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
-    peer.update("s", state("idle")).await;
-    settle().await;
+    peer.update("s", state_update("idle")).await;
+    wait_until_idle().await;
     assert!(!turn.is_finished());
-    peer.update("s", state("running")).await;
-    peer.update("s", state("requires_action")).await;
+    peer.update("s", state_update("running")).await;
+    peer.update("s", state_update("requires_action")).await;
     // An unknown state is not idle.
-    peer.update("s", state("_dreaming")).await;
-    settle().await;
+    peer.update("s", state_update("_dreaming")).await;
+    wait_until_idle().await;
     assert_eq!(
         session.thread().read(acp::Thread::activity),
         Activity::Unknown
     );
     assert!(!turn.is_finished());
-    peer.update("s", idle("max_tokens")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::MaxTokens);
+    peer.update("s", idle_update("max_tokens")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::MaxTokens);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_can_end_before_the_response() {
-    let (session, mut peer) = in_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hello").await;
-    peer.update("s", state("running")).await;
-    peer.update("s", chunk("agent_message_chunk", "m", "done"))
+    let (session, mut peer) = open_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
+    peer.update("s", state_update("running")).await;
+    peer.update("s", message_chunk("agent_message_chunk", "m", "done"))
         .await;
-    peer.update("s", idle("refusal")).await;
-    settle().await;
+    peer.update("s", idle_update("refusal")).await;
+    wait_until_idle().await;
     assert!(!turn.is_finished());
     peer.answer(&id, json!({})).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::Refusal);
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::Refusal);
 
-    let (id, turn) = peer.prompted(&session, "hello").await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
     peer.answer(&id, json!({"messageId": "u2"})).await;
-    peer.update("s", idle("end_turn")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+    peer.update("s", idle_update("end_turn")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::EndTurn);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_users_message_is_shown_once() {
     let told: [fn(&str) -> Vec<Value>; 3] = [
-        |id| vec![whole("user_message", id, json!([text("hello")]))],
+        |id| {
+            vec![whole_message(
+                "user_message",
+                id,
+                json!([text_block("hello")]),
+            )]
+        },
         |id| {
             vec![
-                chunk("user_message_chunk", id, "hel"),
-                chunk("user_message_chunk", id, "lo"),
+                message_chunk("user_message_chunk", id, "hel"),
+                message_chunk("user_message_chunk", id, "lo"),
             ]
         },
         |_| vec![],
     ];
     for told in told {
         for answer_first in [true, false] {
-            let (session, mut peer) = in_session(NoopClient).await;
-            let (id, turn) = peer.prompted(&session, "hello").await;
+            let (session, mut peer) = open_session(NoopClient).await;
+            let (id, turn) = peer.start_prompt(&session, "hello").await;
             if answer_first {
                 peer.answer(&id, json!({"messageId": "u1"})).await;
             }
@@ -322,41 +345,47 @@ async fn the_users_message_is_shown_once() {
             if !answer_first {
                 peer.answer(&id, json!({"messageId": "u1"})).await;
             }
-            peer.update("s", state("running")).await;
+            peer.update("s", state_update("running")).await;
             // Another client sends a message in the same session.
-            peer.update("s", whole("user_message", "u2", json!([text("other")])))
-                .await;
-            peer.update("s", idle("end_turn")).await;
-            ends(turn).await.unwrap();
-            assert_eq!(shown(session.thread()), ["user: hello", "user: other"]);
+            peer.update(
+                "s",
+                whole_message("user_message", "u2", json!([text_block("other")])),
+            )
+            .await;
+            peer.update("s", idle_update("end_turn")).await;
+            wait_for_turn(turn).await.unwrap();
+            assert_eq!(
+                thread_lines(session.thread()),
+                ["user: hello", "user: other"]
+            );
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_can_fail_before_and_after_it_is_accepted() {
-    let (session, mut peer) = in_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hello").await;
-    peer.refuse(&id, -32602).await;
-    assert!(matches!(ends(turn).await, Err(Error::Rpc(e)) if e.code == -32602));
+    let (session, mut peer) = open_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
+    peer.send_error(&id, -32602).await;
+    assert!(matches!(wait_for_turn(turn).await, Err(Error::Rpc(e)) if e.code == -32602));
 
-    let turn = begun(&session, &mut peer).await;
+    let turn = begin_turn(&session, &mut peer).await;
     let error = json!({"code": -32603, "message": "the model is gone"});
     peer.update(
         "s",
         json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "error", "error": error}),
     )
     .await;
-    let error = ends(turn).await.unwrap_err();
+    let error = wait_for_turn(turn).await.unwrap_err();
     assert!(error.to_string().contains("the model is gone"), "{error}");
     assert!(!session.thread().read(acp::Thread::is_running));
 
     // Another turn can follow, which ends with the connection.
-    let turn = begun(&session, &mut peer).await;
+    let turn = begin_turn(&session, &mut peer).await;
     drop(peer);
-    let error = ends(turn).await.unwrap_err();
+    let error = wait_for_turn(turn).await.unwrap_err();
     assert!(matches!(error, Error::Closed(CloseReason::Peer)), "{error}");
-    until(session.thread(), |thread| !thread.is_running()).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
 }
 
 /// A client that never responds to a question.
@@ -376,43 +405,44 @@ impl Client for SilentClient {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_resolves_questions_and_the_agent_ends_the_turn() {
-    let (session, mut peer) = in_session(SilentClient).await;
-    let turn = begun(&session, &mut peer).await;
+    let (session, mut peer) = open_session(SilentClient).await;
+    let turn = begin_turn(&session, &mut peer).await;
     let call = json!({"toolCallId": "c", "title": "Write"});
-    peer.ask(
+    peer.send_request(
         7,
         "session/request_permission",
         json!({"sessionId": "s", "title": "May I?", "subject": {"type": "tool_call", "toolCall": call},
                "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]}),
     )
     .await;
-    until(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
+    wait_for_thread(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
     session.cancel().await.unwrap();
     assert_eq!(
-        peer.notification("session/cancel").await,
+        peer.expect_notification("session/cancel").await,
         json!({"sessionId": "s"})
     );
     assert_eq!(
-        peer.result(7).await,
+        peer.expect_result(7).await,
         json!({"outcome": {"outcome": "cancelled"}})
     );
     // Late updates belong to this turn, and do not end it.
-    peer.update("s", chunk("agent_message_chunk", "m", "late"))
+    peer.update("s", message_chunk("agent_message_chunk", "m", "late"))
         .await;
-    settle().await;
+    wait_until_idle().await;
     assert!(!turn.is_finished());
-    peer.update("s", idle("cancelled")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+    peer.update("s", idle_update("cancelled")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::Cancelled);
 
     // A cancelled prompt in the agent's queue gets an error response, which is not a failure.
-    let (id, turn) = peer.prompted(&session, "hello").await;
+    let (id, turn) = peer.start_prompt(&session, "hello").await;
     session.cancel().await.unwrap();
-    peer.notification("session/cancel").await;
-    peer.refuse(&id, jsonrpc::Error::REQUEST_CANCELLED).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
-    let turn = begun(&session, &mut peer).await;
-    peer.update("s", idle("end_turn")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+    peer.expect_notification("session/cancel").await;
+    peer.send_error(&id, jsonrpc::Error::REQUEST_CANCELLED)
+        .await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::Cancelled);
+    let turn = begin_turn(&session, &mut peer).await;
+    peer.update("s", idle_update("end_turn")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::EndTurn);
 }
 
 #[tokio::test(start_paused = true)]
@@ -425,53 +455,65 @@ async fn an_existing_session_is_replayed_on_request() {
             std::future::ready(())
         }
     });
-    let (conn, mut peer, _) = connected(client, agent()).await;
+    let (conn, mut peer, _) = connect_client(client, agent_capabilities()).await;
     let conn = conn.unwrap();
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("old", "/work").await }
     });
-    let (id, params) = peer.request("session/resume").await;
+    let (id, params) = peer.expect_request("session/resume").await;
     assert_eq!(
         params,
         json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "start"}})
     );
-    peer.update("old", whole("user_message", "u", json!([text("hi")])))
-        .await;
-    peer.update("old", whole("agent_message", "a", json!([text("ho")])))
-        .await;
-    peer.update("old", state("idle")).await;
+    peer.update(
+        "old",
+        whole_message("user_message", "u", json!([text_block("hi")])),
+    )
+    .await;
+    peer.update(
+        "old",
+        whole_message("agent_message", "a", json!([text_block("ho")])),
+    )
+    .await;
+    peer.update("old", state_update("idle")).await;
     peer.answer(
         &id,
         json!({"availableCommands": [{"type": "command", "name": "go", "description": "Goes"}]}),
     )
     .await;
-    let session = soon("it is loaded", loading).await.unwrap().unwrap();
-    assert_eq!(shown(session.thread()), ["user: hi", "agent: ho"]);
+    let session = with_timeout("it is loaded", loading)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(thread_lines(session.thread()), ["user: hi", "agent: ho"]);
     assert_eq!(
         session.thread().read(|t| t.commands()[0].name.clone()),
         "go"
     );
     assert_eq!(*seen.lock().unwrap(), [true, true, true]);
 
-    let (id, turn) = peer.prompted(&session, "more").await;
+    let (id, turn) = peer.start_prompt(&session, "more").await;
     peer.answer(&id, json!({"messageId": "u2"})).await;
-    peer.update("old", state("running")).await;
-    peer.update("old", chunk("agent_message_chunk", "a2", "yes"))
+    peer.update("old", state_update("running")).await;
+    peer.update("old", message_chunk("agent_message_chunk", "a2", "yes"))
         .await;
-    peer.update("old", idle("end_turn")).await;
-    ends(turn).await.unwrap();
+    peer.update("old", idle_update("end_turn")).await;
+    wait_for_turn(turn).await.unwrap();
     assert!(!seen.lock().unwrap()[3..].contains(&true));
     assert_eq!(
-        shown(session.thread()),
+        thread_lines(session.thread()),
         ["user: hi", "agent: ho", "user: more", "agent: yes"]
     );
 
     let resuming = tokio::spawn(async move { conn.resume_session("other", "/work").await });
-    let (id, params) = peer.request("session/resume").await;
+    let (id, params) = peer.expect_request("session/resume").await;
     assert_eq!(params, json!({"sessionId": "other", "cwd": "/work"}));
     peer.answer(&id, json!({})).await;
-    soon("it is resumed", resuming).await.unwrap().unwrap();
+    with_timeout("it is resumed", resuming)
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 /// A client that allows everything and records the requests.
@@ -494,7 +536,7 @@ impl Client for AllowAllClient {
 #[tokio::test(start_paused = true)]
 async fn permission_requests_of_every_subject_are_handled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
-    let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
+    let (session, mut peer) = open_session(AllowAllClient(Arc::clone(&asked))).await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let subjects = [
         json!({"type": "tool_call", "toolCall": {"toolCallId": "c", "title": "Write a.txt", "kind": "edit",
@@ -506,14 +548,14 @@ async fn permission_requests_of_every_subject_are_handled() {
         Value::Null,
     ];
     for (n, subject) in subjects.iter().enumerate() {
-        peer.ask(
+        peer.send_request(
             n,
             "session/request_permission",
             json!({"sessionId": "s", "title": "May I?", "description": "Because.",
                    "subject": subject, "options": options}),
         )
         .await;
-        let outcome = peer.result(n).await;
+        let outcome = peer.expect_result(n).await;
         assert_eq!(outcome["outcome"]["optionId"], "y", "{subject}");
     }
     let asked = asked.lock().unwrap();
@@ -537,14 +579,14 @@ async fn permission_requests_of_every_subject_are_handled() {
     assert_eq!(other_command.kind(), &acp::v1::ToolKind::Execute);
     assert!(unknown.command.is_none() && none.command.is_none());
     // The title of the question is not that of the tool call, and a question without a subject is in no thread.
-    assert_eq!(shown(session.thread()), ["c (Write a.txt): Pending"]);
+    assert_eq!(thread_lines(session.thread()), ["c (Write a.txt): Pending"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn display_terminal_output_can_be_split_anywhere() {
     use base64::Engine as _;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
-    let (session, mut peer) = in_session(NoopClient).await;
+    let (session, mut peer) = open_session(NoopClient).await;
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c",
@@ -565,7 +607,7 @@ async fn display_terminal_output_can_be_split_anywhere() {
                "exitStatus": {"exitCode": 2}}),
     )
     .await;
-    until(session.thread(), |thread| {
+    wait_for_thread(session.thread(), |thread| {
         let terminal = thread.terminal(&"t".into());
         terminal.is_some_and(|t| t.exit_status.is_some())
     })
@@ -581,7 +623,7 @@ async fn display_terminal_output_can_be_split_anywhere() {
                "output": {"data": base64(b"anew")}}),
     )
     .await;
-    until(session.thread(), |thread| {
+    wait_for_thread(session.thread(), |thread| {
         thread.terminal(&"t".into()).unwrap().output() == "anew"
     })
     .await;
@@ -596,7 +638,7 @@ async fn display_terminal_output_can_be_split_anywhere() {
 
 #[tokio::test(start_paused = true)]
 async fn plans_have_ids_and_unknown_types_are_preserved() {
-    let (session, mut peer) = in_session(NoopClient).await;
+    let (session, mut peer) = open_session(NoopClient).await;
     let plans = [
         json!({"type": "items", "planId": "a", "entries": [
             {"content": "x", "priority": "high", "status": "cancelled"}]}),
@@ -613,9 +655,9 @@ async fn plans_have_ids_and_unknown_types_are_preserved() {
     }
     peer.update("s", json!({"sessionUpdate": "plan_removed", "planId": "d"}))
         .await;
-    peer.update("s", chunk("agent_message_chunk", "m", "seen"))
+    peer.update("s", message_chunk("agent_message_chunk", "m", "seen"))
         .await;
-    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    wait_for_thread(session.thread(), |thread| !thread.items().is_empty()).await;
     session.thread().read(|thread| {
         let ids: Vec<&str> = thread.plans().iter().map(|p| p.id.as_str()).collect();
         assert_eq!(ids, ["a", "b", "c"]);
@@ -633,7 +675,7 @@ async fn plans_have_ids_and_unknown_types_are_preserved() {
 
 #[tokio::test(start_paused = true)]
 async fn an_invalid_item_is_skipped_and_null_clears() {
-    let (session, mut peer) = in_session(NoopClient).await;
+    let (session, mut peer) = open_session(NoopClient).await;
     let call = |fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
         for (key, value) in fields.as_object().unwrap() {
@@ -648,7 +690,7 @@ async fn an_invalid_item_is_skipped_and_null_clears() {
             "content": [{"type": "terminal"}, {"type": "terminal", "terminalId": "nobody's"}, {"type": "_x", "y": 1}, 5]})),
     )
     .await;
-    until(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
+    wait_for_thread(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
     session.thread().read(|thread| {
         let call = thread.tool_call(&"c".into()).unwrap();
         assert_eq!(
@@ -666,7 +708,7 @@ async fn an_invalid_item_is_skipped_and_null_clears() {
     .await;
     peer.update("s", json!({"sessionUpdate": "_new_kind", "x": 1}))
         .await;
-    until(session.thread(), |thread| thread.items().len() == 2).await;
+    wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
     session.thread().read(|thread| {
         let call = thread.tool_call(&"c".into()).unwrap();
         assert_eq!((&call.title[..], call.kind.as_str()), ("", "other"));
@@ -678,12 +720,12 @@ async fn an_invalid_item_is_skipped_and_null_clears() {
 
 #[tokio::test(start_paused = true)]
 async fn version_1_methods_are_rejected_in_version_2() {
-    let (conn, mut peer, _) = connected(NoopClient, agent()).await;
+    let (conn, mut peer, _) = connect_client(NoopClient, agent_capabilities()).await;
     let conn = conn.unwrap();
     for method in ["fs/read_text_file", "terminal/create"] {
-        peer.ask(1, method, json!({"sessionId": "s", "path": "/a"}))
+        peer.send_request(1, method, json!({"sessionId": "s", "path": "/a"}))
             .await;
-        assert_eq!(peer.error(1).await.0, -32601);
+        assert_eq!(peer.expect_error(1).await.0, -32601);
     }
     let server = McpServerStdio::new("files", "/bin/files", vec![], vec![]);
     let setup = acp::client::SessionSetup::new("/work").mcp_servers(vec![McpServer::Stdio(server)]);
@@ -695,15 +737,15 @@ async fn version_1_methods_are_rejected_in_version_2() {
         conn.logout().await,
         Err(Error::Unsupported { .. })
     ));
-    peer.silence().await;
+    peer.expect_silence().await;
 
     let nothing =
         json!({"protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {}});
-    let (conn, mut peer, _) = connected(NoopClient, nothing).await;
+    let (conn, mut peer, _) = connect_client(NoopClient, nothing).await;
     let conn = conn.unwrap();
     let error = conn.new_session("/work").await.unwrap_err();
     assert!(error.to_string().contains("session"), "{error}");
-    peer.silence().await;
+    peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -713,7 +755,7 @@ async fn authentication_and_options_use_version_2_names() {
         "authMethods": [{"type": "agent", "methodId": "key", "name": "Key"},
                         {"type": "terminal", "methodId": "tty", "name": "Terminal"}],
     });
-    let (conn, mut peer, _) = connected(NoopClient, answer).await;
+    let (conn, mut peer, _) = connect_client(NoopClient, answer).await;
     let conn = conn.unwrap();
     assert!(matches!(
         conn.authenticate("tty").await,
@@ -723,17 +765,17 @@ async fn authentication_and_options_use_version_2_names() {
         let conn = conn.clone();
         async move { conn.authenticate("key").await }
     });
-    let (id, params) = peer.request("auth/login").await;
+    let (id, params) = peer.expect_request("auth/login").await;
     assert_eq!(params, json!({"methodId": "key"}));
     peer.answer(&id, json!({})).await;
-    soon("it is in", login).await.unwrap().unwrap();
+    with_timeout("it is in", login).await.unwrap().unwrap();
     let logout = tokio::spawn({
         let conn = conn.clone();
         async move { conn.logout().await }
     });
-    let (id, _) = peer.request("auth/logout").await;
+    let (id, _) = peer.expect_request("auth/logout").await;
     peer.answer(&id, Value::Null).await;
-    soon("it is out", logout).await.unwrap().unwrap();
+    with_timeout("it is out", logout).await.unwrap().unwrap();
 
     let option = |value: &str| {
         json!([{"configId": "model", "name": "Model", "category": "model", "type": "select",
@@ -742,7 +784,7 @@ async fn authentication_and_options_use_version_2_names() {
            {"configId": "web", "name": "Web", "type": "boolean", "currentValue": false}])
     };
     let session = peer
-        .opens(
+        .open_session(
             &conn,
             json!({"sessionId": "s", "configOptions": option("a")}),
         )
@@ -757,14 +799,14 @@ async fn authentication_and_options_use_version_2_names() {
             let session = session.clone();
             async move { session.set_config_option(id, value).await }
         });
-        let (request, mut params) = peer.request("session/set_config_option").await;
+        let (request, mut params) = peer.expect_request("session/set_config_option").await;
         let params = params.as_object_mut().unwrap();
         params.remove("sessionId");
         params.remove("configId");
         assert_eq!(*params, *sent.as_object().unwrap());
         peer.answer(&request, json!({"configOptions": option("b")}))
             .await;
-        soon("it is set", setting).await.unwrap().unwrap();
+        with_timeout("it is set", setting).await.unwrap().unwrap();
     }
     session.thread().read(|thread| {
         let SessionConfigKind::Select(select) = &thread.config_options()[0].kind else {
@@ -776,7 +818,7 @@ async fn authentication_and_options_use_version_2_names() {
 
 #[tokio::test(start_paused = true)]
 async fn the_latest_state_usage_and_background_count() {
-    let (session, mut peer) = in_session(NoopClient).await;
+    let (session, mut peer) = open_session(NoopClient).await;
     peer.update("s", json!({"sessionUpdate": "usage_update", "used": 1, "size": 10, "cost": {"amount": 0.5, "currency": "EUR"}})).await;
     peer.update(
         "s",
@@ -795,7 +837,7 @@ async fn the_latest_state_usage_and_background_count() {
         json!({"sessionUpdate": "notice", "severity": "warning", "title": "Slow"}),
     )
     .await;
-    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    wait_for_thread(session.thread(), |thread| !thread.items().is_empty()).await;
     session.thread().read(|thread| {
         let usage = thread.usage().unwrap();
         assert_eq!((usage.used, usage.cost.as_ref().unwrap().amount), (2, 0.5));
@@ -814,7 +856,7 @@ async fn the_latest_state_usage_and_background_count() {
         json!({"sessionUpdate": "state_update", "state": "idle", "background": []}),
     )
     .await;
-    until(session.thread(), |thread| !thread.is_running()).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
     session.thread().read(|thread| {
         assert!(thread.usage().unwrap().cost.is_none());
         assert!(thread.background().unwrap().is_empty());
@@ -823,31 +865,31 @@ async fn the_latest_state_usage_and_background_count() {
 
 #[tokio::test(start_paused = true)]
 async fn single_tool_calls_and_terminals_can_be_cancelled() {
-    let (session, mut peer) = in_session(NoopClient).await;
+    let (session, mut peer) = open_session(NoopClient).await;
     let can = json!({"cancel": {}});
     for (id, capabilities) in [("a", Value::Null), ("b", can.clone())] {
         peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "capabilities": capabilities})).await;
         peer.update("s", json!({"sessionUpdate": "terminal_update", "terminalId": id, "capabilities": capabilities})).await;
     }
-    until(session.thread(), |t| t.terminal(&"b".into()).is_some()).await;
+    wait_for_thread(session.thread(), |t| t.terminal(&"b".into()).is_some()).await;
     for id in ["a", "nobody's"] {
         let error = session.cancel_tool_call(id).await.unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         let error = session.cancel_terminal(id).await.unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     }
-    peer.silence().await;
+    peer.expect_silence().await;
     let cancelling = tokio::spawn(async move {
         session.cancel_tool_call("b").await?;
         session.cancel_terminal("b").await
     });
-    let (id, params) = peer.request("tool_call/cancel").await;
+    let (id, params) = peer.expect_request("tool_call/cancel").await;
     assert_eq!(params, json!({"sessionId": "s", "toolCallId": "b"}));
     peer.answer(&id, json!({})).await;
-    let (id, params) = peer.request("terminal/cancel").await;
+    let (id, params) = peer.expect_request("terminal/cancel").await;
     assert_eq!(params, json!({"sessionId": "s", "terminalId": "b"}));
-    peer.refuse(&id, -32602).await;
-    let error = soon("it is answered", cancelling)
+    peer.send_error(&id, -32602).await;
+    let error = with_timeout("it is answered", cancelling)
         .await
         .unwrap()
         .unwrap_err();
@@ -858,22 +900,23 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_work_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
-    let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
-    let turn = begun(&session, &mut peer).await;
+    let (session, mut peer) = open_session(AllowAllClient(Arc::clone(&asked))).await;
+    let turn = begin_turn(&session, &mut peer).await;
     session.cancel().await.unwrap();
-    peer.notification("session/cancel").await;
-    peer.update("s", idle("cancelled")).await;
-    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+    peer.expect_notification("session/cancel").await;
+    peer.update("s", idle_update("cancelled")).await;
+    assert_eq!(wait_for_turn(turn).await.unwrap(), StopReason::Cancelled);
 
-    peer.update("s", state("running")).await;
+    peer.update("s", state_update("running")).await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let request = json!({"sessionId": "s", "title": "May I?", "options": options});
-    peer.ask(7, "session/request_permission", request).await;
-    assert_eq!(peer.result(7).await["outcome"]["optionId"], "y");
+    peer.send_request(7, "session/request_permission", request)
+        .await;
+    assert_eq!(peer.expect_result(7).await["outcome"]["optionId"], "y");
     session.cancel().await.unwrap();
-    peer.notification("session/cancel").await;
-    peer.update("s", idle("cancelled")).await;
-    until(session.thread(), |thread| !thread.is_running()).await;
+    peer.expect_notification("session/cancel").await;
+    peer.update("s", idle_update("cancelled")).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
     session.cancel().await.unwrap();
-    peer.silence().await;
+    peer.expect_silence().await;
 }

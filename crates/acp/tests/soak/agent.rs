@@ -9,7 +9,7 @@ use acp::v1::{
 use acp::{Agent, Result};
 use serde_json::json;
 
-pub(crate) const ROLE: &str = "--as-the-agent";
+pub(crate) const AGENT_ROLE: &str = "--as-the-agent";
 
 #[derive(Default)]
 struct SoakAgent {
@@ -67,9 +67,9 @@ impl Agent for SoakAgent {
     }
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run_agent() {
     let transport = acp::transport::stdio().unwrap();
-    acp::agent::serve_with(transport, SoakAgent::default(), super::limits())
+    acp::agent::serve_with(transport, SoakAgent::default(), super::soak_limits())
         .await
         .unwrap();
 }

@@ -10,8 +10,8 @@ use acp::v1::{SessionId, StopReason};
 use acp::{Client, ThreadHandle, Transport};
 use tokio::task::JoinSet;
 
-use super::memory::{PROGRAM, check, peak};
-use super::{SESSIONS, UPDATES, again, agent, limits};
+use super::memory::{PROGRAM_BYTES, check_peak, peak_memory};
+use super::{SESSION_COUNT, UPDATES_PER_SESSION, agent, rerun_as, soak_limits};
 
 /// A client whose handler depends on the number of the session.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct SoakClient {
     of_one: AtomicUsize,
 }
 
-fn number(session: &SessionId) -> usize {
+fn session_number(session: &SessionId) -> usize {
     session.as_str().strip_prefix('s').unwrap().parse().unwrap()
 }
 
@@ -30,9 +30,9 @@ impl Client for SoakClient {
 
     async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
-        match number(&cx.session_id) {
+        match session_number(&cx.session_id) {
             // Blocks once. Nothing of the connection moves in the meantime.
-            500 if self.of_one.fetch_add(1, Ordering::Relaxed) == UPDATES / 2 => {
+            500 if self.of_one.fetch_add(1, Ordering::Relaxed) == UPDATES_PER_SESSION / 2 => {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             // A slow handler.
@@ -45,7 +45,7 @@ impl Client for SoakClient {
 }
 
 /// Reads a thread at each change, now and then, or never.
-async fn watch(number: usize, thread: ThreadHandle) {
+async fn watch_thread(number: usize, thread: ThreadHandle) {
     let mut revision = 0;
     loop {
         match number % 3 {
@@ -56,31 +56,34 @@ async fn watch(number: usize, thread: ThreadHandle) {
             }
             _ => std::future::pending().await,
         }
-        thread.read(|thread| assert!(thread.items().len() < UPDATES));
+        thread.read(|thread| assert!(thread.items().len() < UPDATES_PER_SESSION));
     }
 }
 
 /// Runs a million updates in a thousand sessions.
-pub(crate) async fn soak() {
+pub(crate) async fn run_soak() {
     let begun = Instant::now();
-    let mut child = again(agent::ROLE).spawn().unwrap();
+    let mut child = rerun_as(agent::AGENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
     let reader = SoakClient::default();
     let seen = Arc::clone(&reader.seen);
     let transport = Transport::child(&mut child).unwrap();
-    let agent = acp::testing::start_client(transport, reader, limits())
+    let agent = acp::testing::start_client(transport, reader, soak_limits())
         .await
         .unwrap();
 
     let mut sessions = Vec::new();
-    for _ in 0..SESSIONS {
+    for _ in 0..SESSION_COUNT {
         sessions.push(agent.new_session("/work").await.unwrap());
     }
     let (mut turns, mut watchers) = (JoinSet::new(), JoinSet::new());
     for session in &sessions {
-        watchers.spawn(watch(number(session.id()), session.thread().clone()));
+        watchers.spawn(watch_thread(
+            session_number(session.id()),
+            session.thread().clone(),
+        ));
         let session = session.clone();
-        turns.spawn(async move { session.prompt(UPDATES.to_string()).await });
+        turns.spawn(async move { session.prompt(UPDATES_PER_SESSION.to_string()).await });
     }
     while let Some(turn) = turns.join_next().await {
         assert_eq!(turn.unwrap().unwrap(), StopReason::EndTurn);
@@ -88,7 +91,10 @@ pub(crate) async fn soak() {
     assert!(!watchers.is_empty());
     watchers.shutdown().await;
 
-    assert_eq!(seen.load(Ordering::Relaxed), SESSIONS * UPDATES);
+    assert_eq!(
+        seen.load(Ordering::Relaxed),
+        SESSION_COUNT * UPDATES_PER_SESSION
+    );
     for session in &sessions {
         session.thread().read(|thread| {
             // What did not fit was dropped from the start, and counted.
@@ -100,20 +106,20 @@ pub(crate) async fn soak() {
         });
     }
     println!(
-        "soak: {SESSIONS} sessions, {} updates in {:?}",
-        SESSIONS * UPDATES,
+        "soak: {SESSION_COUNT} sessions, {} updates in {:?}",
+        SESSION_COUNT * UPDATES_PER_SESSION,
         begun.elapsed()
     );
-    let (of_agent, of_client) = (peak(&process).unwrap(), peak("self").unwrap());
-    check(
+    let (of_agent, of_client) = (peak_memory(&process).unwrap(), peak_memory("self").unwrap());
+    check_peak(
         "client",
         of_client,
-        PROGRAM + limits().max_client_memory(SESSIONS),
+        PROGRAM_BYTES + soak_limits().max_client_memory(SESSION_COUNT),
     );
-    check(
+    check_peak(
         "agent",
         of_agent,
-        PROGRAM + limits().max_agent_memory(SESSIONS),
+        PROGRAM_BYTES + soak_limits().max_agent_memory(SESSION_COUNT),
     );
     drop(sessions);
     agent.close();

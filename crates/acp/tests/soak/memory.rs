@@ -1,7 +1,7 @@
 //! The peak memory of a process.
 
 /// Returns the peak memory of a process in bytes, or `None` if the system does not report it.
-pub(crate) fn peak(process: &str) -> Option<usize> {
+pub(crate) fn peak_memory(process: &str) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
         .lines()
@@ -11,10 +11,10 @@ pub(crate) fn peak(process: &str) -> Option<usize> {
 }
 
 /// The memory of a program that has done nothing yet: its code, its runtime, and what the allocator holds.
-pub(crate) const PROGRAM: usize = 24 * 1024 * 1024;
+pub(crate) const PROGRAM_BYTES: usize = 24 * 1024 * 1024;
 
 /// Prints the peak, and checks that it is within the bound.
-pub(crate) fn check(what: &str, peak: usize, bound: usize) {
+pub(crate) fn check_peak(what: &str, peak: usize, bound: usize) {
     const MIB: usize = 1024 * 1024;
     println!(
         "soak: {what}: {} MiB at most, bound {} MiB",

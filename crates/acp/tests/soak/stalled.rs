@@ -9,19 +9,19 @@ use acp::client::{Update, UpdateContext};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::memory::{PROGRAM, check, peak};
-use super::{again, agent, limits};
+use super::memory::{PROGRAM_BYTES, check_peak, peak_memory};
+use super::{agent, rerun_as, soak_limits};
 
-pub(crate) const CLIENT: &str = "--as-the-client";
+pub(crate) const CLIENT_ROLE: &str = "--as-the-client";
 
 /// How many bytes are sent to a process that must not read all of them.
-const FLOOD: usize = 64 * 1024 * 1024;
+const FLOOD_BYTES: usize = 64 * 1024 * 1024;
 
 /// Writes until the other side no longer reads. Returns how much of the last line was written.
-async fn flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
+async fn write_flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
     let mut sent = 0;
     loop {
-        assert!(sent < FLOOD, "it takes in whatever is sent");
+        assert!(sent < FLOOD_BYTES, "it takes in whatever is sent");
         let at = sent % line.len();
         let writing = output.write(&line.as_bytes()[at..]);
         match tokio::time::timeout(Duration::from_secs(1), writing).await {
@@ -32,15 +32,15 @@ async fn flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
 }
 
 /// Returns the next message.
-async fn message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
+async fn read_message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
     let mut line = String::new();
     input.read_line(&mut line).await.unwrap();
     serde_json::from_str(&line).unwrap()
 }
 
 /// Runs an agent with many turns, whose client keeps sending requests and reads nothing.
-pub(crate) async fn agent_of_a_client_that_does_not_read() {
-    let mut child = again(agent::ROLE).spawn().unwrap();
+pub(crate) async fn check_agent_of_stalled_client() {
+    let mut child = rerun_as(agent::AGENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
     let mut output = child.stdin.take().unwrap();
     let mut input = BufReader::with_capacity(1024 * 1024, child.stdout.take().unwrap());
@@ -55,7 +55,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
         output.write_all(new.as_bytes()).await.unwrap();
     }
     for n in 0..=100 {
-        assert_eq!(message(&mut input).await["id"], n);
+        assert_eq!(read_message(&mut input).await["id"], n);
     }
     for n in 0..100 {
         let prompt = json!([{"type": "text", "text": "1000"}]);
@@ -68,11 +68,11 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
     }
     // The error response is longer than each request.
     let line = "{\"id\":-1,\"method\":\"x\"}\n";
-    let sent = flood(&mut output, line).await;
-    check(
+    let sent = write_flood(&mut output, line).await;
+    check_peak(
         "agent whose client does not read",
-        peak(&process).unwrap(),
-        PROGRAM + limits().max_agent_memory(100),
+        peak_memory(&process).unwrap(),
+        PROGRAM_BYTES + soak_limits().max_agent_memory(100),
     );
 
     // Once the client reads again, all updates, responses and errors arrive.
@@ -103,29 +103,29 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
 }
 
 /// Runs a client whose handler blocks while the agent keeps sending, and which waits for a response that never comes.
-pub(crate) async fn client_of_an_agent_that_does_not_stop() {
-    let mut child = again(CLIENT).spawn().unwrap();
+pub(crate) async fn check_client_of_endless_agent() {
+    let mut child = rerun_as(CLIENT_ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
     let mut output = child.stdin.take().unwrap();
     let mut input = BufReader::new(child.stdout.take().unwrap());
     for answer in [json!({"protocolVersion": 1}), json!({"sessionId": "s"})] {
-        let id = message(&mut input).await["id"].take();
+        let id = read_message(&mut input).await["id"].take();
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": answer});
         output
             .write_all(format!("{answer}\n").as_bytes())
             .await
             .unwrap();
     }
-    assert_eq!(message(&mut input).await["method"], "_stalls");
+    assert_eq!(read_message(&mut input).await["method"], "_stalls");
     let text = json!({"type": "text", "text": "more and more of it"});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": text});
     let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
     let line = format!("{line}\n");
-    let sent = flood(&mut output, &line).await;
-    check(
+    let sent = write_flood(&mut output, &line).await;
+    check_peak(
         "client that takes no update",
-        peak(&process).unwrap(),
-        PROGRAM + limits().max_client_memory(1),
+        peak_memory(&process).unwrap(),
+        PROGRAM_BYTES + soak_limits().max_client_memory(1),
     );
 
     // Once it reads again, it learns how much there was.
@@ -136,7 +136,7 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
     let go = "{\"jsonrpc\":\"2.0\",\"method\":\"_end\"}\n";
     let (written, heard) = tokio::join!(output.write_all(go.as_bytes()), async {
         loop {
-            let heard = message(&mut input).await;
+            let heard = read_message(&mut input).await;
             if heard["method"] == "_seen" {
                 return heard["params"].as_u64().unwrap();
             }
@@ -167,14 +167,14 @@ impl Client for StallingClient {
     }
 }
 
-pub(crate) async fn client() {
+pub(crate) async fn run_client() {
     let (seen, end) = (Arc::default(), Arc::default());
     let stalls = StallingClient {
         seen: Arc::clone(&seen),
         end: Arc::clone(&end),
     };
     let transport = acp::transport::stdio().unwrap();
-    let agent = acp::testing::start_client(transport, stalls, limits())
+    let agent = acp::testing::start_client(transport, stalls, soak_limits())
         .await
         .unwrap();
     let session = agent.new_session("/").await.unwrap();

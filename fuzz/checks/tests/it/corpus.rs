@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something has panicked, even in a task, where nobody would notice.
-static PANICKED: AtomicBool = AtomicBool::new(false);
+static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the files of a fuzz target.
-fn files(target: &str) -> Vec<PathBuf> {
+fn corpus_files(target: &str) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for folder in ["corpus", "regressions"] {
@@ -26,15 +26,15 @@ fn files(target: &str) -> Vec<PathBuf> {
     files
 }
 
-fn replay(target: &str, check: fn(&[u8])) {
-    let files = files(target);
+fn replay_corpus(target: &str, check: fn(&[u8])) {
+    let files = corpus_files(target);
     assert!(files.len() >= 20, "{target} has {} files", files.len());
     for file in &files {
         let bytes = fs::read(file).unwrap();
-        PANICKED.store(false, Ordering::Relaxed);
+        HAS_PANICKED.store(false, Ordering::Relaxed);
         let checked = catch_unwind(AssertUnwindSafe(|| check(&bytes)));
         assert!(
-            checked.is_ok() && !PANICKED.load(Ordering::Relaxed),
+            checked.is_ok() && !HAS_PANICKED.load(Ordering::Relaxed),
             "{}: see what is said above",
             file.display()
         );
@@ -44,16 +44,16 @@ fn replay(target: &str, check: fn(&[u8])) {
 
 /// A single test, so that no other test panics at the same time.
 #[test]
-fn what_the_fuzzers_know_holds() {
+fn fuzz_corpus_passes() {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        PANICKED.store(true, Ordering::Relaxed);
+        HAS_PANICKED.store(true, Ordering::Relaxed);
         say(panic);
     }));
-    replay("framer", acp_fuzz_checks::framer);
-    replay("messages_v1", acp_fuzz_checks::messages_v1);
-    replay("messages_v2", acp_fuzz_checks::messages_v2);
-    replay("connection", acp_fuzz_checks::connection);
+    replay_corpus("framer", acp_fuzz_checks::check_framer);
+    replay_corpus("messages_v1", acp_fuzz_checks::messages_v1);
+    replay_corpus("messages_v2", acp_fuzz_checks::messages_v2);
+    replay_corpus("connection", acp_fuzz_checks::check_connection);
     replay("remote_client", acp_fuzz_checks::remote_client);
     replay("remote_server", acp_fuzz_checks::remote_server);
 }

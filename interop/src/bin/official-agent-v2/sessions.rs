@@ -46,7 +46,7 @@ pub(crate) struct OfficialV2Settings {
 
 impl OfficialV2Settings {
     /// Returns all config options with their current values.
-    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
+    pub(crate) fn config_options(&self) -> Vec<SessionConfigOption> {
         let value = |id: &str| SessionConfigSelectOption::new(id, id);
         let modes = vec![value("ask"), value("code")];
         let models = ["small", "large"]
@@ -94,7 +94,7 @@ impl OfficialV2Sessions {
     }
 
     /// Calls a function with an open session.
-    pub(crate) fn with<T>(
+    pub(crate) fn with_session<T>(
         &self,
         id: &SessionId,
         f: impl FnOnce(&mut OfficialV2Session) -> T,
@@ -122,7 +122,7 @@ impl OfficialV2Sessions {
             model: "small".to_owned(),
             loud: false,
         };
-        let options = settings.options();
+        let options = settings.config_options();
         let session = OfficialV2Session {
             cwd,
             settings,
@@ -139,7 +139,7 @@ impl OfficialV2Sessions {
 
     /// Cancels all running and waiting turns of a session.
     pub(crate) fn cancel(&self, id: &SessionId) {
-        self.with(id, |session| {
+        self.with_session(id, |session| {
             session.cancel_count.send_modify(|count| *count += 1)
         });
     }
@@ -161,7 +161,7 @@ impl OfficialV2Sessions {
         option: &str,
         value: &SessionConfigOptionValue,
     ) -> Result<Vec<SessionConfigOption>> {
-        let set = self.with(id, |session| {
+        let set = self.with_session(id, |session| {
             let settings = &mut session.settings;
             match (option, value) {
                 ("mode", SessionConfigOptionValue::Id { value })
@@ -177,7 +177,7 @@ impl OfficialV2Sessions {
                 ("loud", SessionConfigOptionValue::Boolean { value }) => settings.loud = *value,
                 _ => return None,
             }
-            Some(settings.options())
+            Some(settings.config_options())
         });
         set.flatten().ok_or_else(Error::invalid_params)
     }
@@ -209,7 +209,7 @@ impl OfficialV2Sessions {
 
     /// Stores the current state of a session.
     pub(crate) fn store(&self, id: &SessionId) -> Result<()> {
-        let stored = self.with(id, |session| OfficialV2Stored {
+        let stored = self.with_session(id, |session| OfficialV2Stored {
             cwd: session.cwd.clone(),
             history: session.history.clone(),
             title: session.title.clone(),

@@ -62,7 +62,7 @@ impl OfficialV2Turn {
         id: &SessionId,
         peer: &ConnectionTo<Client>,
     ) -> Option<impl Future<Output = Option<Self>> + Send + 'static> {
-        let (cwd, mut cancels, turns) = sessions.with(id, |session| {
+        let (cwd, mut cancels, turns) = sessions.with_session(id, |session| {
             let cancels = session.cancel_count.subscribe();
             (session.cwd.clone(), cancels, Arc::clone(&session.turn_lock))
         })?;
@@ -97,7 +97,7 @@ impl OfficialV2Turn {
     }
 
     pub(crate) fn session<T>(&self, f: impl FnOnce(&mut OfficialV2Session) -> T) -> Option<T> {
-        self.sessions.with(&self.id, f)
+        self.sessions.with_session(&self.id, f)
     }
 
     /// Sends an update, and stores it if a replay must include it.
@@ -136,7 +136,7 @@ impl OfficialV2Turn {
 
     /// Reports all config options with their current values.
     pub(crate) fn settings(&self) -> Result<()> {
-        let options = self.session(|session| session.settings.options());
+        let options = self.session(|session| session.settings.config_options());
         let update = ConfigOptionUpdate::new(options.unwrap_or_default());
         self.update(SessionUpdate::ConfigOptionUpdate(update))
     }
@@ -212,7 +212,7 @@ impl OfficialV2Turn {
             })
             .collect();
         match text.split_whitespace().next().unwrap_or_default() {
-            "work" => return self.work().await,
+            "work" => return self.run_work().await,
             "wait" => {
                 self.say("waiting")?;
                 self.cancelled().await;

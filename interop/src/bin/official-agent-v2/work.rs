@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::turn::OfficialV2Turn;
 
 impl OfficialV2Turn {
-    pub(crate) async fn work(&mut self) -> Result<StopReason> {
+    pub(crate) async fn run_work(&mut self) -> Result<StopReason> {
         let path = self.cwd.join("note.txt");
         let thought = MessageId::new(self.new_id("message"));
         let thought = Self::chunk("First I look.", thought);

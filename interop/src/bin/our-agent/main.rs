@@ -41,7 +41,7 @@ struct OurAgentArgs {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let args: OurAgentArgs = clap::Parser::parse();
-    let mut options = Options::new().limits(acp::agent::limits());
+    let mut options = Options::new().limits(acp::agent::default_limits());
     if args.protocol == 2 {
         options = options.draft_version_2();
     }
@@ -169,8 +169,8 @@ impl Agent for OurAgent {
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         match text.split_whitespace().next().unwrap_or_default() {
-            "work" if speaks_v2(&turn) => work_v2::work(&turn).await,
-            "work" => work::work(&turn).await,
+            "work" if speaks_v2(&turn) => work_v2::run_work(&turn).await,
+            "work" => work::run_work(&turn).await,
             "wait" => {
                 turn.send_message("waiting").await?;
                 std::future::pending().await

@@ -12,13 +12,13 @@ use serde_json::json;
 use crate::{ask_permission, config_options};
 
 /// Uses every feature once.
-pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
+pub(crate) async fn run_work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
     turn.send_thought("First I look.").await?;
     for word in ["Reading ", "the ", "note."] {
         turn.send_message(word).await?;
     }
-    plan(
+    send_plan(
         turn,
         [
             PlanEntryStatus::InProgress,
@@ -66,7 +66,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
             .content(vec![ToolCallContent::Diff(diff)]),
     )
     .await?;
-    plan(
+    send_plan(
         turn,
         [
             PlanEntryStatus::Completed,
@@ -78,7 +78,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
 
     run_command(turn).await?;
     kill_command(turn).await?;
-    plan(
+    send_plan(
         turn,
         [
             PlanEntryStatus::Completed,
@@ -158,7 +158,7 @@ async fn kill_command(turn: &Turn) -> Result<()> {
     .await
 }
 
-pub(crate) async fn plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
+pub(crate) async fn send_plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
     let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
     turn.set_plan(
         steps

@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use crate::{config_options, permission_options};
 
 /// Uses every feature once.
-pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
+pub(crate) async fn run_work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
     turn.send_thought("First I look.").await?;
     for word in ["Reading ", "the ", "note."] {

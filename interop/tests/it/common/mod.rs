@@ -13,10 +13,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-pub(crate) use person::{InteropClient, cancel_when, code, current, item, last, prompt, until};
+pub(crate) use person::{
+    InteropClient, cancel_when, current_value, error_code, item_outline, last_item_outline,
+    run_prompt, wait_for_thread,
+};
 
 /// What an official client reports for the prompt `work` with our agent.
-pub(crate) const WORK: [&str; 37] = [
+pub(crate) const WORK_OUTLINE: [&str; 37] = [
     "thought \"First I look.\"",
     "message \"Reading \"",
     "message \"the \"",
@@ -56,8 +59,8 @@ pub(crate) const WORK: [&str; 37] = [
     "ended end_turn",
 ];
 
-/// Returns the entries of [`WORK`] that are updates from the agent.
-pub(crate) fn updates_of_work() -> Vec<&'static str> {
+/// Returns the entries of [`WORK_OUTLINE`] that are updates from the agent.
+pub(crate) fn work_updates() -> Vec<&'static str> {
     let of_clients = [
         "read ",
         "permission ",
@@ -69,23 +72,27 @@ pub(crate) fn updates_of_work() -> Vec<&'static str> {
         "release ",
         "ended ",
     ];
-    WORK.into_iter()
+    WORK_OUTLINE
+        .into_iter()
         .filter(|line| !of_clients.iter().any(|start| line.starts_with(start)))
         .collect()
 }
 
 /// The time limit for anything that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits for something that must happen.
 #[track_caller]
-pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
-    within(PATIENCE, what, work)
+pub(crate) fn with_timeout<T>(
+    what: &str,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    with_time_limit(TIMEOUT, what, work)
 }
 
-/// Like [`soon`], with the given time limit.
+/// Like [`with_timeout`], with the given time limit.
 #[track_caller]
-fn within<T>(
+fn with_time_limit<T>(
     patience: Duration,
     what: &str,
     work: impl Future<Output = T>,
@@ -105,7 +112,7 @@ pub(crate) struct InteropProject(tempfile::TempDir);
 impl InteropProject {
     pub(crate) fn new() -> Self {
         let project = Self(tempfile::tempdir().unwrap());
-        project.write("note.txt", "one\ntwo\n");
+        project.write_file("note.txt", "one\ntwo\n");
         project
     }
 
@@ -119,37 +126,37 @@ impl InteropProject {
 
     /// Returns the directory in which programs store state, so that they do not use that of the user who runs the
     /// tests.
-    pub(crate) fn state(&self) -> PathBuf {
+    pub(crate) fn state_directory(&self) -> PathBuf {
         self.file(".state")
     }
 
-    pub(crate) fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write_file(&self, name: &str, text: &str) {
         std::fs::write(self.file(name), text).unwrap();
     }
 
-    pub(crate) fn read(&self, name: &str) -> String {
+    pub(crate) fn read_file(&self, name: &str) -> String {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
     /// Requires that the command whose process id is in the file `pid` exits. It may take a moment to do so.
     #[track_caller]
-    pub(crate) fn command_has_ended(&self) {
-        let pid = self.read("pid").trim().parse().unwrap();
+    pub(crate) fn assert_command_ended(&self) {
+        let pid = self.read_file("pid").trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         assert!(has_ended(pid), "process {pid:?} is still there");
     }
 
     /// Runs a program in the project until it exits.
-    pub(crate) async fn run<A: AsRef<OsStr>>(
+    pub(crate) async fn run_program<A: AsRef<OsStr>>(
         &self,
         program: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
     ) -> ProgramResult {
-        self.run_within(PATIENCE, program, args).await
+        self.run_program_within(TIMEOUT, program, args).await
     }
 
-    /// Like [`run`](Self::run), with the given time limit.
-    pub(crate) async fn run_within<A: AsRef<OsStr>>(
+    /// Like [`run_program`](Self::run_program), with the given time limit.
+    pub(crate) async fn run_program_within<A: AsRef<OsStr>>(
         &self,
         patience: Duration,
         program: impl AsRef<OsStr>,
@@ -159,21 +166,21 @@ impl InteropProject {
         command
             .args(args)
             .current_dir(self.path())
-            .env("XDG_STATE_HOME", self.state())
+            .env("XDG_STATE_HOME", self.state_directory())
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        let output = within(patience, "the program ends", command.output()).await;
-        ProgramResult::of(output.unwrap())
+        let output = with_time_limit(patience, "the program ends", command.output()).await;
+        ProgramResult::from_output(output.unwrap())
     }
 
     /// Makes the official Rust client run a turn in the project.
-    pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
-        self.client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
+    pub(crate) async fn run_official_client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
+        self.run_client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
             .await
     }
 
     /// Makes a client run a turn in the project.
-    pub(crate) async fn client(
+    pub(crate) async fn run_client(
         &self,
         client: &[&str],
         args: &[&str],
@@ -181,22 +188,27 @@ impl InteropProject {
     ) -> ClientOutput {
         let (program, client_args) = client.split_first().unwrap();
         let args = client_args.iter().chain(args).chain(&["--"]).chain(agent);
-        ClientOutput(self.run(program, args).await.code(0).lines())
+        ClientOutput(
+            self.run_program(program, args)
+                .await
+                .expect_code(0)
+                .json_lines(),
+        )
     }
 
     /// Makes `acp run` run a turn in the project, and presses Ctrl-C when a message with this method has been received.
     /// Returns the last message that it printed, and its exit code.
-    pub(crate) async fn interrupted_run(
+    pub(crate) async fn run_interrupted(
         &self,
         turn: &str,
         agent: &[&str],
         at: &str,
     ) -> (Value, Option<i32>) {
         let arguments = ["run", "--allow", "all", "--format", "json", turn, "--"];
-        let mut run = tokio::process::Command::new(acp())
+        let mut run = tokio::process::Command::new(acp_program())
             .args(arguments.iter().chain(agent))
             .current_dir(self.path())
-            .env("XDG_STATE_HOME", self.state())
+            .env("XDG_STATE_HOME", self.state_directory())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -205,7 +217,7 @@ impl InteropProject {
             .unwrap();
         let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
         let mut next = async || -> Option<Value> {
-            let line = soon("there is a line, or the end", lines.next_line())
+            let line = with_timeout("there is a line, or the end", lines.next_line())
                 .await
                 .unwrap()?;
             Some(serde_json::from_str(&line).unwrap())
@@ -218,7 +230,7 @@ impl InteropProject {
         while let Some(message) = next().await {
             last = Some(message);
         }
-        let ended = soon("it ends", run.wait()).await.unwrap();
+        let ended = with_timeout("it ends", run.wait()).await.unwrap();
         (last.unwrap(), ended.code())
     }
 }
@@ -232,7 +244,7 @@ fn has_ended(pid: rustix::process::Pid) -> bool {
         Ok(process) => process,
         Err(error) => return error == rustix::io::Errno::SRCH,
     };
-    let patience = Timespec::try_from(PATIENCE).unwrap();
+    let patience = Timespec::try_from(TIMEOUT).unwrap();
     let mut ended = [PollFd::new(&process, PollFlags::IN)];
     poll(&mut ended, Some(&patience)) == Ok(1)
 }
@@ -251,7 +263,7 @@ pub(crate) struct ProgramResult {
 }
 
 impl ProgramResult {
-    fn of(output: Output) -> Self {
+    fn from_output(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -260,14 +272,14 @@ impl ProgramResult {
     }
 
     #[track_caller]
-    pub(crate) fn code(self, code: i32) -> Self {
+    pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
     /// Requires these texts on stderr.
     #[track_caller]
-    pub(crate) fn says(self, parts: &[&str]) -> Self {
+    pub(crate) fn expect_stderr(self, parts: &[&str]) -> Self {
         for part in parts {
             assert!(self.stderr.contains(part), "no {part:?} in {self:#?}");
         }
@@ -276,7 +288,7 @@ impl ProgramResult {
 
     /// Requires these texts on stdout, in this order.
     #[track_caller]
-    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+    pub(crate) fn expect_stdout(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
         for part in parts {
             let (_, after) = rest
@@ -289,14 +301,14 @@ impl ProgramResult {
 
     /// Requires these texts on stdout, in any order. The position of a running terminal depends on timing.
     #[track_caller]
-    pub(crate) fn shows_somewhere(&self, parts: &[&str]) {
+    pub(crate) fn assert_shown_anywhere(&self, parts: &[&str]) {
         for part in parts {
             assert!(self.stdout.contains(part), "no {part:?} in {self:#?}");
         }
     }
 
     /// Parses stdout as JSON, one value per line.
-    pub(crate) fn lines(&self) -> Vec<Value> {
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
         self.stdout
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -309,14 +321,14 @@ pub(crate) struct ClientOutput(pub(crate) Vec<Value>);
 
 impl ClientOutput {
     /// Returns all messages of a kind.
-    pub(crate) fn all(&self, what: &str) -> Vec<&Value> {
+    pub(crate) fn all_of_type(&self, what: &str) -> Vec<&Value> {
         self.0.iter().filter_map(|told| told.get(what)).collect()
     }
 
     /// Returns the only message of a kind.
     #[track_caller]
-    pub(crate) fn one(&self, what: &str) -> &Value {
-        match self.all(what)[..] {
+    pub(crate) fn one_of_type(&self, what: &str) -> &Value {
+        match self.all_of_type(what)[..] {
             [one] => one,
             _ => panic!("not one {what}: {:#?}", self.0),
         }
@@ -324,8 +336,8 @@ impl ClientOutput {
 
     /// Returns the last update of a tool call that has a field.
     #[track_caller]
-    pub(crate) fn of_call(&self, call: &str, field: &str) -> &Value {
-        let updates = self.all("update").into_iter().rev();
+    pub(crate) fn tool_call_field(&self, call: &str, field: &str) -> &Value {
+        let updates = self.all_of_type("update").into_iter().rev();
         let mut found = updates
             .filter(|u| u["toolCallId"] == call)
             .filter_map(|u| u.get(field));
@@ -337,12 +349,17 @@ impl ClientOutput {
     /// Describes what happened, in order, in a few words each. Omits what may happen at any time: the official SDK
     /// reports responses whenever it likes, and commands may be announced at any time.
     pub(crate) fn outline(&self) -> Vec<String> {
-        self.0.iter().filter_map(outline).collect()
+        self.0.iter().filter_map(outline_of).collect()
     }
 
     #[track_caller]
-    pub(crate) fn ended(&self, reason: &str) -> &Self {
-        assert_eq!(self.one("ended")["stopReason"], reason, "{:#?}", self.0);
+    pub(crate) fn expect_stop_reason(&self, reason: &str) -> &Self {
+        assert_eq!(
+            self.one_of_type("ended")["stopReason"],
+            reason,
+            "{:#?}",
+            self.0
+        );
         assert!(
             self.0.last().unwrap().get("ended").is_some(),
             "{:#?}",
@@ -352,16 +369,16 @@ impl ClientOutput {
     }
 
     #[track_caller]
-    pub(crate) fn failed(&self, code: i64) -> &Self {
-        assert_eq!(self.one("error")["code"], code, "{:#?}", self.0);
+    pub(crate) fn expect_error_code(&self, code: i64) -> &Self {
+        assert_eq!(self.one_of_type("error")["code"], code, "{:#?}", self.0);
         self
     }
 }
 
-fn outline(told: &Value) -> Option<String> {
+fn outline_of(told: &Value) -> Option<String> {
     let (what, message) = told.as_object().unwrap().iter().next().unwrap();
     Some(match what.as_str() {
-        "update" => return outline_of_update(message),
+        "update" => return update_outline(message),
         "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted"
         | "completed" => {
             return None;
@@ -390,7 +407,7 @@ fn outline(told: &Value) -> Option<String> {
 }
 
 /// Describes an update in a few words.
-pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
+pub(crate) fn update_outline(update: &Value) -> Option<String> {
     let text = || update["content"]["text"].as_str().unwrap();
     Some(match update["sessionUpdate"].as_str().unwrap() {
         "available_commands_update" => return None,
@@ -440,7 +457,7 @@ pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
 
 /// Requires these entries in the outline, in this order.
 #[track_caller]
-pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
+pub(crate) fn assert_in_order(outline: &[String], expected: &[&str]) {
     let mut lines = outline.iter();
     for line in expected {
         assert!(
@@ -451,26 +468,26 @@ pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
 }
 
 /// Returns the path of the `acp` command.
-pub(crate) fn acp() -> &'static str {
-    static ACP: OnceLock<String> = OnceLock::new();
-    ACP.get_or_init(|| program("acp", ["--package", "acp-toolkit", "--bin", "acp"]))
+pub(crate) fn acp_program() -> &'static str {
+    static ACP_PROGRAM: OnceLock<String> = OnceLock::new();
+    ACP_PROGRAM.get_or_init(|| built_program("acp", ["--package", "acp-toolkit", "--bin", "acp"]))
 }
 
 /// Returns the path of an example of our library.
-pub(crate) fn example(name: &str) -> String {
+pub(crate) fn example_program(name: &str) -> String {
     let path = format!("examples/{name}");
-    program(&path, ["--package", "acp-sdk", "--example", name])
+    built_program(&path, ["--package", "acp-sdk", "--example", name])
 }
 
 /// Returns the path of one of our programs. Builds it if it does not exist or is older than its sources.
-fn program(path: &str, target: [&str; 4]) -> String {
+fn built_program(path: &str, target: [&str; 4]) -> String {
     // Programs of one build are in one directory, named after the profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
         .parent()
         .unwrap();
     let program = directory.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));
     if !is_up_to_date(&program) {
-        build(directory, target);
+        build_program(directory, target);
     }
     program.into_os_string().into_string().unwrap()
 }
@@ -495,7 +512,7 @@ fn is_up_to_date(program: &Path) -> bool {
         .all(|source| changed(Path::new(&source)).is_ok_and(|changed| changed <= built))
 }
 
-fn build(directory: &Path, target: [&str; 4]) {
+fn build_program(directory: &Path, target: [&str; 4]) {
     let profile = match directory.file_name().unwrap().to_str().unwrap() {
         "debug" => "dev",
         profile => profile,

@@ -21,7 +21,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use super::{InteropProject, outline_of_update, soon};
+use super::{InteropProject, update_outline, with_timeout};
 
 /// A client on our library that uses `acp-host`.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl InteropClient {
     }
 
     /// Creates a client that allows everything, and offers the draft of version 2.
-    pub(crate) fn of_version_2(project: &InteropProject) -> Self {
+    pub(crate) fn for_version_2(project: &InteropProject) -> Self {
         Self {
             draft: true,
             ..Self::new(project, Policy::All)
@@ -73,7 +73,7 @@ impl InteropClient {
     }
 
     /// Returns a channel for the notifications `_interop/told` and for completed web pages.
-    pub(crate) fn hear(&mut self) -> mpsc::UnboundedReceiver<String> {
+    pub(crate) fn listen(&mut self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.told = Some(sender);
         receiver
@@ -88,7 +88,7 @@ impl InteropClient {
         let (program, arguments) = agent.split_first().unwrap();
         let command = AgentCommand::new(program)
             .args(arguments)
-            .env("XDG_STATE_HOME", project.state())
+            .env("XDG_STATE_HOME", project.state_directory())
             .cwd(project.path());
         let process = AgentProcess::spawn(&command).unwrap();
         let (stdin, stdout) = process.take_stdio().unwrap();
@@ -99,7 +99,9 @@ impl InteropClient {
         let transport = Transport::new(stdout, stdin);
         let connecting = acp::testing::start_client(transport, self.clone(), options);
         (
-            soon("our client connects", connecting).await.unwrap(),
+            with_timeout("our client connects", connecting)
+                .await
+                .unwrap(),
             process,
         )
     }
@@ -109,7 +111,7 @@ impl InteropClient {
             .lock()
             .unwrap()
             .iter()
-            .filter_map(|(update, _)| outline_of_update(update))
+            .filter_map(|(update, _)| update_outline(update))
             .collect()
     }
 }
@@ -241,15 +243,15 @@ impl Elicitation<HostSession> for InteropClient {
     }
 }
 
-pub(crate) async fn prompt(session: &ClientSession, text: &str) -> Result<StopReason> {
-    soon("the turn ends", session.prompt(text)).await
+pub(crate) async fn run_prompt(session: &ClientSession, text: &str) -> Result<StopReason> {
+    with_timeout("the turn ends", session.prompt(text)).await
 }
 
 /// Waits until a thread matches a condition.
-pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
+pub(crate) async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
-        seen = soon("the thread shows what is looked for", thread.changed(seen)).await;
+        seen = with_timeout("the thread shows what is looked for", thread.changed(seen)).await;
     }
 }
 
@@ -263,20 +265,20 @@ pub(crate) async fn cancel_when(
         let session = session.clone();
         async move { session.prompt(text).await }
     });
-    until(session.thread(), |thread| {
+    wait_for_thread(session.thread(), |thread| {
         thread.is_running() && found(thread)
     })
     .await;
     session.cancel().await.unwrap();
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Cancelled,
         "{text}"
     );
 }
 
 /// Describes an item of a thread in a few words.
-pub(crate) fn item(item: &acp::thread::Item) -> String {
+pub(crate) fn item_outline(item: &acp::thread::Item) -> String {
     match &item.kind {
         ItemKind::User(message) => format!("user {}", message.text()),
         ItemKind::Agent(message) => format!("agent {}", message.text()),
@@ -286,12 +288,12 @@ pub(crate) fn item(item: &acp::thread::Item) -> String {
     }
 }
 
-pub(crate) fn last(thread: &Thread) -> String {
-    thread.items().last().map(item).unwrap_or_default()
+pub(crate) fn last_item_outline(thread: &Thread) -> String {
+    thread.items().last().map(item_outline).unwrap_or_default()
 }
 
 /// Returns the current value of the option with this category.
-pub(crate) fn current(thread: &Thread, category: &SessionConfigOptionCategory) -> String {
+pub(crate) fn current_value(thread: &Thread, category: &SessionConfigOptionCategory) -> String {
     let mut options = thread.config_options().iter();
     let option = options
         .find(|option| option.category.as_ref() == Some(category))
@@ -302,6 +304,6 @@ pub(crate) fn current(thread: &Thread, category: &SessionConfigOptionCategory) -
     select.current_value.to_string()
 }
 
-pub(crate) fn code(error: &Error) -> i32 {
+pub(crate) fn error_code(error: &Error) -> i32 {
     error.clone().into_rpc().code
 }

@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// If this variable is set, tests fail instead of being skipped.
-const REQUIRED: &str = "ACP_INTEROP_REQUIRE_NODE";
+const REQUIRE_VARIABLE: &str = "ACP_INTEROP_REQUIRE_NODE";
 
 /// The oldest major version of Node.js that the SDK supports.
-const NODE: u32 = 20;
+const MIN_NODE_VERSION: u32 = 20;
 
 /// The directory with the programs and their packages.
 #[derive(Debug)]
@@ -18,13 +18,13 @@ pub(crate) struct TypeScriptPrograms(PathBuf);
 
 impl TypeScriptPrograms {
     /// Returns the installed programs. If they cannot be installed, prints why and returns `None`.
-    pub(crate) fn installed() -> Option<&'static Self> {
+    pub(crate) fn find_installed() -> Option<&'static Self> {
         static INSTALLED: OnceLock<Result<TypeScriptPrograms, String>> = OnceLock::new();
-        match INSTALLED.get_or_init(install) {
+        match INSTALLED.get_or_init(install_programs) {
             Ok(installed) => Some(installed),
             Err(reason) => {
-                let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "1");
-                assert!(!required, "{REQUIRED} is set, and {reason}");
+                let required = std::env::var_os(REQUIRE_VARIABLE).is_some_and(|value| value == "1");
+                assert!(!required, "{REQUIRE_VARIABLE} is set, and {reason}");
                 // Past the harness, which keeps what tests that pass print to itself.
                 let _ = writeln!(std::io::stderr(), "skipped: {reason}");
                 None
@@ -40,16 +40,16 @@ impl TypeScriptPrograms {
 
 /// Copies the sources out of the source tree and installs their packages there. If several test programs do so at the
 /// same time, one installs and the others wait.
-fn install() -> Result<TypeScriptPrograms, String> {
-    let node = run(Command::new("node").arg("--version"))?;
+fn install_programs() -> Result<TypeScriptPrograms, String> {
+    let node = run_command(Command::new("node").arg("--version"))?;
     let version = String::from_utf8_lossy(&node.stdout).trim().to_owned();
     let major = version.trim_start_matches('v').split('.').next();
-    if major.and_then(|major| major.parse().ok()) < Some(NODE) {
+    if major.and_then(|major| major.parse().ok()) < Some(MIN_NODE_VERSION) {
         return Err(format!(
-            "node is {version}, and {NODE} is the oldest that will do"
+            "node is {version}, and {MIN_NODE_VERSION} is the oldest that will do"
         ));
     }
-    run(npm().arg("--version"))?;
+    run_command(npm_command().arg("--version"))?;
 
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("typescript");
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typescript");
@@ -60,7 +60,7 @@ fn install() -> Result<TypeScriptPrograms, String> {
         let entry = entry.unwrap();
         // A directory is what somebody has installed there by hand.
         if entry.file_type().unwrap().is_file() {
-            copy(&entry.path(), &to.join(entry.file_name()));
+            copy_directory(&entry.path(), &to.join(entry.file_name()));
         }
     }
     // Written when all is there: what was interrupted is done again.
@@ -69,34 +69,36 @@ fn install() -> Result<TypeScriptPrograms, String> {
     if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
         return Ok(TypeScriptPrograms(to));
     }
-    let output = run(npm()
-        .current_dir(&to)
-        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-        .args([
-            "--prefer-offline",
-            "--fetch-retries=1",
-            "--fetch-retry-mintimeout=1000",
-        ]))?;
+    let output = run_command(
+        npm_command()
+            .current_dir(&to)
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .args([
+                "--prefer-offline",
+                "--fetch-retries=1",
+                "--fetch-retry-mintimeout=1000",
+            ]),
+    )?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let code = unreachable(&said).unwrap_or_else(|| panic!("npm ci fails: {said}"));
+        let code = network_error(&said).unwrap_or_else(|| panic!("npm ci fails: {said}"));
         return Err(format!("the package registry cannot be reached: {code}"));
     }
     fs::write(mark, wanted).unwrap();
     Ok(TypeScriptPrograms(to))
 }
 
-fn npm() -> Command {
+fn npm_command() -> Command {
     Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
 }
 
-fn run(command: &mut Command) -> Result<Output, String> {
+fn run_command(command: &mut Command) -> Result<Output, String> {
     let output = command.output();
     output.map_err(|e| format!("{} cannot be run: {e}", command.get_program().display()))
 }
 
 /// Copies a file if its content differs. Replaces it as a whole, since a running program may be reading it.
-fn copy(from: &Path, to: &Path) {
+fn copy_directory(from: &Path, to: &Path) {
     let text = fs::read(from).unwrap();
     if fs::read(to).is_ok_and(|there| there == text) {
         return;
@@ -108,7 +110,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Returns the error code if npm could not reach the registry, or if the registry failed. Any other error is a mistake
 /// of ours.
-fn unreachable(said: &str) -> Option<&str> {
+fn network_error(said: &str) -> Option<&str> {
     let network = [
         "EAI_AGAIN",
         "ECONNREFUSED",

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{InteropProject, acp};
+use crate::common::{InteropProject, acp_program};
 
 /// The time limit for the whole suite. Some peers wait for seconds in every turn.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How many checks of a client may pass in one run and be skipped in another, because the client exits after its turn.
-const AFFECTED_BY_TIME: u64 = 5;
+const MAX_TIMING_DIFFERENCES: u64 = 5;
 
 /// A program to check.
 pub(crate) struct ConformancePeer {
@@ -55,27 +55,27 @@ impl ConformancePeer {
     }
 
     /// Records the run in version 2. The suite detects the versions that a peer speaks by itself.
-    pub(crate) fn version_2(mut self) -> Self {
+    pub(crate) fn with_version_2(mut self) -> Self {
         self.protocol = "2";
         self
     }
 
     /// Sets the number of checks to run in parallel.
-    pub(crate) fn at_once(mut self, jobs: u32) -> Self {
+    pub(crate) fn with_jobs(mut self, jobs: u32) -> Self {
         self.jobs = jobs;
         self
     }
 
     /// Adds options for `acp check`.
-    pub(crate) fn told(mut self, options: &[&str]) -> Self {
+    pub(crate) fn with_options(mut self, options: &[&str]) -> Self {
         self.options.extend(options.iter().map(|o| (*o).to_owned()));
         self
     }
 
     /// Requires that the suite finds exactly what is expected, and that the page has the right counts.
-    pub(crate) async fn checked(&self) {
+    pub(crate) async fn check(&self) {
         let project = InteropProject::new();
-        let expected = list_of(self.name);
+        let expected = expected_failures_file(self.name);
         let mut args = vec![
             "check",
             self.side,
@@ -90,21 +90,30 @@ impl ConformancePeer {
         args.extend(self.options.iter().map(String::as_str));
         args.push("--");
         args.extend(self.command.iter().map(String::as_str));
-        let ended = project.run_within(PATIENCE, acp(), args).await;
+        let ended = project
+            .run_program_within(TIMEOUT, acp_program(), args)
+            .await;
         let report: Value = serde_json::from_str(&ended.stdout)
             .unwrap_or_else(|e| panic!("no report: {e}: {ended:#?}"));
 
         let mut wrong = Vec::new();
-        let ids = read(&expected);
+        let ids = read_list(&expected);
         let checks = report["checks"].as_array().unwrap();
         for check in checks {
             let id = check["id"].as_str().unwrap();
             let is_finding = !matches!(check["verdict"].as_str(), Some("pass" | "skip"));
             if is_finding && !ids.iter().any(|expected| expected == id) {
-                wrong.push(format!("new: {}\n{}", told(check), evidence(check)));
+                wrong.push(format!(
+                    "new: {}\n{}",
+                    describe_check(check),
+                    describe_evidence(check)
+                ));
             }
             if !is_finding && ids.iter().any(|expected| expected == id) {
-                wrong.push(format!("expected to be found, and not: {}", told(check)));
+                wrong.push(format!(
+                    "expected to be found, and not: {}",
+                    describe_check(check)
+                ));
             }
         }
         let surprises = report["surprises"].as_array().unwrap().iter();
@@ -120,10 +129,10 @@ impl ConformancePeer {
 
         let of = |verdict| report["summary"][verdict].as_u64().unwrap();
         let counts = ["pass", "fail", "warn", "skip"].map(of);
-        let [passed, failed, warned, skipped] = documented(self.name);
+        let [passed, failed, warned, skipped] = documented_counts(self.name);
         let alike = [failed, warned, passed + skipped]
             == [counts[1], counts[2], counts[0] + counts[3]]
-            && passed.abs_diff(counts[0]) <= AFFECTED_BY_TIME;
+            && passed.abs_diff(counts[0]) <= MAX_TIMING_DIFFERENCES;
         assert!(
             alike,
             "docs/conformance-results.md: the row of {} should say {counts:?}",
@@ -132,7 +141,7 @@ impl ConformancePeer {
     }
 
     /// Records a turn of this agent with our client, and requires that exactly these rules are broken in the trace.
-    pub(crate) async fn linted(&self, turn: &str, broken: &[&str]) {
+    pub(crate) async fn lint_turn(&self, turn: &str, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
         let mut args = vec![
@@ -144,19 +153,29 @@ impl ConformancePeer {
             turn,
             "--",
         ];
-        args.extend([acp(), "trace", trace.to_str().unwrap(), "--"]);
+        args.extend([acp_program(), "trace", trace.to_str().unwrap(), "--"]);
         args.extend(self.command.iter().map(String::as_str));
-        project.run(acp(), args).await.code(0);
-        lint(self.name, &trace, broken).await;
+        project
+            .run_program(acp_program(), args)
+            .await
+            .expect_code(0);
+        lint_trace(self.name, &trace, broken).await;
     }
 
     /// Records a turn of the bundled agent with this client, and requires that exactly these rules are broken in the
     /// trace.
-    pub(crate) async fn linted_with_our_agent(&self, broken: &[&str]) {
+    pub(crate) async fn lint_turn_of_our_agent(&self, broken: &[&str]) {
         let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
         let trace_path = trace.to_str().unwrap();
-        let agent = [acp(), "trace", trace_path, "--", acp(), "agent"];
+        let agent = [
+            acp_program(),
+            "trace",
+            trace_path,
+            "--",
+            acp_program(),
+            "agent",
+        ];
         let agent = [&agent[..], &["--protocol", self.protocol]].concat();
         // No path of these needs to be quoted.
         let line = agent.join(" ");
@@ -169,17 +188,17 @@ impl ConformancePeer {
             }
         }
         let (program, args) = command.split_first().unwrap();
-        project.run(program, args).await.code(0);
-        lint(self.name, &trace, broken).await;
+        project.run_program(program, args).await.expect_code(0);
+        lint_trace(self.name, &trace, broken).await;
     }
 }
 
 /// Requires that `acp trace lint` finds exactly these rules broken.
-async fn lint(peer: &str, trace: &Path, broken: &[&str]) {
+async fn lint_trace(peer: &str, trace: &Path, broken: &[&str]) {
     let project = InteropProject::new();
     let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
-    let ended = project.run(acp(), args).await;
-    let lines = ended.lines();
+    let ended = project.run_program(acp_program(), args).await;
+    let lines = ended.json_lines();
     let sums = lines.last().unwrap();
     let rules = sums["rules"].as_array().unwrap().iter();
     let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
@@ -188,7 +207,7 @@ async fn lint(peer: &str, trace: &Path, broken: &[&str]) {
     assert!(sums["messages"].as_u64() >= Some(6), "{peer}: {lines:#?}");
 }
 
-fn told(check: &Value) -> String {
+fn describe_check(check: &Value) -> String {
     let word = |member: &str| check[member].as_str().unwrap_or_default().to_owned();
     format!(
         "{} {} {}: {}",
@@ -200,7 +219,7 @@ fn told(check: &Value) -> String {
 }
 
 /// Returns the last messages of a check.
-fn evidence(check: &Value) -> String {
+fn describe_evidence(check: &Value) -> String {
     let lines = check["evidence"].as_array().map_or(&[][..], Vec::as_slice);
     let lines = lines
         .iter()
@@ -218,17 +237,19 @@ fn evidence(check: &Value) -> String {
     lines.collect()
 }
 
-fn root() -> &'static Path {
+fn conformance_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Returns the path of the file with a peer's expected findings.
-fn list_of(peer: &str) -> PathBuf {
-    root().join("conformance").join(format!("{peer}.txt"))
+fn expected_failures_file(peer: &str) -> PathBuf {
+    conformance_directory()
+        .join("conformance")
+        .join(format!("{peer}.txt"))
 }
 
 /// Reads the ids in such a file: one per line, with comments that start with `#`.
-fn read(list: &Path) -> Vec<String> {
+fn read_list(list: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
     let ids = text
         .lines()
@@ -237,25 +258,25 @@ fn read(list: &Path) -> Vec<String> {
 }
 
 /// Returns the expected findings of every peer.
-pub(crate) fn all_expected() -> BTreeMap<String, Vec<String>> {
-    let lists = std::fs::read_dir(root().join("conformance")).unwrap();
+pub(crate) fn all_expected_failures() -> BTreeMap<String, Vec<String>> {
+    let lists = std::fs::read_dir(conformance_directory().join("conformance")).unwrap();
     let lists = lists.map(|entry| entry.unwrap().path());
     lists
         .map(|list| {
             let name = list.file_stem().unwrap().to_str().unwrap().to_owned();
-            (name, read(&list))
+            (name, read_list(&list))
         })
         .collect()
 }
 
-pub(crate) fn document() -> String {
-    let path = root().join("../docs/conformance-results.md");
+pub(crate) fn read_document() -> String {
+    let path = conformance_directory().join("../docs/conformance-results.md");
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Returns the counts on the page for a peer: passed, failed, warned, skipped.
-fn documented(peer: &str) -> [u64; 4] {
-    let document = document();
+fn documented_counts(peer: &str) -> [u64; 4] {
+    let document = read_document();
     let start = format!("| `{peer}` |");
     let rows = document
         .lines()

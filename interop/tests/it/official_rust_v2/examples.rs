@@ -4,23 +4,26 @@ use acp::Thread;
 use acp::thread::Activity;
 use acp::v1::{ListSessionsRequest, ProtocolVersion, StopReason};
 
-use crate::common::{InteropClient, InteropProject, acp, code, item, prompt};
+use crate::common::{
+    InteropClient, InteropProject, acp_program, error_code, item_outline, run_prompt,
+};
 use crate::official_rust_v2::{OFFICIAL_AGENT, OUR_AGENT};
 
 pub(crate) const SIMPLE_AGENT: &str = env!("CARGO_BIN_EXE_official-simple-agent-v2");
-const ONE_SHOT: &str = env!("CARGO_BIN_EXE_official-one-shot-v2");
-const COORDINATION: &str = env!("CARGO_BIN_EXE_official-coordination-v2");
+const ONE_SHOT_CLIENT: &str = env!("CARGO_BIN_EXE_official-one-shot-v2");
+const COORDINATION_CLIENT: &str = env!("CARGO_BIN_EXE_official-coordination-v2");
 
 #[tokio::test]
-async fn our_client_uses_all_that_the_example_agent_has() {
+async fn our_client_uses_every_feature_of_the_example_agent() {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (agent, _process) = person.start(&project, &[SIMPLE_AGENT]).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
     let session = agent.new_session(project.path()).await.unwrap();
-    let ended = prompt(&session, "hello").await.unwrap();
+    let ended = run_prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
-    let items = |thread: &Thread| -> Vec<String> { thread.items().iter().map(item).collect() };
+    let items =
+        |thread: &Thread| -> Vec<String> { thread.items().iter().map(item_outline).collect() };
     // It says everything twice: in pieces, then whole.
     let turn = ["user hello", "agent Echo: hello"];
     assert_eq!(session.thread().read(items), turn);
@@ -43,22 +46,22 @@ async fn our_client_uses_all_that_the_example_agent_has() {
     let replayed = agent.load_session(&id, project.path()).await.unwrap();
     assert_eq!(replayed.thread().read(items), turn);
     assert_eq!(replayed.thread().read(Thread::activity), Activity::Idle);
-    prompt(&replayed, "again").await.unwrap();
+    run_prompt(&replayed, "again").await.unwrap();
     let both = [&turn[..], &["user again", "agent Echo: again"]].concat();
     assert_eq!(replayed.thread().read(items), both);
     // Nothing runs: it is told all the same, and the next turn is not harmed.
     replayed.cancel().await.unwrap();
-    let ended = prompt(&replayed, "more").await.unwrap();
+    let ended = run_prompt(&replayed, "more").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
     let unknown = agent.load_session("nothing", project.path()).await;
-    assert_eq!(code(&unknown.unwrap_err()), -32002);
+    assert_eq!(error_code(&unknown.unwrap_err()), -32002);
 }
 
 #[tokio::test]
 async fn acp_run_completes_a_turn_with_the_example_agent() {
     let project = InteropProject::new();
     let run = ["run", "--protocol", "2", "hello", "--", SIMPLE_AGENT];
-    let ended = project.run(acp(), run).await.code(0);
+    let ended = project.run_program(acp_program(), run).await.expect_code(0);
     assert_eq!(ended.stdout, "Echo: hello\n");
     // It keeps its sessions, as every agent of version 2 does.
     assert!(
@@ -72,39 +75,41 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
 
 /// The example rejects everything.
 #[tokio::test]
-async fn the_example_client_completes_a_turn_with_agents_of_ours() {
+async fn example_client_completes_a_turn_with_our_agents() {
     let project = InteropProject::new();
     let one_shot = async |agent: String, text| {
-        let ended = project.run(ONE_SHOT, ["--command", &agent, text]).await;
+        let ended = project
+            .run_program(ONE_SHOT_CLIENT, ["--command", &agent, text])
+            .await;
         ended
-            .code(0)
-            .says(&["Prompt accepted", "Session is idle: Some(EndTurn)"])
+            .expect_code(0)
+            .expect_stderr(&["Prompt accepted", "Session is idle: Some(EndTurn)"])
     };
-    let bundled = || format!("'{}' agent --protocol 2", acp());
+    let bundled = || format!("'{}' agent --protocol 2", acp_program());
     one_shot(bundled(), "/read note.txt")
         .await
-        .shows(&["one\ntwo"]);
+        .expect_stdout(&["one\ntwo"]);
     let ended = one_shot(bundled(), "/write new.txt hello").await;
     ended
-        .says(&["rejecting it once"])
-        .shows(&["Nothing was changed"]);
+        .expect_stderr(&["rejecting it once"])
+        .expect_stdout(&["Nothing was changed"]);
     assert!(!project.file("new.txt").exists());
 
     let ours = || format!("{OUR_AGENT} --protocol 2");
     let ended = one_shot(ours(), "work").await;
     ended
-        .says(&["rejecting it once"])
-        .shows(&["Reading the note. I was not allowed to."]);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+        .expect_stderr(&["rejecting it once"])
+        .expect_stdout(&["Reading the note. I was not allowed to."]);
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
 }
 
 /// The example opens an existing session twice concurrently, and a third time with a replay.
 #[tokio::test]
-async fn the_example_of_coordination_opens_sessions_of_our_agent() {
+async fn coordination_example_opens_sessions_of_our_agent() {
     let project = InteropProject::new();
     let open = async |agent: &str, id: &str| {
         let args = ["--command", agent, "--session-id", id];
-        project.run(COORDINATION, args).await
+        project.run_program(COORDINATION_CLIENT, args).await
     };
     // Six updates of the past, and the state it is in.
     let ours = format!("{OUR_AGENT} --protocol 2");
@@ -114,10 +119,10 @@ async fn the_example_of_coordination_opens_sessions_of_our_agent() {
         "code",
         "Fresh replay after close: 6 updates",
     ];
-    ended.code(0).shows(&expected);
+    ended.expect_code(0).expect_stdout(&expected);
     let ended = open(&ours, "new-1").await;
-    ended.code(1).says(&["Resource not found"]);
+    ended.expect_code(1).expect_stderr(&["Resource not found"]);
     // As it does with one of theirs.
     let ended = open(OFFICIAL_AGENT, "new-1").await;
-    ended.code(1).says(&["Resource not found"]);
+    ended.expect_code(1).expect_stderr(&["Resource not found"]);
 }

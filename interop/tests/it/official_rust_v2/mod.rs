@@ -9,7 +9,10 @@ mod negotiation;
 
 use crate::common::version2::agent;
 use crate::common::version2::client::OfficialClient;
-use crate::common::{InteropClient, InteropProject, acp, in_order, last, prompt, soon};
+use crate::common::{
+    InteropClient, InteropProject, acp_program, assert_in_order, last_item_outline, run_prompt,
+    with_timeout,
+};
 use acp::v1::{ElicitationScope, SessionConfigKind, SessionConfigSelectOptions, ToolKind};
 use serde_json::json;
 
@@ -38,7 +41,7 @@ macro_rules! their_client {
             $(
                 #[tokio::test]
                 async fn $test() {
-                    super::their_client().$test().await;
+                    super::official_client().$test().await;
                 }
             )*
         }
@@ -46,44 +49,44 @@ macro_rules! their_client {
 }
 
 our_client_and_their_agent! {
-    serves_a_whole_turn,
-    takes_no_for_an_answer,
-    is_cancelled_at_every_point,
-    hears_extensions_and_refusals,
-    ends_turns_in_every_way,
-    takes_options,
-    asks_the_person,
-    keeps_sessions,
-    wants_to_be_logged_in,
+    check_full_turn,
+    check_rejection,
+    check_cancel_at_every_point,
+    check_extensions_and_errors,
+    check_stop_reasons,
+    check_config_options,
+    check_elicitation,
+    check_stored_sessions,
+    check_login,
 }
 
 their_client! {
-    serves_a_whole_turn,
-    can_say_no,
-    cancels_at_every_point,
-    hears_extensions_and_refusals,
-    sees_how_turns_end,
-    is_asked_for_input,
-    logs_in_and_out,
-    opens_old_sessions,
-    sets_options,
-    works_with_the_bundled_agent,
-    cancels_the_bundled_agent,
+    check_full_turn,
+    check_rejection,
+    check_cancel_at_every_point,
+    check_extensions_and_errors,
+    check_stop_reasons,
+    check_elicitation,
+    check_login_and_logout,
+    check_stored_sessions,
+    check_config_options,
+    check_bundled_agent,
+    check_bundled_agent_cancel,
 }
 
-fn their_client() -> OfficialClient<'static> {
+fn official_client() -> OfficialClient<'static> {
     OfficialClient::new(&[OFFICIAL_CLIENT], OUR_AGENT)
 }
 
 #[tokio::test]
-async fn the_official_agent_asks_for_a_command_and_shows_a_page() {
+async fn official_agent_requests_a_command_permission_and_a_url() {
     let project = InteropProject::new();
-    let mut person = InteropClient::of_version_2(&project);
-    let mut told = person.hear();
+    let mut person = InteropClient::for_version_2(&project);
+    let mut told = person.listen();
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
-    prompt(&session, "ask-command").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent yes");
+    run_prompt(&session, "ask-command").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent yes");
     {
         let asked = person.asked.lock().unwrap();
         let command = asked[0].command.as_ref().unwrap();
@@ -97,19 +100,19 @@ async fn the_official_agent_asks_for_a_command_and_shows_a_page() {
     // No tool call came of the question.
     assert_eq!(session.thread().read(|thread| thread.items().len()), 2);
 
-    prompt(&session, "ask-web").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent accept");
-    let done = soon("the page is done", told.recv()).await.unwrap();
+    run_prompt(&session, "ask-web").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent accept");
+    let done = with_timeout("the page is done", told.recv()).await.unwrap();
     assert_eq!(done, "page-1 is done");
 }
 
 #[tokio::test]
-async fn the_official_agent_asks_for_input_while_one_logs_in() {
+async fn official_agent_elicits_input_during_login() {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT, "--auth"]).await;
     let login = connection.authenticate("form");
-    soon("it answers", login).await.unwrap();
+    with_timeout("it answers", login).await.unwrap();
     {
         let asked = person.elicited.lock().unwrap();
         assert_eq!(asked.len(), 1);
@@ -122,9 +125,9 @@ async fn the_official_agent_asks_for_input_while_one_logs_in() {
 }
 
 #[tokio::test]
-async fn our_client_sees_the_headings_of_the_official_agent_s_options() {
+async fn our_client_sees_the_option_groups_of_the_official_agent() {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
     session.thread().read(|thread| {
@@ -147,34 +150,44 @@ async fn our_client_sees_the_headings_of_the_official_agent_s_options() {
 }
 
 #[tokio::test]
-async fn our_agent_shows_the_official_client_a_page() {
-    let client = their_client();
-    let told = client.ours(&["ask-web"]).await;
-    assert_eq!(told.ended("end_turn").one("form")["mode"], "url");
-    assert_eq!(told.one("form")["url"], "https://example.com/page");
-    assert_eq!(told.one("completed"), &json!({"elicitationId": "page-1"}));
-    in_order(&told.outline(), &["message \"accept\""]);
+async fn our_agent_elicits_a_url_from_the_official_client() {
+    let client = official_client();
+    let told = client.run_with_our_agent(&["ask-web"]).await;
+    assert_eq!(
+        told.expect_stop_reason("end_turn").one_of_type("form")["mode"],
+        "url"
+    );
+    assert_eq!(told.one_of_type("form")["url"], "https://example.com/page");
+    assert_eq!(
+        told.one_of_type("completed"),
+        &json!({"elicitationId": "page-1"})
+    );
+    assert_in_order(&told.outline(), &["message \"accept\""]);
 }
 
 #[tokio::test]
-async fn our_agent_takes_a_boolean_option_of_the_official_client() {
-    let client = their_client();
-    let told = client.ours(&["--option", "loud=true", "settings"]).await;
-    in_order(&told.outline(), &["message \"ask small true\""]);
+async fn our_agent_accepts_a_boolean_option_from_the_official_client() {
+    let client = official_client();
+    let told = client
+        .run_with_our_agent(&["--option", "loud=true", "settings"])
+        .await;
+    assert_in_order(&told.outline(), &["message \"ask small true\""]);
     // Of another type.
-    let told = client.ours(&["--option", "mode=true", "settings"]).await;
-    told.failed(-32602);
+    let told = client
+        .run_with_our_agent(&["--option", "mode=true", "settings"])
+        .await;
+    told.expect_error_code(-32602);
 }
 
 #[tokio::test]
-async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
+async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let project = InteropProject::new();
     let run = async |args: &[&str], agent: &[&str]| {
         let args = [&["run", "--protocol", "2"], args, &["--"], agent].concat();
-        project.run(acp(), args).await
+        project.run_program(acp_program(), args).await
     };
     let ended = run(&["--allow", "all", "work"], &[OFFICIAL_AGENT]).await;
-    let ended = ended.code(0).shows(&[
+    let ended = ended.expect_code(0).expect_stdout(&[
         "First I look.",
         "Reading the note.",
         // It was called "Look" before, which is seen only if it is drawn in between.
@@ -190,31 +203,31 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "Do",
         "ne.",
     ]);
-    ended.shows_somewhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    ended.assert_shown_anywhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
     // Nothing may be changed, and nothing was.
-    project.write("note.txt", "one\ntwo\n");
+    project.write_file("note.txt", "one\ntwo\n");
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await
-        .code(0)
-        .shows(&["I was not allowed to."]);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+        .expect_code(0)
+        .expect_stdout(&["I was not allowed to."]);
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
     let ended = run(&["--allow", "reads", "ask-command"], &[OFFICIAL_AGENT]).await;
-    ended.code(0).shows(&["no"]);
+    ended.expect_code(0).expect_stdout(&["no"]);
 
     let ended = run(&["hello"], &[OFFICIAL_AGENT, "--auth"]).await;
     ended
-        .code(1)
-        .says(&["Authentication required", "acp login ", "# A key"]);
+        .expect_code(1)
+        .expect_stderr(&["Authentication required", "acp login ", "# A key"]);
     let ended = run(&["fail"], &[OFFICIAL_AGENT]).await;
     ended
-        .code(1)
-        .says(&["agent error: the model is on holiday"]);
+        .expect_code(1)
+        .expect_stderr(&["agent error: the model is on holiday"]);
     run(&["refuse"], &[OFFICIAL_AGENT])
         .await
-        .code(4)
-        .says(&["refused"]);
-    run(&["max-tokens"], &[OFFICIAL_AGENT]).await.code(5);
+        .expect_code(4)
+        .expect_stderr(&["refused"]);
+    run(&["max-tokens"], &[OFFICIAL_AGENT]).await.expect_code(5);
     let set = [
         "--mode",
         "code",
@@ -224,6 +237,6 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "loud=true",
     ];
     let args = [&set[..], &["--format", "quiet", "settings"]].concat();
-    let ended = run(&args, &[OFFICIAL_AGENT]).await.code(0);
+    let ended = run(&args, &[OFFICIAL_AGENT]).await.expect_code(0);
     assert_eq!(ended.stdout, "code large true\n");
 }

@@ -10,12 +10,13 @@ use acp_host::Policy;
 use serde_json::{Value, json};
 
 use crate::common::{
-    InteropClient, cancel_when, code, current, item, last, prompt, soon, until, updates_of_work,
+    InteropClient, cancel_when, current_value, error_code, item_outline, last_item_outline,
+    run_prompt, wait_for_thread, with_timeout, work_updates,
 };
 use crate::official_typescript::TypeScriptFixture;
 
 #[tokio::test]
-async fn our_client_serves_a_whole_turn_of_the_official_agent() {
+async fn our_client_completes_a_full_turn_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -23,17 +24,20 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
     let (agent, _process) = official.start(&person, &[]).await;
     assert_eq!(agent.info().unwrap().name, "official-agent");
     let session = agent.new_session(official.project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
 
     // Each update, once and in order: as ours, but for what the client itself does and says. This agent
     // has modes, and not as a config option.
-    let mut expected = updates_of_work();
+    let mut expected = work_updates();
     expected.retain(|line| *line != "config_option_update");
     assert_eq!(person.outline(), expected);
 
     session.thread().read(|thread| {
-        let items: Vec<String> = thread.items().iter().map(item).collect();
+        let items: Vec<String> = thread.items().iter().map(item_outline).collect();
         assert_eq!(
             items,
             [
@@ -93,14 +97,17 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
         assert_eq!(thread.title(), Some("A loud note"));
         assert_eq!(thread.commands()[0].name, "work");
-        assert_eq!(current(thread, &SessionConfigOptionCategory::Mode), "code");
+        assert_eq!(
+            current_value(thread, &SessionConfigOptionCategory::Mode),
+            "code"
+        );
         assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
     });
     assert_eq!(agent.connection().noise(), acp::Noise::default());
 }
 
 #[tokio::test]
-async fn our_client_can_say_no_to_the_official_agent() {
+async fn our_client_can_reject_permission_to_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -108,12 +115,15 @@ async fn our_client_can_say_no_to_the_official_agent() {
     person.says_no = true;
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(official.project.read("note.txt"), "one\ntwo\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(official.project.read_file("note.txt"), "one\ntwo\n");
     session.thread().read(|thread| {
         let edit = thread.tool_call(&"edit".into()).unwrap();
         assert_eq!(edit.status, ToolCallStatus::Failed);
-        assert_eq!(last(thread), "agent  I was not allowed to.");
+        assert_eq!(last_item_outline(thread), "agent  I was not allowed to.");
     });
 }
 
@@ -127,13 +137,16 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
 
-    cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;
+    cancel_when(&session, "wait", |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
     cancel_when(&session, "wait-permission", |thread| {
-        last(thread) == "call Ask Pending"
+        last_item_outline(thread) == "call Ask Pending"
     })
     .await;
     assert_eq!(
-        session.thread().read(last),
+        session.thread().read(last_item_outline),
         "agent the question was withdrawn"
     );
     cancel_when(&session, "wait-command", |thread| {
@@ -148,30 +161,33 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
             .is_some_and(|terminal| terminal.output() == "started\n")
     })
     .await;
-    assert_eq!(session.thread().read(last), "agent the command was ended");
-    official.project.command_has_ended();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent the command was ended"
+    );
+    official.project.assert_command_ended();
 
     // Dropping a prompt cancels it, too, and the session goes on.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
             _ = &mut turn => panic!("it waits"),
-            () = until(session.thread(), |thread| last(thread) == "agent waiting") => {}
+            () = wait_for_thread(session.thread(), |thread| last_item_outline(thread) == "agent waiting") => {}
         }
     }
-    until(session.thread(), |thread| !thread.is_running()).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
     assert_eq!(
         session
             .thread()
             .read(|thread| thread.stop_reason().cloned()),
         Some(StopReason::Cancelled)
     );
-    prompt(&session, "hello").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent hello");
+    run_prompt(&session, "hello").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent hello");
 }
 
 #[tokio::test]
-async fn sessions_of_the_official_agent_run_at_the_same_time() {
+async fn sessions_of_the_official_agent_run_concurrently() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -183,25 +199,31 @@ async fn sessions_of_the_official_agent_run_at_the_same_time() {
         let first = first.clone();
         async move { first.prompt("wait").await }
     });
-    until(first.thread(), |thread| last(thread) == "agent waiting").await;
-    prompt(&second, "hello").await.unwrap();
-    assert_eq!(second.thread().read(last), "agent hello");
+    wait_for_thread(first.thread(), |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
+    run_prompt(&second, "hello").await.unwrap();
+    assert_eq!(second.thread().read(last_item_outline), "agent hello");
     assert!(first.thread().read(Thread::is_running));
     first.cancel().await.unwrap();
     assert_eq!(
-        soon("the turn ends", waiting).await.unwrap().unwrap(),
+        with_timeout("the turn ends", waiting)
+            .await
+            .unwrap()
+            .unwrap(),
         StopReason::Cancelled
     );
     assert_eq!(first.thread().read(|thread| thread.items().len()), 2);
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways_with_the_official_agent() {
+async fn extensions_work_both_ways_with_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let mut person = InteropClient::new(&official.project, Policy::All);
-    let mut told = person.hear();
+    let mut told = person.listen();
     let (agent, _process) = official.start(&person, &[]).await;
     let connection = agent.connection();
     connection
@@ -209,7 +231,7 @@ async fn extensions_go_both_ways_with_the_official_agent() {
         .await
         .unwrap();
     assert_eq!(
-        soon("it is told back", told.recv()).await.unwrap(),
+        with_timeout("it is told back", told.recv()).await.unwrap(),
         "the official agent was told hello"
     );
     let answer = connection
@@ -223,34 +245,37 @@ async fn extensions_go_both_ways_with_the_official_agent() {
     );
 
     let session = agent.new_session(official.project.path()).await.unwrap();
-    prompt(&session, "ask-extension").await.unwrap();
+    run_prompt(&session, "ask-extension").await.unwrap();
     assert_eq!(
-        soon("it is told", told.recv()).await.unwrap(),
+        with_timeout("it is told", told.recv()).await.unwrap(),
         "a turn runs"
     );
     assert_eq!(
-        session.thread().read(last),
+        session.thread().read(last_item_outline),
         "agent our client heard how are you"
     );
     // What it asks and takes back is given up, and it is told so.
-    prompt(&session, "ask-withdraw").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent error -32800");
+    run_prompt(&session, "ask-withdraw").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent error -32800"
+    );
 }
 
 #[tokio::test]
-async fn the_official_agent_asks_the_person_by_a_form() {
+async fn official_agent_elicits_a_form() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
-    prompt(&session, "ask-person").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent accept 11");
+    run_prompt(&session, "ask-person").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent accept 11");
 }
 
 #[tokio::test]
-async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know() {
+async fn our_client_and_the_official_agent_understand_each_others_errors() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -260,23 +285,33 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
         let nothing = json!({});
         let asking = agent.connection().request_raw(method, &nothing);
         let error = asking.await.unwrap_err();
-        assert_eq!(code(&error), jsonrpc::Error::METHOD_NOT_FOUND, "{error}");
+        assert_eq!(
+            error_code(&error),
+            jsonrpc::Error::METHOD_NOT_FOUND,
+            "{error}"
+        );
     }
     let session = agent.new_session(official.project.path()).await.unwrap();
-    prompt(&session, "ask-unknown").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent error -32601");
-    prompt(&session, "ask-missing-file").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent error -32002");
+    run_prompt(&session, "ask-unknown").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent error -32601"
+    );
+    run_prompt(&session, "ask-missing-file").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent error -32002"
+    );
 
     assert_eq!(
-        prompt(&session, "refuse").await.unwrap(),
+        run_prompt(&session, "refuse").await.unwrap(),
         StopReason::Refusal
     );
     assert_eq!(
-        prompt(&session, "max-tokens").await.unwrap(),
+        run_prompt(&session, "max-tokens").await.unwrap(),
         StopReason::MaxTokens
     );
-    let error = prompt(&session, "fail").await.unwrap_err();
+    let error = run_prompt(&session, "fail").await.unwrap_err();
     let Error::Rpc(error) = error else {
         panic!("{error}")
     };
@@ -287,13 +322,13 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
     let data: Value = serde_json::to_value(&error.data).unwrap();
     assert_eq!(data, json!({"until": "Monday"}));
     assert_eq!(
-        prompt(&session, "hello").await.unwrap(),
+        run_prompt(&session, "hello").await.unwrap(),
         StopReason::EndTurn
     );
 }
 
 #[tokio::test]
-async fn the_official_agent_gets_the_content_it_takes() {
+async fn official_agent_gets_only_supported_content() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -304,7 +339,10 @@ async fn the_official_agent_gets_the_content_it_takes() {
         ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
     let content = vec![ContentBlock::text("content"), link];
     assert_eq!(session.prompt(content).await.unwrap(), StopReason::EndTurn);
-    assert_eq!(session.thread().read(last), "agent text resource_link ");
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent text resource_link "
+    );
     let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
@@ -321,7 +359,11 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
     let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
-    let shown = |category| session.thread().read(|thread| current(thread, category));
+    let shown = |category| {
+        session
+            .thread()
+            .read(|thread| current_value(thread, category))
+    };
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "small");
     session.set_config_option("model", "large").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
@@ -331,8 +373,11 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
     assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
     assert!(session.set_mode("none").await.is_err());
     session.set_config_option("loud", true).await.unwrap();
-    prompt(&session, "settings").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent code large true");
+    run_prompt(&session, "settings").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent code large true"
+    );
 }
 
 #[tokio::test]
@@ -346,10 +391,11 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
     let person = InteropClient::new(project, Policy::All);
     let (agent, _process) = official.start(&person, &with_store).await;
     let other = agent.new_session(project.path()).await.unwrap();
-    prompt(&other, "hello").await.unwrap();
+    run_prompt(&other, "hello").await.unwrap();
     let session = agent.new_session(project.path()).await.unwrap();
-    prompt(&session, "work").await.unwrap();
-    let items = |thread: &Thread| -> Vec<String> { thread.items().iter().map(item).collect() };
+    run_prompt(&session, "work").await.unwrap();
+    let items =
+        |thread: &Thread| -> Vec<String> { thread.items().iter().map(item_outline).collect() };
     let (id, before) = (session.id().clone(), session.thread().read(items));
     assert_eq!(before.len(), 8);
     drop((other, session, agent));
@@ -369,7 +415,11 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
 
     let error = agent.load_session("nothing", project.path()).await;
     let error = error.unwrap_err();
-    assert_eq!(code(&error), jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+    assert_eq!(
+        error_code(&error),
+        jsonrpc::Error::RESOURCE_NOT_FOUND,
+        "{error}"
+    );
     let session = agent.load_session(id, project.path()).await.unwrap();
     // Complete as soon as it is loaded, and all of it is told as the past.
     assert_eq!(session.thread().read(items), before);
@@ -377,22 +427,26 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
     assert_eq!(session.thread().read(title).as_deref(), Some("A loud note"));
     let seen = person.seen.lock().unwrap().clone();
     assert!(seen.iter().all(|(_, replay)| *replay), "{seen:?}");
-    prompt(&session, "hello").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent hello");
+    run_prompt(&session, "hello").await.unwrap();
+    assert_eq!(session.thread().read(last_item_outline), "agent hello");
 
     // Resumed, it has no past; closed, it cannot be prompted; deleted, it cannot be resumed.
     let other = first.sessions[0].session_id.clone();
     let resumed = agent.resume_session(other.clone(), project.path()).await;
     let resumed = resumed.unwrap();
     assert_eq!(resumed.thread().read(|thread| thread.items().len()), 0);
-    prompt(&resumed, "again").await.unwrap();
+    run_prompt(&resumed, "again").await.unwrap();
     resumed.close().await.unwrap();
-    let error = prompt(&resumed, "hello").await.unwrap_err();
+    let error = run_prompt(&resumed, "hello").await.unwrap_err();
     assert!(error.to_string().contains("closed"), "{error}");
     agent.delete_session(&other).await.unwrap();
     let error = agent.resume_session(other, project.path()).await;
     let error = error.unwrap_err();
-    assert_eq!(code(&error), jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+    assert_eq!(
+        error_code(&error),
+        jsonrpc::Error::RESOURCE_NOT_FOUND,
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -409,7 +463,7 @@ async fn our_client_authenticates_with_the_official_agent() {
     assert!(agent.authenticate("nothing").await.is_err());
     agent.authenticate("key").await.unwrap();
     let session = opening().await.unwrap();
-    prompt(&session, "hello").await.unwrap();
+    run_prompt(&session, "hello").await.unwrap();
     agent.logout().await.unwrap();
     let error = opening().await.unwrap_err();
     assert!(error.is_auth_required(), "{error}");

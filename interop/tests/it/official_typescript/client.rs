@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{WORK, acp, in_order};
+use crate::common::{WORK_OUTLINE, acp_program, assert_in_order};
 use crate::official_typescript::{OUR_AGENT, TypeScriptFixture};
 
 #[tokio::test]
-async fn the_official_client_serves_a_whole_turn_of_our_agent() {
+async fn official_client_completes_a_full_turn_of_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let told = official.client(&["work"], &[OUR_AGENT]).await;
-    assert_eq!(told.outline(), WORK);
-    assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
-    let initialized = told.one("initialized");
+    let told = official.run_client(&["work"], &[OUR_AGENT]).await;
+    assert_eq!(told.outline(), WORK_OUTLINE);
+    assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
+    let initialized = told.one_of_type("initialized");
     assert_eq!(initialized["protocolVersion"], 1);
     assert_eq!(initialized["agentInfo"]["name"], "our-agent");
     assert_eq!(
-        told.of_call("read", "rawOutput"),
+        told.tool_call_field("read", "rawOutput"),
         &json!({"second": "two\n"})
     );
     assert_eq!(
-        told.of_call("edit", "content"),
+        told.tool_call_field("edit", "content"),
         &json!([{
             "type": "diff",
             "path": official.project.file("note.txt"),
@@ -29,7 +29,7 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
             "newText": "ONE\nTWO\n",
         }])
     );
-    let printed = told.of_call("run", "rawOutput");
+    let printed = told.tool_call_field("run", "rawOutput");
     assert_eq!(
         (&printed["code"], &printed["ended"]),
         (&json!(3), &json!(true))
@@ -39,82 +39,90 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
     lines.sort_unstable();
     assert_eq!(lines, ["ONE", "TWO", "hello"]);
     assert_eq!(
-        told.of_call("run", "content"),
+        told.tool_call_field("run", "content"),
         &json!([{"type": "terminal", "terminalId": "terminal-0"}])
     );
     assert_eq!(
-        told.of_call("kill", "rawOutput"),
+        told.tool_call_field("kill", "rawOutput"),
         &json!({"ran": true, "signal": "SIGKILL"})
     );
 }
 
 #[tokio::test]
-async fn the_official_client_can_say_no_to_our_agent() {
+async fn official_client_can_reject_permission_to_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let told = official.client(&["--reject", "work"], &[OUR_AGENT]).await;
-    told.ended("end_turn");
-    assert_eq!(told.of_call("edit", "status"), "failed");
-    assert_eq!(told.all("write").len(), 0);
-    assert_eq!(official.project.read("note.txt"), "one\ntwo\n");
+    let told = official
+        .run_client(&["--reject", "work"], &[OUR_AGENT])
+        .await;
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.tool_call_field("edit", "status"), "failed");
+    assert_eq!(told.all_of_type("write").len(), 0);
+    assert_eq!(official.project.read_file("note.txt"), "one\ntwo\n");
 }
 
 #[tokio::test]
-async fn the_official_client_cancels_our_agent_at_every_point() {
+async fn official_client_cancels_our_agent_at_every_point() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let cancel_at = async |what, turn| {
         let told = official
-            .client(&["--cancel-at", what, turn], &[OUR_AGENT])
+            .run_client(&["--cancel-at", what, turn], &[OUR_AGENT])
             .await;
-        told.ended("cancelled");
+        told.expect_stop_reason("cancelled");
         told.outline()
     };
     cancel_at("message", "wait").await;
-    in_order(
+    assert_in_order(
         &cancel_at("permission", "wait-permission").await,
         &["permission ask", "message \"the question was withdrawn\""],
     );
-    in_order(
+    assert_in_order(
         &cancel_at("output", "wait-command").await,
         &["wait terminal-0", "release terminal-0"],
     );
-    official.project.command_has_ended();
+    official.project.assert_command_ended();
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways_with_the_official_client() {
+async fn extensions_work_both_ways_with_the_official_client() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
-        .client(&["--extension", "ask-extension"], &[OUR_AGENT])
+        .run_client(&["--extension", "ask-extension"], &[OUR_AGENT])
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.one("answer")["answer"], "our agent heard who are you");
-    assert_eq!(told.one("asked")["question"], "how are you");
-    let heard = told.all("told").into_iter().map(|told| &told["what"]);
+    told.expect_stop_reason("end_turn");
+    assert_eq!(
+        told.one_of_type("answer")["answer"],
+        "our agent heard who are you"
+    );
+    assert_eq!(told.one_of_type("asked")["question"], "how are you");
+    let heard = told
+        .all_of_type("told")
+        .into_iter()
+        .map(|told| &told["what"]);
     assert_eq!(
         heard.collect::<Vec<&Value>>(),
         ["our agent was told hello", "a turn runs"]
     );
-    in_order(
+    assert_in_order(
         &told.outline(),
         &["message \"the official client heard how are you\""],
     );
 }
 
 #[tokio::test]
-async fn the_official_client_takes_a_request_to_our_agent_back() {
+async fn official_client_cancels_a_request_to_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
-        .client(&["--withdraw", "hello"], &[OUR_AGENT])
+        .run_client(&["--withdraw", "hello"], &[OUR_AGENT])
         .await;
-    assert_eq!(told.one("refused"), &json!({"code": -32800}));
+    assert_eq!(told.one_of_type("refused"), &json!({"code": -32800}));
     assert_eq!(
         told.outline(),
         ["refused", "message \"hello\"", "ended end_turn"]
@@ -122,7 +130,7 @@ async fn the_official_client_takes_a_request_to_our_agent_back() {
 }
 
 #[tokio::test]
-async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know() {
+async fn official_client_and_our_agent_understand_each_others_errors() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -133,35 +141,37 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
         "_nobody/knows",
         "ask-unknown",
     ];
-    let told = official.client(&calls, &[OUR_AGENT]).await;
-    told.ended("end_turn");
+    let told = official.run_client(&calls, &[OUR_AGENT]).await;
+    told.expect_stop_reason("end_turn");
     let not_found = json!({"code": -32601});
-    assert_eq!(told.all("refused"), [&not_found, &not_found]);
-    in_order(&told.outline(), &["message \"error -32601\""]);
+    assert_eq!(told.all_of_type("refused"), [&not_found, &not_found]);
+    assert_in_order(&told.outline(), &["message \"error -32601\""]);
 
-    let told = official.client(&["ask-missing-file"], &[OUR_AGENT]).await;
-    in_order(&told.outline(), &["message \"error -32002\""]);
+    let told = official
+        .run_client(&["ask-missing-file"], &[OUR_AGENT])
+        .await;
+    assert_in_order(&told.outline(), &["message \"error -32002\""]);
 
-    let told = official.client(&["refuse"], &[OUR_AGENT]).await;
-    told.ended("refusal");
-    let told = official.client(&["max-tokens"], &[OUR_AGENT]).await;
-    told.ended("max_tokens");
-    let told = official.client(&["fail"], &[OUR_AGENT]).await;
+    let told = official.run_client(&["refuse"], &[OUR_AGENT]).await;
+    told.expect_stop_reason("refusal");
+    let told = official.run_client(&["max-tokens"], &[OUR_AGENT]).await;
+    told.expect_stop_reason("max_tokens");
+    let told = official.run_client(&["fail"], &[OUR_AGENT]).await;
     assert_eq!(
-        told.failed(-32050).one("error")["message"],
+        told.expect_error_code(-32050).one_of_type("error")["message"],
         "the model is on holiday"
     );
 }
 
 #[tokio::test]
-async fn the_official_client_authenticates_with_our_agent() {
+async fn official_client_authenticates_with_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let agent = [OUR_AGENT, "--auth"];
-    let told = official.client(&["hello"], &agent).await;
-    told.failed(-32000);
-    let initialized = told.one("initialized");
+    let told = official.run_client(&["hello"], &agent).await;
+    told.expect_error_code(-32000);
+    let initialized = told.one_of_type("initialized");
     assert_eq!(
         initialized["authMethods"],
         json!([{"id": "key", "name": "A key"}])
@@ -171,7 +181,7 @@ async fn the_official_client_authenticates_with_our_agent() {
         json!({"logout": {}})
     );
     let told = official
-        .client(&["--authenticate", "key", "--logout", "hello"], &agent)
+        .run_client(&["--authenticate", "key", "--logout", "hello"], &agent)
         .await;
     assert_eq!(
         told.outline(),
@@ -180,14 +190,17 @@ async fn the_official_client_authenticates_with_our_agent() {
 }
 
 #[tokio::test]
-async fn the_official_client_lists_loads_and_resumes_sessions_of_our_agent() {
+async fn official_client_lists_loads_and_resumes_sessions_of_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
-        .client(&["--list", "--load", "old-1", "hello"], &[OUR_AGENT])
+        .run_client(&["--list", "--load", "old-1", "hello"], &[OUR_AGENT])
         .await;
-    let titles = told.all("listed").into_iter().map(|page| &page["sessions"]);
+    let titles = told
+        .all_of_type("listed")
+        .into_iter()
+        .map(|page| &page["sessions"]);
     assert_eq!(
         titles.collect::<Vec<_>>(),
         [
@@ -210,32 +223,35 @@ async fn the_official_client_lists_loads_and_resumes_sessions_of_our_agent() {
             "ended end_turn",
         ]
     );
-    assert_eq!(told.one("loaded")["modes"]["currentModeId"], "code");
+    assert_eq!(told.one_of_type("loaded")["modes"]["currentModeId"], "code");
 
     let told = official
-        .client(&["--resume", "old-2", "hello"], &[OUR_AGENT])
+        .run_client(&["--resume", "old-2", "hello"], &[OUR_AGENT])
         .await;
     assert_eq!(
         told.outline(),
         ["resumed", "message \"hello\"", "ended end_turn"]
     );
-    assert_eq!(told.one("resumed")["modes"]["currentModeId"], "code");
+    assert_eq!(
+        told.one_of_type("resumed")["modes"]["currentModeId"],
+        "code"
+    );
 
     for how in ["--load", "--resume"] {
         let told = official
-            .client(&[how, "new-1", "hello"], &[OUR_AGENT])
+            .run_client(&[how, "new-1", "hello"], &[OUR_AGENT])
             .await;
-        told.failed(-32002);
+        told.expect_error_code(-32002);
     }
 }
 
 #[tokio::test]
-async fn the_official_client_closes_and_deletes_a_session_of_our_agent() {
+async fn official_client_closes_and_deletes_a_session_of_our_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
-        .client(&["--close", "--delete", "hello"], &[OUR_AGENT])
+        .run_client(&["--close", "--delete", "hello"], &[OUR_AGENT])
         .await;
     assert_eq!(
         told.outline(),
@@ -244,7 +260,7 @@ async fn the_official_client_closes_and_deletes_a_session_of_our_agent() {
 }
 
 #[tokio::test]
-async fn the_official_client_sets_the_mode_of_our_agent_either_way() {
+async fn official_client_sets_the_mode_of_our_agent_in_both_ways() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -254,9 +270,9 @@ async fn the_official_client_sets_the_mode_of_our_agent_either_way() {
         (["--option", "mode=code"], "current_mode_update"),
     ] {
         let args = [&setting[..], &["hello"]].concat();
-        let told = official.client(&args, &[OUR_AGENT]).await;
-        told.ended("end_turn");
-        let mut updates = told.all("update").into_iter();
+        let told = official.run_client(&args, &[OUR_AGENT]).await;
+        told.expect_stop_reason("end_turn");
+        let mut updates = told.all_of_type("update").into_iter();
         let changed = updates
             .find(|update| update["sessionUpdate"] == reported)
             .unwrap();
@@ -267,18 +283,21 @@ async fn the_official_client_sets_the_mode_of_our_agent_either_way() {
     }
     for setting in [["--mode", "none"], ["--option", "mode=none"]] {
         let args = [&setting[..], &["hello"]].concat();
-        official.client(&args, &[OUR_AGENT]).await.failed(-32602);
+        official
+            .run_client(&args, &[OUR_AGENT])
+            .await
+            .expect_error_code(-32602);
     }
 }
 
 #[tokio::test]
-async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
+async fn official_client_reads_writes_and_edits_with_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let bundled = [acp(), "agent"];
-    let told = official.client(&["/read note.txt"], &bundled).await;
-    told.ended("end_turn");
+    let bundled = [acp_program(), "agent"];
+    let told = official.run_client(&["/read note.txt"], &bundled).await;
+    told.expect_stop_reason("end_turn");
     assert_eq!(
         told.outline()[..5],
         [
@@ -291,9 +310,9 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
     );
 
     let edit = "/edit note.txt\ntwo\n===\n2";
-    let told = official.client(&[edit], &bundled).await;
-    told.ended("end_turn");
-    in_order(
+    let told = official.run_client(&[edit], &bundled).await;
+    told.expect_stop_reason("end_turn");
+    assert_in_order(
         &told.outline(),
         &[
             "new call_1 pending",
@@ -303,31 +322,31 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
             "call call_1 completed",
         ],
     );
-    let diff = &told.of_call("call_1", "content")[0];
+    let diff = &told.tool_call_field("call_1", "content")[0];
     assert_eq!(
         (&diff["oldText"], &diff["newText"]),
         (&json!("one\ntwo\n"), &json!("one\n2\n"))
     );
-    assert_eq!(official.project.read("note.txt"), "one\n2\n");
+    assert_eq!(official.project.read_file("note.txt"), "one\n2\n");
 
     let told = official
-        .client(&["--reject", "/write other.txt hello"], &bundled)
+        .run_client(&["--reject", "/write other.txt hello"], &bundled)
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.of_call("call_1", "status"), "failed");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.tool_call_field("call_1", "status"), "failed");
     assert!(!official.project.file("other.txt").exists());
 }
 
 #[tokio::test]
-async fn the_official_client_runs_commands_for_the_bundled_agent() {
+async fn official_client_runs_commands_for_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let bundled = [acp(), "agent"];
+    let bundled = [acp_program(), "agent"];
     let run = "/run echo made > made; echo out; exit 3";
-    let told = official.client(&[run], &bundled).await;
-    told.ended("end_turn");
-    in_order(
+    let told = official.run_client(&[run], &bundled).await;
+    told.expect_stop_reason("end_turn");
+    assert_in_order(
         &told.outline(),
         &[
             "new call_1 pending",
@@ -339,35 +358,35 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
             "call call_1 failed",
         ],
     );
-    assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
-    assert_eq!(official.project.read("made"), "made\n");
+    assert_eq!(told.tool_call_field("call_1", "rawOutput")["exitCode"], 3);
+    assert_eq!(official.project.read_file("made"), "made\n");
 
     // In this mode it does not ask for a change of a file.
     let told = official
-        .client(&["--mode", "code", "/write made again"], &bundled)
+        .run_client(&["--mode", "code", "/write made again"], &bundled)
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.all("permission").len(), 0);
-    assert_eq!(official.project.read("made"), "again");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.all_of_type("permission").len(), 0);
+    assert_eq!(official.project.read_file("made"), "again");
 }
 
 #[tokio::test]
-async fn the_official_client_cancels_the_bundled_agent() {
+async fn official_client_cancels_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let bundled = [acp(), "agent"];
+    let bundled = [acp_program(), "agent"];
     let told = official
-        .client(&["--cancel-at", "permission", "/write new.txt x"], &bundled)
+        .run_client(&["--cancel-at", "permission", "/write new.txt x"], &bundled)
         .await;
-    told.ended("cancelled");
+    told.expect_stop_reason("cancelled");
     assert!(!official.project.file("new.txt").exists());
 
     let run = "/run echo $$ > pid; echo started; exec sleep 600";
     let told = official
-        .client(&["--cancel-at", "output", run], &bundled)
+        .run_client(&["--cancel-at", "output", run], &bundled)
         .await;
-    told.ended("cancelled");
-    in_order(&told.outline(), &["create sh", "release terminal-0"]);
-    official.project.command_has_ended();
+    told.expect_stop_reason("cancelled");
+    assert_in_order(&told.outline(), &["create sh", "release terminal-0"]);
+    official.project.assert_command_ended();
 }

@@ -7,22 +7,22 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::common::typescript::TypeScriptPrograms;
-use crate::common::{acp, soon};
+use crate::common::{acp_program, with_timeout};
 use crate::official_typescript::TypeScriptFixture;
 
-const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";
+const EXAMPLES_DIRECTORY: &str = "node_modules/sdk-with-examples/dist/examples";
 
 #[tokio::test]
 async fn acp_run_completes_a_turn_with_the_example_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let agent = TypeScriptPrograms::installed().unwrap();
-    let agent = agent.program(&format!("{EXAMPLES}/agent.js"));
+    let agent = TypeScriptPrograms::find_installed().unwrap();
+    let agent = agent.program(&format!("{EXAMPLES_DIRECTORY}/agent.js"));
     let run = async |policy, end| {
         let args = ["run", "--allow", policy, "Hello", "--", "node", &agent];
-        let ended = official.project.run(acp(), args).await;
-        ended.code(0).shows(&[
+        let ended = official.project.run_program(acp_program(), args).await;
+        ended.expect_code(0).expect_stdout(&[
             "I'll help you with that.",
             "Reading project files (read)",
             "completed",
@@ -44,28 +44,31 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
 /// The example client starts its agent by `npx` and asks on stdin. Its prompt is fixed, so the bundled agent plays a
 /// script.
 #[tokio::test]
-async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
+async fn example_client_completes_a_turn_with_the_bundled_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let programs = TypeScriptPrograms::installed().unwrap();
+    let programs = TypeScriptPrograms::find_installed().unwrap();
     let project = &official.project;
     let script = json!({"turns": [[
         {"say": "I write."},
         {"write": {"path": "new.txt", "text": "hello"}},
         {"say": "Written."},
     ]]});
-    project.write("script.json", &script.to_string());
-    let npx = format!("#!/bin/sh\nexec '{}' agent --script script.json\n", acp());
-    project.write("npx", &npx);
+    project.write_file("script.json", &script.to_string());
+    let npx = format!(
+        "#!/bin/sh\nexec '{}' agent --script script.json\n",
+        acp_program()
+    );
+    project.write_file("npx", &npx);
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(project.file("npx"), executable).unwrap();
 
     let path = std::env::var("PATH").unwrap();
     let mut client = tokio::process::Command::new("node")
-        .arg(programs.program(&format!("{EXAMPLES}/client.js")))
+        .arg(programs.program(&format!("{EXAMPLES_DIRECTORY}/client.js")))
         .env("PATH", format!("{}:{path}", project.path().display()))
-        .env("XDG_STATE_HOME", project.state())
+        .env("XDG_STATE_HOME", project.state_directory())
         .current_dir(project.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -76,7 +79,7 @@ async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
     // Kept open: the client takes the end of its stdin for no answer.
     let mut person = client.stdin.take().unwrap();
     person.write_all(b"1\n").await.unwrap();
-    let output = soon("the client ends", client.wait_with_output()).await;
+    let output = with_timeout("the client ends", client.wait_with_output()).await;
     let output = output.unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
     let mut rest = shown.as_str();

@@ -26,7 +26,7 @@ struct TypeScriptFixture {
 impl TypeScriptFixture {
     /// Creates the project. Returns `None` if the programs cannot be run.
     fn new() -> Option<Self> {
-        let programs = TypeScriptPrograms::installed()?;
+        let programs = TypeScriptPrograms::find_installed()?;
         Some(Self {
             project: InteropProject::new(),
             client: programs.program("official-client.mjs"),
@@ -35,13 +35,13 @@ impl TypeScriptFixture {
     }
 
     /// Makes the official client run a turn.
-    async fn client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
+    async fn run_client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         let client = ["node", &self.client];
-        self.project.client(&client, args, agent).await
+        self.project.run_client(&client, args, agent).await
     }
 
     /// Returns the command of the official agent.
-    fn agent<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+    fn agent_command<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
         [&["node", &*self.agent], args].concat()
     }
 
@@ -51,6 +51,6 @@ impl TypeScriptFixture {
         person: &InteropClient,
         args: &[&str],
     ) -> (AgentConnection, AgentProcess) {
-        person.start(&self.project, &self.agent(args)).await
+        person.start(&self.project, &self.agent_command(args)).await
     }
 }

@@ -2,25 +2,25 @@
 
 use serde_json::json;
 
-use crate::common::{ProgramResult, WORK, acp, outline_of_update};
+use crate::common::{ProgramResult, WORK_OUTLINE, acp_program, update_outline};
 use crate::official_typescript::TypeScriptFixture;
 
 impl TypeScriptFixture {
     /// Makes `acp run` run a turn of the official agent.
-    async fn run(&self, args: &[&str], agent_args: &[&str]) -> ProgramResult {
-        let agent = self.agent(agent_args);
+    async fn run_acp(&self, args: &[&str], agent_args: &[&str]) -> ProgramResult {
+        let agent = self.agent_command(agent_args);
         let args = [&["run"], args, &["--"], &agent].concat();
-        self.project.run(acp(), args).await
+        self.project.run_program(acp_program(), args).await
     }
 }
 
 #[tokio::test]
-async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
+async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let ended = official.run(&["--allow", "all", "work"], &[]).await;
-    ended.code(0).shows(&[
+    let ended = official.run_acp(&["--allow", "all", "work"], &[]).await;
+    ended.expect_code(0).expect_stdout(&[
         "First I look.",
         "Reading the note.",
         "Look",
@@ -37,23 +37,27 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "failed",
         "Done.",
     ]);
-    assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn acp_run_prints_the_official_agent_s_messages() {
+async fn acp_run_prints_the_messages_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let args = ["--allow", "all", "--format", "json", "work"];
-    let messages = official.run(&args, &[]).await.code(0).lines();
+    let messages = official
+        .run_acp(&args, &[])
+        .await
+        .expect_code(0)
+        .json_lines();
     let updates = messages
         .iter()
         .filter(|message| message["method"] == "session/update");
     let outline: Vec<String> = updates
-        .filter_map(|message| outline_of_update(&message["params"]["update"]))
+        .filter_map(|message| update_outline(&message["params"]["update"]))
         .collect();
-    assert_eq!(outline[..4], WORK[..4]);
+    assert_eq!(outline[..4], WORK_OUTLINE[..4]);
     for method in [
         "session/request_permission",
         "fs/read_text_file",
@@ -76,7 +80,7 @@ async fn acp_run_prints_the_official_agent_s_messages() {
 }
 
 #[tokio::test]
-async fn acp_run_sets_what_the_official_agent_offers() {
+async fn acp_run_sets_options_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
@@ -89,47 +93,53 @@ async fn acp_run_sets_what_the_official_agent_offers() {
         "loud=true",
     ];
     let args = [&args[..], &["--format", "json", "settings"]].concat();
-    let messages = official.run(&args, &[]).await.code(0).lines();
+    let messages = official
+        .run_acp(&args, &[])
+        .await
+        .expect_code(0)
+        .json_lines();
     let said = messages
         .iter()
         .find_map(|message| message["params"]["update"]["content"]["text"].as_str());
     assert_eq!(said, Some("code large true"));
     official
-        .run(&["--set", "model=huge", "hello"], &[])
+        .run_acp(&["--set", "model=huge", "hello"], &[])
         .await
-        .code(2)
-        .says(&["small, large"]);
+        .expect_code(2)
+        .expect_stderr(&["small, large"]);
 }
 
 #[tokio::test]
-async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
+async fn acp_run_exit_code_reflects_the_official_agents_stop_reason() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let ended = official.run(&["hello"], &["--auth"]).await;
+    let ended = official.run_acp(&["hello"], &["--auth"]).await;
     ended
-        .code(1)
-        .says(&["Authentication required", "acp login ", "# A key"]);
-    let ended = official.run(&["fail"], &[]).await;
+        .expect_code(1)
+        .expect_stderr(&["Authentication required", "acp login ", "# A key"]);
+    let ended = official.run_acp(&["fail"], &[]).await;
     ended
-        .code(1)
-        .says(&["agent error: the model is on holiday"]);
+        .expect_code(1)
+        .expect_stderr(&["agent error: the model is on holiday"]);
     official
-        .run(&["refuse"], &[])
+        .run_acp(&["refuse"], &[])
         .await
-        .code(4)
-        .says(&["refused"]);
-    official.run(&["max-tokens"], &[]).await.code(5);
-    let ended = official.run(&["--format", "quiet", "hello"], &[]).await;
-    let ended = ended.code(0);
+        .expect_code(4)
+        .expect_stderr(&["refused"]);
+    official.run_acp(&["max-tokens"], &[]).await.expect_code(5);
+    let ended = official.run_acp(&["--format", "quiet", "hello"], &[]).await;
+    let ended = ended.expect_code(0);
     assert_eq!(
         (ended.stdout.as_str(), ended.stderr.as_str()),
         ("hello\n", "")
     );
     // Nothing may be changed, and nothing was.
-    let ended = official.run(&["--allow", "reads", "work"], &[]).await;
-    ended.code(0).shows(&["I was not allowed to."]);
-    assert_eq!(official.project.read("note.txt"), "one\ntwo\n");
+    let ended = official.run_acp(&["--allow", "reads", "work"], &[]).await;
+    ended
+        .expect_code(0)
+        .expect_stdout(&["I was not allowed to."]);
+    assert_eq!(official.project.read_file("note.txt"), "one\ntwo\n");
 }
 
 #[tokio::test]
@@ -137,15 +147,15 @@ async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let agent = official.agent(&[]);
+    let agent = official.agent_command(&[]);
     let (last, code) = official
         .project
-        .interrupted_run("wait-command", &agent, "terminal/wait_for_exit")
+        .run_interrupted("wait-command", &agent, "terminal/wait_for_exit")
         .await;
     assert_eq!(last["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(code, Some(130));
     // It may not have come to write its process id; whoever did is gone.
-    if official.project.file("pid").exists() && !official.project.read("pid").is_empty() {
-        official.project.command_has_ended();
+    if official.project.file("pid").exists() && !official.project.read_file("pid").is_empty() {
+        official.project.assert_command_ended();
     }
 }

@@ -5,12 +5,12 @@ use serde_json::json;
 use crate::common::typescript::TypeScriptPrograms;
 use crate::common::version2::agent;
 use crate::common::version2::client::OfficialClient;
-use crate::common::{acp, in_order, prompt};
+use crate::common::{acp_program, assert_in_order, run_prompt};
 use crate::official_typescript::{OUR_AGENT, TypeScriptFixture};
 
 /// Returns the command of the official client or agent, or `None` if it cannot be run.
-fn program(file: &str) -> Option<[String; 2]> {
-    let programs = TypeScriptPrograms::installed()?;
+fn installed_program(file: &str) -> Option<[String; 2]> {
+    let programs = TypeScriptPrograms::find_installed()?;
     Some(["node".to_owned(), programs.program(file)])
 }
 
@@ -21,7 +21,7 @@ macro_rules! our_client_and_their_agent {
             $(
                 #[tokio::test]
                 async fn $test() {
-                    let Some([node, agent]) = super::program("official-agent-v2.mjs") else {
+                    let Some([node, agent]) = super::installed_program("official-agent-v2.mjs") else {
                         return;
                     };
                     super::agent::$test(&[&node, &agent]).await;
@@ -38,7 +38,7 @@ macro_rules! their_client {
             $(
                 #[tokio::test]
                 async fn $test() {
-                    let Some([node, client]) = super::program("official-client-v2.mjs") else {
+                    let Some([node, client]) = super::installed_program("official-client-v2.mjs") else {
                         return;
                     };
                     let client: [&str; 2] = [&node, &client];
@@ -50,57 +50,57 @@ macro_rules! their_client {
 }
 
 our_client_and_their_agent! {
-    serves_a_whole_turn,
-    takes_no_for_an_answer,
-    is_cancelled_at_every_point,
-    hears_extensions_and_refusals,
-    ends_turns_in_every_way,
-    takes_options,
-    asks_the_person,
-    keeps_sessions,
-    wants_to_be_logged_in,
+    check_full_turn,
+    check_rejection,
+    check_cancel_at_every_point,
+    check_extensions_and_errors,
+    check_stop_reasons,
+    check_config_options,
+    check_elicitation,
+    check_stored_sessions,
+    check_login,
 }
 
 their_client! {
-    serves_a_whole_turn,
-    can_say_no,
-    cancels_at_every_point,
-    hears_extensions_and_refusals,
-    sees_how_turns_end,
-    is_asked_for_input,
-    logs_in_and_out,
-    opens_old_sessions,
-    sets_options,
-    works_with_the_bundled_agent,
-    cancels_the_bundled_agent,
+    check_full_turn,
+    check_rejection,
+    check_cancel_at_every_point,
+    check_extensions_and_errors,
+    check_stop_reasons,
+    check_elicitation,
+    check_login_and_logout,
+    check_stored_sessions,
+    check_config_options,
+    check_bundled_agent,
+    check_bundled_agent_cancel,
 }
 
 #[tokio::test]
-async fn the_official_client_and_agent_complete_a_turn_with_each_other() {
+async fn official_client_and_agent_complete_a_turn_together() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let [[_, client], [_, agent]] =
-        ["official-client-v2.mjs", "official-agent-v2.mjs"].map(|file| program(file).unwrap());
+    let [[_, client], [_, agent]] = ["official-client-v2.mjs", "official-agent-v2.mjs"]
+        .map(|file| installed_program(file).unwrap());
     let told = official
         .project
-        .client(&["node", &client], &["work"], &["node", &agent])
+        .run_client(&["node", &client], &["work"], &["node", &agent])
         .await;
-    told.ended("end_turn");
-    assert_eq!(told.one("initialized")["protocolVersion"], 2);
-    assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
+    told.expect_stop_reason("end_turn");
+    assert_eq!(told.one_of_type("initialized")["protocolVersion"], 2);
+    assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
+async fn acp_run_shows_a_full_turn_of_the_official_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let [node, agent] = program("official-agent-v2.mjs").unwrap();
+    let [node, agent] = installed_program("official-agent-v2.mjs").unwrap();
     let args = ["run", "--protocol", "2", "--allow", "all", "work", "--"];
     let args = args.into_iter().chain([node.as_str(), agent.as_str()]);
-    let ended = official.project.run(acp(), args).await;
-    let ended = ended.code(0).shows(&[
+    let ended = official.project.run_program(acp_program(), args).await;
+    let ended = ended.expect_code(0).expect_stdout(&[
         "First I look.",
         "Reading the note.",
         // It was called "Look" before, which is seen only if it is drawn in between.
@@ -114,47 +114,48 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "Do",
         "ne.",
     ]);
-    ended.shows_somewhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
-    assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
+    ended.assert_shown_anywhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
+    assert_eq!(official.project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn an_agent_of_one_version_is_asked_for_the_other() {
+async fn single_version_agent_rejects_the_other_version() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     // Theirs speaks version 2 alone.
-    let [_, agent] = program("official-agent-v2.mjs").unwrap();
-    let told = official.client(&["hello"], &["node", &agent]).await;
-    let refused = told.failed(-32022).one("error");
+    let [_, agent] = installed_program("official-agent-v2.mjs").unwrap();
+    let told = official.run_client(&["hello"], &["node", &agent]).await;
+    let refused = told.expect_error_code(-32022).one_of_type("error");
     assert_eq!(refused["data"], json!({"requested": 1, "supported": [2]}));
     let run = ["run", "hello", "--", "node", &agent];
-    let ended = official.project.run(acp(), run).await;
+    let ended = official.project.run_program(acp_program(), run).await;
     ended
-        .code(3)
-        .says(&["the agent speaks version 2", "use --protocol 2"]);
+        .expect_code(3)
+        .expect_stderr(&["the agent speaks version 2", "use --protocol 2"]);
     // Theirs speaks version 1 alone.
-    let person = crate::common::InteropClient::of_version_2(&official.project);
+    let person = crate::common::InteropClient::for_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;
     assert_eq!(connection.version(), acp::v1::ProtocolVersion::V1);
     let project = &official.project;
     let session = connection.new_session(project.path()).await.unwrap();
-    prompt(&session, "work").await.unwrap();
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    run_prompt(&session, "work").await.unwrap();
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 }
 
 #[tokio::test]
-async fn an_agent_of_both_versions_speaks_the_one_it_is_asked_for() {
+async fn dual_version_agent_speaks_the_requested_version() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let [_, agent] = program("official-agent-v2.mjs").unwrap();
+    let [_, agent] = installed_program("official-agent-v2.mjs").unwrap();
     let [_, example] =
-        program("node_modules/sdk-with-examples/dist/examples/dual-version-agent.js").unwrap();
+        installed_program("node_modules/sdk-with-examples/dist/examples/dual-version-agent.js")
+            .unwrap();
     let told = official
-        .client(&["hello"], &["node", &agent, "--both"])
+        .run_client(&["hello"], &["node", &agent, "--both"])
         .await;
-    in_order(&told.outline(), &["message \"hello, in version 1\""]);
+    assert_in_order(&told.outline(), &["message \"hello, in version 1\""]);
     let run = async |version, agent: &[&str]| {
         let args = [
             "run",
@@ -166,7 +167,12 @@ async fn an_agent_of_both_versions_speaks_the_one_it_is_asked_for() {
             "--",
         ];
         let args = args.iter().chain(agent);
-        official.project.run(acp(), args).await.code(0).stdout
+        official
+            .project
+            .run_program(acp_program(), args)
+            .await
+            .expect_code(0)
+            .stdout
     };
     let both = ["node", &agent, "--both"];
     assert_eq!(run("1", &both).await, "hello, in version 1\n");
@@ -183,13 +189,13 @@ async fn an_agent_of_both_versions_speaks_the_one_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn their_client_of_version_1_finds_an_agent_of_ours_that_speaks_both() {
+async fn version_1_client_works_with_our_dual_version_agent() {
     let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
-        .client(&["work"], &[OUR_AGENT, "--protocol", "2"])
+        .run_client(&["work"], &[OUR_AGENT, "--protocol", "2"])
         .await;
-    assert_eq!(told.outline(), crate::common::WORK);
-    assert_eq!(told.one("initialized")["protocolVersion"], 1);
+    assert_eq!(told.outline(), crate::common::WORK_OUTLINE);
+    assert_eq!(told.one_of_type("initialized")["protocolVersion"], 1);
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use acp_host::Roots;
 
-use crate::context::commands::reserved::{COMPACT, HELP};
+use crate::context::commands::reserved::{COMPACT_COMMAND, HELP_COMMAND};
 use crate::context::files;
 use crate::text::first_line;
 
 /// The path of the directory with command files.
-const DIRECTORY: &str = ".acp/commands";
+const COMMANDS_DIRECTORY: &str = ".acp/commands";
 
 /// The maximum number of commands in a session.
 const MAX_COMMANDS: usize = 100;
@@ -20,13 +20,13 @@ const MAX_COMMANDS: usize = 100;
 const MAX_ENTRIES: usize = 1000;
 
 /// The maximum size of a command file, in bytes.
-const MAX_FILE_SIZE: usize = 32 * 1024;
+const MAX_FILE_BYTES: usize = 32 * 1024;
 
 /// The maximum size of an expanded prompt, in bytes.
-const MAX_PROMPT: usize = 1024 * 1024;
+const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// The maximum length of a name, in bytes.
-const MAX_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// A command defined by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl CustomCommands {
     pub(crate) fn find_in(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
-            found.read_directory(roots, &root.join(DIRECTORY));
+            found.read_directory(roots, &root.join(COMMANDS_DIRECTORY));
         }
         found.commands.sort_by(|a, b| a.name.cmp(&b.name));
         found
@@ -94,23 +94,23 @@ impl CustomCommands {
 /// Returns `true` if this is a valid command name. Clients send the name as one word after a slash.
 pub(super) fn is_valid_name(name: &str) -> bool {
     let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
+    !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(all)
 }
 
 fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand, String> {
     if !is_valid_name(name) {
         return Err(format!(
-            "command names must consist of at most {MAX_NAME} letters, digits, `-` and `_`"
+            "command names must consist of at most {MAX_NAME_LEN} letters, digits, `-` and `_`"
         ));
     }
-    if [HELP, COMPACT].contains(&name) {
+    if [HELP_COMMAND, COMPACT_COMMAND].contains(&name) {
         return Err(format!(
             "`/{name}` is a built-in command and cannot be replaced"
         ));
     }
-    let file = files::read(roots, path, MAX_FILE_SIZE)?.ok_or("file not found")?;
+    let file = files::read_file_head(roots, path, MAX_FILE_BYTES)?.ok_or("file not found")?;
     if file.is_truncated {
-        return Err(format!("file larger than {MAX_FILE_SIZE} bytes"));
+        return Err(format!("file larger than {MAX_FILE_BYTES} bytes"));
     }
     parse_command(name, &file.text)
 }
@@ -188,7 +188,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
         named = true;
         prompt.push_str(put);
         rest = left;
-        if prompt.len() > MAX_PROMPT {
+        if prompt.len() > MAX_PROMPT_BYTES {
             return None;
         }
     }
@@ -197,7 +197,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
         prompt.push_str("\n\n");
         prompt.push_str(arguments);
     }
-    (prompt.len() <= MAX_PROMPT).then_some(prompt)
+    (prompt.len() <= MAX_PROMPT_BYTES).then_some(prompt)
 }
 
 enum Placeholder {
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_says_what_it_is() {
+    fn front_matter_describes_the_command() {
         let text = "---\ndescription: \"Fix an issue\"\nargument-hint: [ISSUE]\nmodel: x\n- y\n---\n\nFix $1.\n";
         let custom = parse_command("fix", text).unwrap();
         let expected = CustomCommand {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_go_where_they_are_named() {
+    fn placeholders_are_replaced_by_arguments() {
         let expand = |template, arguments| expand(template, arguments).unwrap();
         assert_eq!(expand("a $ARGUMENTS b", "x y"), "a x y b");
         assert_eq!(expand("$2, $1, $3.", "x 'y z'"), "y z, x, .");
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(expand("look", "here"), "look\n\nhere");
         assert_eq!(expand("look", ""), "look");
         assert_eq!(expand("$1", "don't do"), "don't");
-        let long = "x".repeat(MAX_PROMPT / 2);
+        let long = "x".repeat(MAX_PROMPT_BYTES / 2);
         assert_eq!(super::expand("$ARGUMENTS$ARGUMENTS$ARGUMENTS", &long), None);
     }
 }

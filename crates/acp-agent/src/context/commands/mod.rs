@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
-use crate::context::commands::reserved::{COMPACT, HELP};
+use crate::context::commands::reserved::{COMPACT_COMMAND, HELP_COMMAND};
 use custom::{CustomCommand, CustomCommands};
 
 /// A built-in command.
@@ -21,7 +21,7 @@ struct BuiltInCommand {
     prompt: Option<&'static str>,
 }
 
-const BUILT_IN: [BuiltInCommand; 6] = [
+const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
     BuiltInCommand {
         name: "plan",
         description: "Plan how to reach a goal, without changing anything",
@@ -47,7 +47,7 @@ const BUILT_IN: [BuiltInCommand; 6] = [
         ),
     },
     BuiltInCommand {
-        name: COMPACT,
+        name: COMPACT_COMMAND,
         description: "Summarize the conversation to free up context",
         hint: Some("[WHAT TO KEEP]"),
         prompt: None,
@@ -80,7 +80,7 @@ const BUILT_IN: [BuiltInCommand; 6] = [
         ),
     },
     BuiltInCommand {
-        name: HELP,
+        name: HELP_COMMAND,
         description: "List the available commands",
         hint: None,
         prompt: None,
@@ -134,7 +134,7 @@ impl SlashCommands {
         let replaced = |own: &BuiltInCommand| {
             own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
         };
-        BUILT_IN.iter().filter(move |own| !replaced(own))
+        BUILT_IN_COMMANDS.iter().filter(move |own| !replaced(own))
     }
 
     pub(crate) fn available(&self) -> Vec<AvailableCommand> {
@@ -187,14 +187,14 @@ impl SlashCommands {
             )))
         };
         match name {
-            HELP => return Ok(PromptInput::Help),
-            COMPACT => return Ok(PromptInput::Compact(arguments.to_owned())),
+            HELP_COMMAND => return Ok(PromptInput::Help),
+            COMPACT_COMMAND => return Ok(PromptInput::Compact(arguments.to_owned())),
             _ => {}
         }
         if let Some(custom) = self.custom.iter().find(|custom| custom.name == name) {
             return prompt(&custom.prompt);
         }
-        let own = BUILT_IN.iter().find(|own| own.name == name);
+        let own = BUILT_IN_COMMANDS.iter().find(|own| own.name == name);
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
             // It may be a path, or a command of another program.
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_become_prompts_and_text_stays_text() {
+    fn commands_expand_to_prompts_and_plain_text_is_unchanged() {
         let commands = SlashCommands::default();
         let read = |typed| commands.parse(typed).unwrap();
         for text in ["hello", "", "/", "/etc/hosts is odd", "/frob it", "a /test"] {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_once() {
+    fn problems_are_reported_once() {
         let mut commands = SlashCommands::default();
         let mut untold = |wrong: &[&str]| {
             commands.set_custom_commands(CustomCommands {

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::survey::{quote_words, search_words};
+use super::survey::{extract_search_words, quote_words};
 use super::{TurnProgress, count_text, exit_code};
 use crate::model::message::{ToolRequest, ToolStatus};
 use crate::model::step::Step;
 use crate::project::{self, ProjectFiles, ProjectHint};
-use crate::text::{code_block, first_line};
-use crate::tools::list::names;
+use crate::text::{first_line, to_code_block};
+use crate::tools::list::entry_names;
 use crate::tools::read::without_line_numbers;
 
 impl TurnProgress<'_> {
@@ -41,7 +41,7 @@ impl TurnProgress<'_> {
                 &format!(
                     "No test command found: {} contains none of {}. Use `/run COMMAND` to run another command.",
                     "the working directory",
-                    project::TEST_FILES
+                    project::TEST_FILES_DESCRIPTION
                 ),
             );
         };
@@ -73,7 +73,7 @@ impl TurnProgress<'_> {
     /// Returns the next steps of `/plan GOAL`.
     pub(super) fn plan_steps(&self, goal: &str) -> Vec<Step> {
         let short = first_line(goal);
-        let words = search_words(goal);
+        let words = extract_search_words(goal);
         let finding = self.find_test_command(0);
         let listed = self.calls_of_tool("list").next().is_some();
         let searched = self.calls_of_tool("search").next();
@@ -134,7 +134,7 @@ impl TurnProgress<'_> {
                     count_text(&result.data, "matches", "line"),
                     count_text(&result.data, "files", "file"),
                     quote_words(&words),
-                    code_block(&first_lines(&result.text, 12))
+                    to_code_block(&first_lines(&result.text, 12))
                 ));
             }
             Some(_) => answer_text.push_str(&format!("No file mentions {}.", quote_words(&words))),
@@ -153,7 +153,7 @@ impl TurnProgress<'_> {
         };
         let mut listings: HashMap<String, Option<Vec<String>>> = HashMap::new();
         for (request, result) in self.calls_of_tool("list") {
-            let names = (result.status == ToolStatus::Done).then(|| names(&result.data));
+            let names = (result.status == ToolStatus::Done).then(|| entry_names(&result.data));
             listings.insert(of(request).unwrap_or_default(), names);
         }
         let Some(names) = listings.remove("") else {
@@ -184,7 +184,7 @@ impl TurnProgress<'_> {
                 })
                 .collect(),
         };
-        match project::test_command(&clues) {
+        match project::detect_test_command(&clues) {
             ProjectHint::Read(name) => Err(call("read", json!({ "path": name }))),
             ProjectHint::List(name) => Err(call("list", json!({ "path": name }))),
             finding => Ok(finding),

@@ -10,7 +10,7 @@ use crate::tools::read::without_line_numbers;
 const MAX_WORDS: usize = 4;
 
 /// Returns the words of a goal that are worth searching for: long words and identifiers.
-pub(super) fn search_words(goal: &str) -> Vec<String> {
+pub(super) fn extract_search_words(goal: &str) -> Vec<String> {
     const COMMON_WORDS: [&str; 16] = [
         "about", "after", "before", "change", "create", "delete", "every", "should", "their",
         "there", "these", "those", "where", "which", "while", "would",
@@ -32,13 +32,13 @@ pub(super) fn quote_words(words: &[String]) -> String {
     words.join(", ")
 }
 
-pub(super) fn readme(names: &[String]) -> Option<&str> {
+pub(super) fn find_readme(names: &[String]) -> Option<&str> {
     let is_readme =
         |name: &&String| name.to_lowercase().starts_with("readme") && !name.ends_with('/');
     names.iter().find(is_readme).map(String::as_str)
 }
 
-pub(super) fn manifest(names: &[String]) -> Option<&str> {
+pub(super) fn find_manifest(names: &[String]) -> Option<&str> {
     [
         "Cargo.toml",
         "package.json",
@@ -93,7 +93,7 @@ pub(super) fn survey(
         // Take the first line with letters from prose, and the name from a manifest.
         let file = without_line_numbers(&result.text);
         let line = file.lines().map(str::trim).find(|line| {
-            if manifest(&[name.to_owned()]).is_some() {
+            if find_manifest(&[name.to_owned()]).is_some() {
                 line.contains("name") || line.starts_with("module")
             } else {
                 line.chars().any(char::is_alphabetic)

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::calls::CallAssembler;
 use super::convert::{AssistantTurn, CallResult, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed_error, parse, text_part,
-    thought_part, token_count,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish_stream, malformed_error, parse_event,
+    text_part, thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -136,10 +136,10 @@ struct ClaudeGeneration(u32, u32);
 
 impl ClaudeGeneration {
     /// The first generation that decides by itself how much to think, and accepts an effort instead of a budget.
-    const ADAPTIVE: Self = Self(4, 6);
+    const FIRST_ADAPTIVE: Self = Self(4, 6);
 
     /// The first generation that thinks by default.
-    const THINKS_BY_DEFAULT: Self = Self(5, 0);
+    const FIRST_THINKING_BY_DEFAULT: Self = Self(5, 0);
 
     /// Returns the generation in a model's name. Returns `None` for older models and those of other makers, whose names
     /// contain none.
@@ -165,12 +165,12 @@ fn set_thinking(
     most: u32,
 ) {
     if level == ThoughtLevel::Off {
-        if generation >= Some(ClaudeGeneration::THINKS_BY_DEFAULT) {
+        if generation >= Some(ClaudeGeneration::FIRST_THINKING_BY_DEFAULT) {
             body["thinking"] = json!({"type": "disabled"});
         }
         return;
     }
-    if generation >= Some(ClaudeGeneration::ADAPTIVE) {
+    if generation >= Some(ClaudeGeneration::FIRST_ADAPTIVE) {
         // Without `display`, the newest models do not send their thoughts.
         body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
         let effort = match level {
@@ -360,7 +360,7 @@ impl AnthropicDecoder {
             // New stop reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
-        finish(StreamEnd {
+        finish_stream(StreamEnd {
             has_thought: self.has_thought,
             opaque_parts: Value::Array(std::mem::take(&mut self.opaque_parts)),
             calls: self.calls.finish(),
@@ -377,7 +377,7 @@ impl EventDecoder for AnthropicDecoder {
             let text = |_| Value::String(event.data.clone());
             return Err(DecodeError::Reported(reported.unwrap_or_else(text)));
         }
-        let read: AnthropicEvent = parse(event)?;
+        let read: AnthropicEvent = parse_event(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
         let missing = |part: &str| malformed_error(event, &format!("{part} is missing"));
         match kind {
@@ -400,7 +400,7 @@ impl EventDecoder for AnthropicDecoder {
             "message_stop" => return Ok(self.finish()),
             // Some servers leave out the event's name, and have the type only here.
             "error" => {
-                let reported: Map<String, Value> = parse(event)?;
+                let reported: Map<String, Value> = parse_event(event)?;
                 return Err(DecodeError::Reported(Value::Object(reported)));
             }
             // `ping`, and events that are not known yet.
@@ -413,16 +413,16 @@ impl EventDecoder for AnthropicDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::provider::decode::tests::read;
+    use crate::model::provider::decode::tests::decode_events;
     use crate::model::step::Step;
 
     #[test]
-    fn blocks_become_steps_and_thoughts_are_kept_as_they_came() {
+    fn blocks_become_steps_and_thinking_blocks_are_preserved() {
         let start = |block: Value| json!({"type": "content_block_start", "index": 0, "content_block": block});
         let delta =
             |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
         let stop = || json!({"type": "content_block_stop", "index": 0});
-        let decoded = read(
+        let decoded = decode_events(
             &mut AnthropicDecoder::new(0),
             &[
                 json!({"type": "message_start", "message": {"usage":
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_part_is_none_of_the_format() {
+    fn incomplete_event_is_malformed() {
         let none = [
             json!({"type": "content_block_start", "index": 0}),
             json!({"type": "content_block_start", "content_block": {"type": "tool_use", "id": "a"}}),
@@ -496,16 +496,16 @@ mod tests {
             json!([1]),
         ];
         for event in none {
-            let fault = read(&mut AnthropicDecoder::new(0), std::slice::from_ref(&event));
+            let fault = decode_events(&mut AnthropicDecoder::new(0), std::slice::from_ref(&event));
             assert!(matches!(fault, Err(DecodeError::Malformed(..))), "{event}");
         }
         let error = json!({"type": "error", "error": {"type": "overloaded_error"}});
-        let fault = read(&mut AnthropicDecoder::new(0), std::slice::from_ref(&error));
+        let fault = decode_events(&mut AnthropicDecoder::new(0), std::slice::from_ref(&error));
         assert_eq!(fault, Err(DecodeError::Reported(error)));
     }
 
     #[test]
-    fn each_generation_is_told_how_much_to_think_in_its_way() {
+    fn thinking_parameters_depend_on_the_model_generation() {
         let told = |name, level| {
             let mut body = json!({});
             set_thinking(

@@ -90,7 +90,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn waits(chance: fn() -> f64) -> Vec<RetryDecision> {
+    fn retry_decisions(chance: fn() -> f64) -> Vec<RetryDecision> {
         let retries = RetryPolicy {
             tries: 5,
             first_delay: Duration::from_secs(2),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wait_is_twice_as_long_and_left_to_chance_by_half() {
+    fn delay_doubles_with_half_jitter() {
         let seconds = |waits: [f64; 4]| {
             let waits = waits.map(|wait| RetryDecision::After(Duration::from_secs_f64(wait)));
             waits
@@ -116,19 +116,19 @@ mod tests {
                 .chain([RetryDecision::GiveUp])
                 .collect::<Vec<_>>()
         };
-        assert_eq!(waits(|| 0.0), seconds([1.0, 2.0, 4.0, 5.0]));
-        assert_eq!(waits(|| 0.5), seconds([1.5, 3.0, 6.0, 7.5]));
-        assert_eq!(waits(|| 1.0), seconds([2.0, 4.0, 8.0, 10.0]));
+        assert_eq!(retry_decisions(|| 0.0), seconds([1.0, 2.0, 4.0, 5.0]));
+        assert_eq!(retry_decisions(|| 0.5), seconds([1.5, 3.0, 6.0, 7.5]));
+        assert_eq!(retry_decisions(|| 1.0), seconds([2.0, 4.0, 8.0, 10.0]));
     }
 
     #[test]
-    fn chance_is_not_always_the_same() {
-        let first = waits(fastrand::f64);
-        assert!((0..20).any(|_| waits(fastrand::f64) != first));
+    fn jitter_varies() {
+        let first = retry_decisions(fastrand::f64);
+        assert!((0..20).any(|_| retry_decisions(fastrand::f64) != first));
     }
 
     #[test]
-    fn what_the_provider_asks_for_goes_before_it_exactly() {
+    fn provider_delay_takes_precedence() {
         let retries = RetryPolicy::default();
         let mut backoff = Backoff::new(retries);
         backoff.begin_attempt();

@@ -170,7 +170,7 @@ impl PartialCall {
 mod tests {
     use super::*;
 
-    fn finished(mut calls: CallAssembler) -> Vec<(String, String, Value)> {
+    fn finish_calls(mut calls: CallAssembler) -> Vec<(String, String, Value)> {
         let calls = calls.finish().into_iter();
         calls
             .map(|call| (call.id, call.tool, call.arguments))
@@ -178,7 +178,7 @@ mod tests {
     }
 
     /// Returns the calls assembled from these pieces, as OpenAI sends them.
-    fn gathered(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
+    fn assemble_calls(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
         let mut calls = CallAssembler::new(7);
         for (id, tool, arguments) in pieces {
             let call = calls.continued_call(id, tool).unwrap_or_else(|| {
@@ -187,15 +187,15 @@ mod tests {
             });
             calls.append_arguments(call, arguments);
         }
-        finished(calls)
+        finish_calls(calls)
     }
 
-    fn call(id: &str, tool: &str, arguments: Value) -> (String, String, Value) {
+    fn expected_call(id: &str, tool: &str, arguments: Value) -> (String, String, Value) {
         (id.to_owned(), tool.to_owned(), arguments)
     }
 
     #[test]
-    fn pieces_of_parallel_calls_find_their_call() {
+    fn interleaved_argument_deltas_are_assigned_to_their_calls() {
         let pieces = [
             ("x", "read", ""),
             ("y", "list", ""),
@@ -204,16 +204,16 @@ mod tests {
             ("call_0", "", "\"a\"}"),
         ];
         assert_eq!(
-            gathered(&pieces),
+            assemble_calls(&pieces),
             [
-                call("x", "read", json!({"path": "a"})),
-                call("y", "list", json!({}))
+                expected_call("x", "read", json!({"path": "a"})),
+                expected_call("y", "list", json!({}))
             ]
         );
     }
 
     #[test]
-    fn what_each_piece_adds_is_known_as_it_comes() {
+    fn each_delta_reports_what_it_adds() {
         let mut calls = CallAssembler::new(0);
         let begins = |call| {
             DecodedPart::Step(Step::CallStarted {
@@ -245,49 +245,58 @@ mod tests {
             (&begins(2), &writes(2, "{\"a\":1}"))
         );
         assert_eq!(
-            finished(calls),
+            finish_calls(calls),
             [
-                call("x", "read", json!({"a": 1})),
-                call("y", "read", json!({})),
-                call("z", "read", json!({"a": 1}))
+                expected_call("x", "read", json!({"a": 1})),
+                expected_call("y", "read", json!({})),
+                expected_call("z", "read", json!({"a": 1}))
             ]
         );
     }
 
     #[test]
-    fn those_who_number_all_calls_alike_or_repeat_names_are_understood() {
+    fn calls_with_equal_indexes_or_repeated_names_are_told_apart() {
         let pieces = [
             ("call_0", "read", "{\"path\":\"a\"}"),
             ("call_0", "read", "{\"path\":\"b\"}"),
         ];
-        let calls = gathered(&pieces);
-        assert_eq!(calls[0], call("call_0", "read", json!({"path": "a"})));
-        assert_eq!(calls[1], call("call_8", "read", json!({"path": "b"})));
+        let calls = assemble_calls(&pieces);
+        assert_eq!(
+            calls[0],
+            expected_call("call_0", "read", json!({"path": "a"}))
+        );
+        assert_eq!(
+            calls[1],
+            expected_call("call_8", "read", json!({"path": "b"}))
+        );
         let pieces = [("x", "read", "{\"pa"), ("x", "read", "th\":\"a\"}")];
-        assert_eq!(gathered(&pieces), [call("x", "read", json!({"path": "a"}))]);
+        assert_eq!(
+            assemble_calls(&pieces),
+            [expected_call("x", "read", json!({"path": "a"}))]
+        );
     }
 
     #[test]
-    fn what_is_no_object_is_kept_as_it_was_written() {
+    fn arguments_that_are_no_object_are_kept_as_text() {
         let pieces = [("x", "read", "{\"path\": "), ("y", "list", "[1]")];
-        let calls = gathered(&pieces);
+        let calls = assemble_calls(&pieces);
         assert_eq!(calls[0].2, json!("{\"path\": "));
         assert_eq!(calls[1].2, json!("[1]"));
         let mut calls = CallAssembler::new(0);
         calls.push_complete("x".to_owned(), "read".to_owned(), json!([1]));
         calls.push_complete("y".to_owned(), "read".to_owned(), Value::Null);
-        let calls = finished(calls);
+        let calls = finish_calls(calls);
         assert_eq!((&calls[0].2, &calls[1].2), (&json!("[1]"), &json!({})));
     }
 
     #[test]
-    fn calls_that_have_no_names_get_some() {
+    fn calls_without_ids_get_generated_ids() {
         let mut calls = CallAssembler::new(7);
         for path in ["a", "b"] {
             let id = calls.generate_id("read");
             calls.push_complete(id, "read".to_owned(), json!({ "path": path }));
         }
-        let calls = finished(calls);
+        let calls = finish_calls(calls);
         assert_eq!(calls[0].0, "call#read#7");
         assert_eq!(calls[1].0, "call#read#8");
     }

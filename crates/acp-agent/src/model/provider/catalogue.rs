@@ -55,7 +55,7 @@ impl Price {
         price
     }
 
-    const fn long(mut self, from: u64, input: f64, output: f64) -> Self {
+    const fn with_long_context(mut self, from: u64, input: f64, output: f64) -> Self {
         self.long = Some((from, input, output));
         self
     }
@@ -80,7 +80,7 @@ impl Price {
 }
 
 /// The number of tokens that Google and OpenAI call a million: 2^20.
-const MEGA: u64 = 1_048_576;
+const MEBI_TOKENS: u64 = 1_048_576;
 
 const fn entry(name: &'static str, window: u64, price: Option<Price>) -> CatalogueEntry {
     CatalogueEntry {
@@ -91,7 +91,7 @@ const fn entry(name: &'static str, window: u64, price: Option<Price>) -> Catalog
     }
 }
 
-const ANTHROPIC: &[CatalogueEntry] = &[
+const ANTHROPIC_MODELS: &[CatalogueEntry] = &[
     entry(
         "claude-opus-5",
         1_000_000,
@@ -145,16 +145,16 @@ const ANTHROPIC: &[CatalogueEntry] = &[
     ),
 ];
 
-const OPENAI: &[CatalogueEntry] = &[
+const OPENAI_MODELS: &[CatalogueEntry] = &[
     entry(
         "gpt-5.5",
         1_050_000,
-        Some(Price::new(5.0, 0.5, 30.0).long(272_000, 2.0, 1.5)),
+        Some(Price::new(5.0, 0.5, 30.0).with_long_context(272_000, 2.0, 1.5)),
     ),
     entry(
         "gpt-5.4",
         1_050_000,
-        Some(Price::new(2.5, 0.25, 15.0).long(272_000, 2.0, 1.5)),
+        Some(Price::new(2.5, 0.25, 15.0).with_long_context(272_000, 2.0, 1.5)),
     ),
     entry("gpt-5.4-mini", 400_000, Some(Price::new(0.75, 0.075, 4.5))),
     entry("gpt-5.4-nano", 400_000, Some(Price::new(0.2, 0.02, 1.25))),
@@ -172,22 +172,30 @@ const OPENAI: &[CatalogueEntry] = &[
     entry("o4-mini", 200_000, Some(Price::new(1.1, 0.275, 4.4))),
 ];
 
-const GEMINI: &[CatalogueEntry] = &[
+const GEMINI_MODELS: &[CatalogueEntry] = &[
     entry(
         "gemini-3.1-pro",
-        MEGA,
-        Some(Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5)),
+        MEBI_TOKENS,
+        Some(Price::new(2.0, 0.2, 12.0).with_long_context(200_000, 2.0, 1.5)),
     ),
-    entry("gemini-3-flash", MEGA, Some(Price::new(0.5, 0.05, 3.0))),
+    entry(
+        "gemini-3-flash",
+        MEBI_TOKENS,
+        Some(Price::new(0.5, 0.05, 3.0)),
+    ),
     entry(
         "gemini-2.5-pro",
-        MEGA,
-        Some(Price::new(1.25, 0.125, 10.0).long(200_000, 2.0, 1.5)),
+        MEBI_TOKENS,
+        Some(Price::new(1.25, 0.125, 10.0).with_long_context(200_000, 2.0, 1.5)),
     ),
-    entry("gemini-2.5-flash", MEGA, Some(Price::new(0.3, 0.03, 2.5))),
+    entry(
+        "gemini-2.5-flash",
+        MEBI_TOKENS,
+        Some(Price::new(0.3, 0.03, 2.5)),
+    ),
     entry(
         "gemini-2.5-flash-lite",
-        MEGA,
+        MEBI_TOKENS,
         Some(Price::new(0.1, 0.01, 0.4)),
     ),
 ];
@@ -231,7 +239,7 @@ pub(super) const COMMON_THOUGHT_LEVELS: [ThoughtLevel; 4] = [
 /// Returns the thought levels of the model with this name. For an unknown model, there are none, because many servers
 /// reject requests with a level.
 pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [ThoughtLevel] {
-    let Some(known) = find(provider, name) else {
+    let Some(known) = find_entry(provider, name) else {
         return &[];
     };
     let never_off = COMMON_THOUGHT_LEVELS
@@ -257,11 +265,11 @@ pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [Though
 }
 
 /// Returns the catalogue entry of the model with this name.
-pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
+pub(super) fn find_entry(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     let models = match provider {
-        Provider::Anthropic => ANTHROPIC,
-        Provider::OpenAi => OPENAI,
-        Provider::Gemini => GEMINI,
+        Provider::Anthropic => ANTHROPIC_MODELS,
+        Provider::OpenAi => OPENAI_MODELS,
+        Provider::Gemini => GEMINI_MODELS,
     };
     let same = |known: &&CatalogueEntry| name.strip_prefix(known.name).is_some_and(is_release);
     models.iter().find(same).copied()
@@ -282,8 +290,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_known_by_its_name_with_or_without_a_date() {
-        let name = |provider, name| find(provider, name).map(|known| known.name);
+    fn model_is_found_with_and_without_a_date_suffix() {
+        let name = |provider, name| find_entry(provider, name).map(|known| known.name);
         for (asked, found) in [
             ("claude-sonnet-4-20250514", Some("claude-sonnet-4")),
             ("claude-sonnet-4-5-20250929", Some("claude-sonnet-4-5")),
@@ -302,10 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_is_known() {
+    fn offered_models_are_in_the_catalogue() {
         for provider in Provider::ALL {
             for name in offered_models(provider) {
-                assert!(find(provider, name).is_some(), "{name}");
+                assert!(find_entry(provider, name).is_some(), "{name}");
             }
         }
         let levels = |provider, name| thought_levels(provider, name).len();
@@ -317,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_that_of_each_kind_of_token() {
+    fn cost_adds_up_each_token_kind() {
         let price = Price::anthropic(3.0, 15.0);
         let usage = TokenUsage {
             input: 1_000_000,
@@ -328,7 +336,7 @@ mod tests {
         };
         // Uncached input 1.2, cache read 0.15, cache write 0.375, output 1.5.
         assert_eq!(price.cost(&usage), 3_225_000_000);
-        let long = Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5);
+        let long = Price::new(2.0, 0.2, 12.0).with_long_context(200_000, 2.0, 1.5);
         let usage = TokenUsage {
             input: 300_000,
             output: 1000,

@@ -17,7 +17,7 @@ use crate::model::thought::ThoughtLevel;
 
 /// The default limit on a response, in bytes of text, thoughts and arguments. No model's longest response comes near
 /// it.
-const DEFAULT_MAX_RESPONSE: usize = 8 * 1024 * 1024;
+const DEFAULT_MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The default time that a model may send nothing. A large local model may take minutes to read a long prompt before
 /// its first word, and some providers send nothing while a model thinks.
@@ -84,7 +84,7 @@ impl ProviderModel {
             max_output: None,
             images: None,
             idle_timeout: DEFAULT_IDLE_TIMEOUT,
-            max_response_bytes: DEFAULT_MAX_RESPONSE,
+            max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
             retries: RetryPolicy::default(),
         }
     }
@@ -250,7 +250,7 @@ impl FromStr for ProviderModel {
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> String {
+    fn normalized_url(text: &str) -> String {
         let model = ProviderModel::new(Provider::OpenAi, "m").base_url(text);
         model
             .parsed_url()
@@ -258,26 +258,26 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_taken_as_people_write_it() {
+    fn base_url_is_normalized() {
         assert_eq!(
-            address("http://localhost:11434"),
+            normalized_url("http://localhost:11434"),
             "http://localhost:11434/v1/"
         );
         assert_eq!(
-            address("http://localhost:11434/v1"),
+            normalized_url("http://localhost:11434/v1"),
             "http://localhost:11434/v1/"
         );
         assert_eq!(
-            address("https://a.example/x/v2/"),
+            normalized_url("https://a.example/x/v2/"),
             "https://a.example/x/v2/"
         );
-        assert!(address("localhost:11434").contains("invalid URL"));
-        assert!(address("https://me:secret@a.example").contains("not supported"));
-        assert!(!address("https://me:secret@a.example").contains("secret"));
+        assert!(normalized_url("localhost:11434").contains("invalid URL"));
+        assert!(normalized_url("https://me:secret@a.example").contains("not supported"));
+        assert!(!normalized_url("https://me:secret@a.example").contains("secret"));
     }
 
     #[test]
-    fn a_model_is_named_with_its_provider() {
+    fn model_name_includes_the_provider() {
         let model: ProviderModel = "openai/meta/llama-4".parse().unwrap();
         assert_eq!(model.name, "meta/llama-4");
         assert_eq!(model.to_string(), "openai/meta/llama-4");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_format_is_the_usual_one_unless_it_is_named() {
+    fn wire_format_defaults_to_that_of_the_provider() {
         let format = |name: &str| name.parse().map(|model: ProviderModel| model.wire_format());
         let elsewhere = |name: &str| {
             let model: ProviderModel = name.parse().unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_shown() {
+    fn key_is_never_printed() {
         let model = ProviderModel::new(Provider::OpenAi, "m").key(Secret::new(" sk-1\n2 "));
         assert!(!format!("{model:?}").contains("sk-1"));
         let error = model.parsed_url().unwrap_err();

@@ -16,7 +16,7 @@ use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
 /// The result of a tool call that has none.
-const NO_RESULT: &str = "No result.";
+const NO_RESULT_TEXT: &str = "No result.";
 
 /// The maximum length of a call's id that all providers accept, in bytes.
 const MAX_ID_BYTES: usize = 40;
@@ -206,7 +206,7 @@ fn take_results<'a>(
         results.push(CallResult {
             id: call.provider_id,
             tool: call.tool,
-            text: call.result.unwrap_or(NO_RESULT),
+            text: call.result.unwrap_or(NO_RESULT_TEXT),
         });
     }
     let mut turns = Vec::new();
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::model::message::{ToolResult, ToolStatus};
 
-    fn target(format: WireFormat) -> TargetModel<'static> {
+    fn target_model(format: WireFormat) -> TargetModel<'static> {
         TargetModel {
             format,
             by: "me",
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    fn called(ids: &[&str]) -> ModelMessage {
+    fn call_message(ids: &[&str]) -> ModelMessage {
         let calls = ids
             .iter()
             .map(|id| ToolRequest::new(*id, "read", json!({})));
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    fn result(id: &str) -> ModelMessage {
+    fn result_message(id: &str) -> ModelMessage {
         ModelMessage::ToolResult(ToolResult {
             id: id.to_owned(),
             status: ToolStatus::Done,
@@ -298,12 +298,12 @@ mod tests {
         })
     }
 
-    fn user(text: &str) -> ModelMessage {
+    fn user_message(text: &str) -> ModelMessage {
         ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
     /// Lists the turns: the ids of the calls, and the results with their ids.
-    fn outline(turns: &[ProviderTurn<'_>]) -> Vec<String> {
+    fn outline_turns(turns: &[ProviderTurn<'_>]) -> Vec<String> {
         let line = |turn: &ProviderTurn<'_>| {
             let parts: Vec<String> = match turn {
                 ProviderTurn::User(parts) => parts
@@ -332,20 +332,20 @@ mod tests {
     }
 
     #[test]
-    fn every_call_has_one_result_right_behind_it_and_a_name_of_its_own() {
+    fn every_call_is_followed_by_one_result_and_has_a_unique_id() {
         let conversation = [
-            user("1"),
-            called(&["call#read#0", "b"]),
-            result("b"),
-            result("nobody's"),
-            called(&["call#read#0"]),
-            result("call#read#0"),
-            called(&[]),
-            user("2"),
-            called(&["b"]),
+            user_message("1"),
+            call_message(&["call#read#0", "b"]),
+            result_message("b"),
+            result_message("nobody's"),
+            call_message(&["call#read#0"]),
+            result_message("call#read#0"),
+            call_message(&[]),
+            user_message("2"),
+            call_message(&["b"]),
         ];
-        let prior_calls = outline(&to_turns(
-            target(WireFormat::AnthropicMessages),
+        let prior_calls = outline_turns(&to_turns(
+            target_model(WireFormat::AnthropicMessages),
             &conversation,
         ));
         assert_eq!(
@@ -364,23 +364,23 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_said_without_an_answer_goes_with_what_came_next() {
-        let ModelMessage::ToolResult(mut pictured) = result("a") else {
+    fn unanswered_user_message_is_merged_with_the_next() {
+        let ModelMessage::ToolResult(mut pictured) = result_message("a") else {
             panic!("it is a result");
         };
         pictured.images = vec![ImageContent::new("aGk=", "image/png")];
         let silent = ModelMessage::from_text(" ");
         let conversation = [
-            user("1"),
-            user("2"),
+            user_message("1"),
+            user_message("2"),
             silent,
-            user("3"),
-            called(&["a"]),
+            user_message("3"),
+            call_message(&["a"]),
             ModelMessage::ToolResult(pictured),
-            user("4"),
+            user_message("4"),
         ];
         for format in WireFormat::ALL {
-            let prior_calls = to_turns(target(format), &conversation);
+            let prior_calls = to_turns(target_model(format), &conversation);
             let roles = [
                 matches!(prior_calls[0], ProviderTurn::User(_)),
                 matches!(prior_calls[1], ProviderTurn::Assistant(_)),
@@ -389,37 +389,41 @@ mod tests {
                 prior_calls.len() == 4,
             ];
             assert_eq!(roles, [true; 5], "{format}: {prior_calls:?}");
-            let prior_calls = outline(&prior_calls);
+            let prior_calls = outline_turns(&prior_calls);
             assert_eq!(prior_calls[0], "1, 2, 3");
             assert!(prior_calls[3].ends_with(", 4"), "{prior_calls:?}");
         }
     }
 
     #[test]
-    fn pictures_of_a_result_follow_it() {
-        let ModelMessage::ToolResult(mut result) = result("a") else {
+    fn images_of_a_result_follow_it() {
+        let ModelMessage::ToolResult(mut result) = result_message("a") else {
             panic!("it is a result");
         };
         result.images = vec![ImageContent::new("aGk=", "image/png")];
-        let conversation = [user("1"), called(&["a"]), ModelMessage::ToolResult(result)];
-        let mut target = target(WireFormat::AnthropicMessages);
-        let prior_calls = outline(&to_turns(target, &conversation));
+        let conversation = [
+            user_message("1"),
+            call_message(&["a"]),
+            ModelMessage::ToolResult(result),
+        ];
+        let mut target = target_model(WireFormat::AnthropicMessages);
+        let prior_calls = outline_turns(&to_turns(target, &conversation));
         assert_eq!(prior_calls[2], "a: of a");
         assert!(
             prior_calls[3].contains("does not support images"),
             "{prior_calls:?}"
         );
         target.takes_images = true;
-        let prior_calls = outline(&to_turns(target, &conversation));
+        let prior_calls = outline_turns(&to_turns(target, &conversation));
         assert!(prior_calls[3].ends_with(", <image/png>"), "{prior_calls:?}");
     }
 
     #[test]
-    fn what_is_sealed_goes_back_to_whom_it_came_from() {
+    fn opaque_parts_are_sent_only_to_their_own_model() {
         let by = |by: &str| {
             let blocks = json!([{"type": "thinking", "thinking": "Hm", "signature": "s"}]);
             [
-                user("1"),
+                user_message("1"),
                 ModelMessage::Assistant {
                     text: "Yes".to_owned(),
                     thought: "Hm".to_owned(),
@@ -428,7 +432,7 @@ mod tests {
                 },
             ]
         };
-        let target = target(WireFormat::AnthropicMessages);
+        let target = target_model(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
         let prior_calls = to_turns(target, &own);
         let ProviderTurn::Assistant(said) = &prior_calls[1] else {
@@ -450,15 +454,21 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_told_of_the_turn_that_goes_on() {
+    fn missing_thoughts_are_detected_in_the_current_turn() {
         let thinks = |id: &str| ModelMessage::Assistant {
             text: String::new(),
             thought: "Hm".to_owned(),
             calls: vec![ToolRequest::new(id, "read", json!({}))],
             sealed: Some(OpaqueParts::new("me", json!([{"call": 0}]))),
         };
-        let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
-        let prior_calls = to_turns(target(WireFormat::OpenAiResponses), &conversation);
+        let conversation = [
+            user_message("1"),
+            thinks("a"),
+            result_message("a"),
+            user_message("2"),
+            thinks("b"),
+        ];
+        let prior_calls = to_turns(target_model(WireFormat::OpenAiResponses), &conversation);
         let said = prior_calls.iter().filter_map(|turn| match turn {
             ProviderTurn::Assistant(said) => {
                 Some((said.thought, said.opaque_parts.len(), said.is_current_turn))

@@ -20,7 +20,7 @@ const MAX_PARTS: usize = 10_000;
 
 /// A decoder for a response, which handles one event at a time.
 pub(super) trait EventDecoder: Send {
-    /// Decodes an event. The response is complete when this returns the steps from [`finish`].
+    /// Decodes an event. The response is complete when this returns the steps from [`finish_stream`].
     ///
     /// # Errors
     /// The event reports an error, or is not valid in the format.
@@ -61,7 +61,7 @@ pub(super) enum DecodeError {
 }
 
 /// Parses the JSON of an event.
-pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, DecodeError> {
+pub(super) fn parse_event<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, DecodeError> {
     serde_json::from_str(&event.data).map_err(|e| malformed_error(event, &e.to_string()))
 }
 
@@ -74,7 +74,7 @@ pub(super) fn malformed_error(event: &SseEvent, why: &str) -> DecodeError {
 }
 
 /// Deserializes a list of at most [`MAX_PARTS`] parts; `null` is an empty list.
-pub(super) fn parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(super) fn deserialize_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -123,7 +123,7 @@ pub(super) struct StreamEnd {
 }
 
 /// Returns the final steps of a response.
-pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
+pub(super) fn finish_stream(end: StreamEnd) -> Vec<DecodedPart> {
     let mut all = Vec::with_capacity(end.calls.len() + 3);
     // Even an empty value is needed: it shows which model these thoughts and calls are from.
     if end.has_thought
@@ -167,7 +167,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Decodes these events; each is named after its `type`, if it has one.
-    pub(in super::super) fn read(
+    pub(in super::super) fn decode_events(
         decoder: &mut dyn EventDecoder,
         events: &[Value],
     ) -> Result<Vec<DecodedPart>, DecodeError> {
@@ -184,10 +184,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_event_has_no_more_parts_than_it_may() {
+    fn parts_of_an_event_are_limited() {
         #[derive(Debug, Deserialize)]
         struct PartsEvent {
-            #[serde(default, deserialize_with = "parts")]
+            #[serde(default, deserialize_with = "deserialize_parts")]
             parts: Vec<Value>,
         }
         let count = |data: String| {
@@ -195,7 +195,7 @@ pub(super) mod tests {
                 name: String::new(),
                 data,
             };
-            parse(&event).map(|event: PartsEvent| event.parts.len())
+            parse_event(&event).map(|event: PartsEvent| event.parts.len())
         };
         let many = |n: usize| format!("{{\"parts\":[{}{{}}]}}", "{},".repeat(n - 1));
         assert_eq!(count(many(1)), Ok(1));

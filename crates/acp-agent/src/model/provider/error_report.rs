@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::text::head;
+use crate::text::truncate_to_head;
 
 /// The maximum length of a provider's message that is shown, in bytes.
 pub(super) const MAX_MESSAGE_BYTES: usize = 400;
@@ -23,22 +23,22 @@ pub(super) struct ErrorReport {
 }
 
 impl ErrorReport {
-    pub(super) fn read(body: &str) -> Self {
+    pub(super) fn parse(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(body) => Self::of(&body),
+            Ok(body) => Self::from_json(&body),
             // An HTML page has nothing useful.
             Err(_) if body.trim_start().starts_with('<') || body.trim().is_empty() => {
                 Self::default()
             }
             Err(_) => Self {
                 message: None,
-                names: head(body, MAX_MESSAGE_BYTES).to_lowercase(),
+                names: truncate_to_head(body, MAX_MESSAGE_BYTES).to_lowercase(),
                 ..Self::default()
             },
         }
     }
 
-    pub(super) fn of(body: &Value) -> Self {
+    pub(super) fn from_json(body: &Value) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
         let text = |name: &str| match error.get(name) {
@@ -125,15 +125,15 @@ impl ErrorReport {
 }
 
 /// Formats a provider's message as one line of limited length.
-pub(super) fn quoted_message(text: &str) -> String {
+pub(super) fn quote_message(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
-    head(&line.join(" "), MAX_MESSAGE_BYTES)
+    truncate_to_head(&line.join(" "), MAX_MESSAGE_BYTES)
         .trim_end_matches('.')
         .to_owned()
 }
 
 /// Returns how long the provider asks to wait before a retry, if it says.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())
     {

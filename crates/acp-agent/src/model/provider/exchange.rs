@@ -9,11 +9,11 @@ use tokio::time::timeout;
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
 /// The maximum number of bytes to read from an error response.
-const MAX_ERROR_BODY: usize = 64 * 1024;
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// How long to continue reading after a response is complete. At most [`DRAIN_BYTES`] bytes are read.
+/// How long to continue reading after a response is complete. At most [`MAX_DRAIN_BYTES`] bytes are read.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-const DRAIN_BYTES: usize = 16 * 1024;
+const MAX_DRAIN_BYTES: usize = 16 * 1024;
 
 /// A request to a provider, with the limits on its response.
 pub(super) struct HttpRequest {
@@ -67,7 +67,7 @@ impl Exchange {
             .map_err(web_error)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
-            let body_start = read_head(response, idle_timeout).await;
+            let body_start = read_body_head(response, idle_timeout).await;
             return Err(ExchangeError::Status(status, headers, body_start));
         }
         Ok(Self {
@@ -100,7 +100,7 @@ impl Exchange {
     /// only after the response has been read to its end.
     pub(super) async fn drain(mut self) {
         let reading = async {
-            let mut left = DRAIN_BYTES;
+            let mut left = MAX_DRAIN_BYTES;
             while let Ok(Some(piece)) = self.response.chunk().await {
                 match left.checked_sub(piece.len()) {
                     Some(less) => left = less,
@@ -119,11 +119,11 @@ fn web_error(error: reqwest::Error) -> ExchangeError {
 }
 
 /// Reads the start of a response's body, within limits on time and size.
-async fn read_head(mut response: Response, time: Duration) -> String {
+async fn read_body_head(mut response: Response, time: Duration) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(piece)) = response.chunk().await {
-            let room = MAX_ERROR_BODY.saturating_sub(body.len());
+            let room = MAX_ERROR_BODY_BYTES.saturating_sub(body.len());
             body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
             if piece.len() >= room {
                 break;

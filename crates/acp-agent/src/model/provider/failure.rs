@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::config::ProviderModel;
 use super::decode::DecodeError;
-use super::error_report::{ErrorReport, MAX_MESSAGE_BYTES, quoted_message, retry_after};
+use super::error_report::{ErrorReport, MAX_MESSAGE_BYTES, parse_retry_after, quote_message};
 use super::exchange::ExchangeError;
-use crate::causes::{causes, chain};
+use crate::causes::{error_chain, error_sources};
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::text::head;
+use crate::text::truncate_to_head;
 
 /// A failed request to a model.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct FailedModel<'a> {
 
 impl FailedModel<'_> {
     /// Creates a failure with a one-sentence message: the model, the URL, what failed, and what to do.
-    pub(super) fn model_failure(
+    pub(super) fn failure(
         &self,
         kind: ModelErrorKind,
         again: RetryAdvice,
@@ -66,7 +66,7 @@ impl FailedModel<'_> {
     /// Creates the failure for a response that was cut off or is invalid.
     pub(super) fn invalid_response(&self, what: &str) -> ModelFailure {
         let again = RetryAdvice::After(None);
-        self.model_failure(
+        self.failure(
             ModelErrorKind::InvalidResponse,
             again,
             what,
@@ -101,10 +101,10 @@ impl FailedModel<'_> {
     }
 
     fn other_failure(&self, what: &str) -> ModelFailure {
-        self.model_failure(
+        self.failure(
             ModelErrorKind::Other,
             RetryAdvice::Never,
-            head(what, MAX_MESSAGE_BYTES),
+            truncate_to_head(what, MAX_MESSAGE_BYTES),
             "",
         )
     }
@@ -114,7 +114,7 @@ impl FailedModel<'_> {
         let seconds = self.model.idle_timeout.as_secs_f64();
         match exchange_error {
             ExchangeError::Web(error) => self.web_failure(error),
-            ExchangeError::NoResponse => self.model_failure(
+            ExchangeError::NoResponse => self.failure(
                 ModelErrorKind::Unreachable,
                 RetryAdvice::Never,
                 &format!("no response within {seconds} s"),
@@ -126,7 +126,7 @@ impl FailedModel<'_> {
             ExchangeError::Status(status, headers, body) => {
                 self.status_failure(*status, headers, body)
             }
-            ExchangeError::TooLarge(most) => self.model_failure(
+            ExchangeError::TooLarge(most) => self.failure(
                 // A retry would return an event of the same size.
                 ModelErrorKind::InvalidResponse,
                 RetryAdvice::Never,
@@ -139,14 +139,14 @@ impl FailedModel<'_> {
     /// Converts an HTTP error: the server cannot be reached, or the connection was lost.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
-            self.model_failure(ModelErrorKind::Unreachable, again, what, todo)
+            self.failure(ModelErrorKind::Unreachable, again, what, todo)
         };
         if error.is_builder() {
-            return self.other_failure(&chain(error));
+            return self.other_failure(&error_chain(error));
         }
         if !error.is_connect() {
             // The connection was made, so it broke before or during the response.
-            return self.invalid_response(&format!("connection lost: {}", chain(error)));
+            return self.invalid_response(&format!("connection lost: {}", error_chain(error)));
         }
         // A local server that is not running will not run a second later.
         let later = if self.is_local {
@@ -161,7 +161,7 @@ impl FailedModel<'_> {
                 "check the address and your network connection",
             );
         }
-        let causes = || causes(error).skip(1);
+        let causes = || error_sources(error).skip(1);
         let refused = causes()
             .filter_map(|e| e.downcast_ref::<io::Error>())
             .any(|e| e.kind() == io::ErrorKind::ConnectionRefused);
@@ -174,7 +174,7 @@ impl FailedModel<'_> {
         }
         let tls =
             causes().any(|e| e.is::<rustls::Error>() || e.to_string().contains("tls handshake"));
-        let why = chain(error);
+        let why = error_chain(error);
         if tls {
             let todo = "check that the server uses https, and that its certificate is trusted";
             return unreachable(RetryAdvice::Never, &format!("TLS error: {why}"), todo);
@@ -195,19 +195,19 @@ impl FailedModel<'_> {
 
     /// Converts a response with an error status.
     fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
-        let report = ErrorReport::read(body);
+        let report = ErrorReport::parse(body);
         let code = status.as_u16();
         let what = |what: &str| match &report.message {
-            Some(message) => format!("{what} (HTTP {code}: {})", quoted_message(message)),
+            Some(message) => format!("{what} (HTTP {code}: {})", quote_message(message)),
             None => format!("{what} (HTTP {code})"),
         };
         let fail =
-            |kind, what: &str, todo: &str| self.model_failure(kind, RetryAdvice::Never, what, todo);
+            |kind, what: &str, todo: &str| self.failure(kind, RetryAdvice::Never, what, todo);
         if report.is_context_length() || code == 413 {
             return self.context_failure(&what("context length exceeded"));
         }
         if matches!(code, 401 | 403) || report.is_authentication() {
-            return self.unauthorized(&what(match &self.model.key {
+            return self.unauthorized_failure(&what(match &self.model.key {
                 Some(_) => "key rejected",
                 None => "API key missing",
             }));
@@ -234,10 +234,10 @@ impl FailedModel<'_> {
         }
         let again = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
             Some(b"false") => RetryAdvice::Never,
-            _ => RetryAdvice::After(retry_after(headers).or(report.retry)),
+            _ => RetryAdvice::After(parse_retry_after(headers).or(report.retry)),
         };
         match code {
-            429 => self.model_failure(
+            429 => self.failure(
                 ModelErrorKind::Overloaded,
                 again,
                 &what("rate limit exceeded"),
@@ -250,7 +250,7 @@ impl FailedModel<'_> {
     }
 
     fn overloaded_failure(&self, again: RetryAdvice, what: &str) -> ModelFailure {
-        self.model_failure(
+        self.failure(
             ModelErrorKind::Overloaded,
             again,
             what,
@@ -260,10 +260,10 @@ impl FailedModel<'_> {
 
     fn context_failure(&self, what: &str) -> ModelFailure {
         let todo = "start a new session, or use a model with a larger context window";
-        self.model_failure(ModelErrorKind::ContextFull, RetryAdvice::Never, what, todo)
+        self.failure(ModelErrorKind::ContextFull, RetryAdvice::Never, what, todo)
     }
 
-    pub(super) fn unauthorized(&self, what: &str) -> ModelFailure {
+    pub(super) fn unauthorized_failure(&self, what: &str) -> ModelFailure {
         let unread = self.model.key_file_error.clone();
         let todo = unread
             .filter(|_| self.model.key.is_none())
@@ -271,7 +271,7 @@ impl FailedModel<'_> {
                 let variable = self.model.key_variable();
                 format!("set {variable} to a valid key")
             });
-        self.model_failure(
+        self.failure(
             ModelErrorKind::Unauthorized,
             RetryAdvice::Never,
             what,
@@ -281,10 +281,10 @@ impl FailedModel<'_> {
 
     /// Converts an error that was sent instead of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
-        let report = ErrorReport::of(body);
-        let message = report.message.as_deref().map(quoted_message);
-        let message =
-            message.unwrap_or_else(|| head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
+        let report = ErrorReport::from_json(body);
+        let message = report.message.as_deref().map(quote_message);
+        let message = message
+            .unwrap_or_else(|| truncate_to_head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
         let what = format!("the response ended with an error: {message}");
         if report.is_context_length() {
             return self.context_failure(&what);
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
     use crate::model::provider::name::Provider;
 
-    fn fail(
+    fn classify_response(
         provider: Provider,
         status: u16,
         headers: &[(&'static str, &str)],
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn each_provider_s_way_of_saying_it_is_understood() {
+    fn error_reports_of_each_provider_are_classified() {
         use ModelErrorKind::*;
         use Provider::*;
         for (provider, status, body, kind) in [
@@ -421,16 +421,16 @@ mod tests {
                 ContextFull,
             ),
         ] {
-            let failure = fail(provider, status, &[], body);
+            let failure = classify_response(provider, status, &[], body);
             assert_eq!(failure.error.kind, kind, "{body}: {}", failure.error);
             assert_eq!(failure.again, RetryAdvice::Never, "{body}");
         }
     }
 
     #[test]
-    fn how_long_to_wait_is_read_wherever_it_is_said() {
+    fn retry_delay_is_found_in_header_and_body() {
         let after = |headers: &[(&'static str, &str)], body| {
-            fail(Provider::Gemini, 429, headers, body).again
+            classify_response(Provider::Gemini, 429, headers, body).again
         };
         let seconds = |n| RetryAdvice::After(Some(Duration::from_secs(n)));
         assert_eq!(after(&[("retry-after", "7")], ""), seconds(7));
@@ -455,9 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_repeated_is_taken_out() {
+    fn key_in_an_error_message_is_redacted() {
         let body = r#"{"error":{"message":"Incorrect API key provided: sk-secret."}}"#;
-        let text = fail(Provider::OpenAi, 401, &[], body).error.message;
+        let text = classify_response(Provider::OpenAi, 401, &[], body)
+            .error
+            .message;
         assert!(!text.contains("sk-secret"), "{text}");
         assert!(
             text.starts_with("openai/m at https://a.example/v1: key rejected"),

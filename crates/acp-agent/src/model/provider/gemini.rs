@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::calls::CallAssembler;
 use super::convert::{AssistantTurn, CallResult, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, text_part,
-    thought_part, token_count,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, deserialize_parts, finish_stream,
+    parse_event, text_part, thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -177,7 +177,7 @@ pub(super) struct GeminiDecoder {
 #[derive(Deserialize)]
 struct GeminiEvent {
     error: Option<Value>,
-    #[serde(default, deserialize_with = "parts")]
+    #[serde(default, deserialize_with = "deserialize_parts")]
     candidates: Vec<GeminiCandidate>,
     #[serde(rename = "promptFeedback")]
     feedback: Option<PromptFeedback>,
@@ -200,7 +200,7 @@ struct GeminiCandidate {
 
 #[derive(Deserialize)]
 struct GeminiContent {
-    #[serde(default, deserialize_with = "parts")]
+    #[serde(default, deserialize_with = "deserialize_parts")]
     parts: Vec<GeminiPart>,
 }
 
@@ -262,7 +262,7 @@ impl GeminiDecoder {
     fn finish(&mut self, stop: StopReason) -> Vec<DecodedPart> {
         let last = self.signature.take();
         let text = last.map(|signature| json!({ "signature": signature }));
-        finish(StreamEnd {
+        finish_stream(StreamEnd {
             has_thought: self.has_thought,
             opaque_parts: self.signed_parts.drain(..).chain(text).collect(),
             calls: self.calls.finish(),
@@ -288,7 +288,7 @@ fn token_usage(usage: &Value) -> TokenUsage {
 
 impl EventDecoder for GeminiDecoder {
     fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
-        let read: GeminiEvent = parse(event)?;
+        let read: GeminiEvent = parse_event(event)?;
         if let Some(error) = read.error {
             return Err(DecodeError::Reported(error));
         }
@@ -343,21 +343,21 @@ mod tests {
     use super::super::convert::PriorCall;
     use super::*;
     use crate::model::message::ToolRequest;
-    use crate::model::provider::decode::tests::read;
+    use crate::model::provider::decode::tests::decode_events;
     use crate::model::step::Step;
 
-    fn candidate(parts: Value) -> Value {
+    fn candidate_event(parts: Value) -> Value {
         json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})
     }
 
     #[test]
-    fn parts_become_steps_and_signatures_are_kept_with_what_they_sign() {
-        let decoded = read(
+    fn parts_become_steps_and_signatures_stay_with_their_parts() {
+        let decoded = decode_events(
             &mut GeminiDecoder::new(3),
             &[
-                candidate(json!([{"text": "Hm", "thought": true}])),
-                candidate(json!([{"text": "Yes", "thoughtSignature": "of the text"}])),
-                candidate(json!([
+                candidate_event(json!([{"text": "Hm", "thought": true}])),
+                candidate_event(json!([{"text": "Yes", "thoughtSignature": "of the text"}])),
+                candidate_event(json!([
                     {"functionCall": {"name": "read", "args": {"n": 1}}, "thoughtSignature": "of the call"},
                     {"functionCall": {"id": "mine", "name": "list"}}])),
                 json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 10,
@@ -398,8 +398,8 @@ mod tests {
     }
 
     #[test]
-    fn why_it_ends_is_told_apart() {
-        let ends = |event: Value| read(&mut GeminiDecoder::new(0), &[event]);
+    fn finish_reasons_are_mapped_to_stop_reasons() {
+        let ends = |event: Value| decode_events(&mut GeminiDecoder::new(0), &[event]);
         let stop = |reason| ends(json!({"candidates": [{"finishReason": reason}]}));
         let only = |stop| Ok(vec![DecodedPart::Step(Step::Stop(stop))]);
         assert_eq!(stop("MAX_TOKENS"), only(StopReason::MaxTokens));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_signed_goes_back_with_its_signature() {
+    fn signed_parts_are_sent_back_with_their_signatures() {
         let sealed = [
             json!({"call": 1, "signature": "of the call"}),
             json!({"signature": "of the text"}),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn each_generation_is_told_how_much_to_think_in_its_way() {
+    fn thinking_config_depends_on_the_model_generation() {
         let told = |name, level| thinking_config(name, level).unwrap_or_default();
         let thoughts = json!({"includeThoughts": true});
         assert_eq!(told("gemini-2.5-pro", None), thoughts);

@@ -86,7 +86,7 @@ fn build_client(here: bool, tls: bool) -> Result<Client, String> {
         // A local model must not require CA certificates, which small containers lack.
         client = without_tls(client)?;
     }
-    client.build().map_err(|e| crate::causes::chain(&e))
+    client.build().map_err(|e| crate::causes::error_chain(&e))
 }
 
 /// Configures a client that loads no certificates and trusts none.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::config::ProviderModel;
 use super::models::ModelFactory;
-use crate::causes::chain;
+use crate::causes::error_chain;
 
 /// The time limit for getting the list, including connecting.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +88,10 @@ impl ModelFactory {
         url.set_path(&format!("{}models", url.path()));
         let headers = at.wire_format().headers(at.key.as_ref());
         let request = client.get(url).headers(headers.map_err(|e| e.to_string())?);
-        let mut response = request.send().await.map_err(|e| chain(&e.without_url()))?;
+        let mut response = request
+            .send()
+            .await
+            .map_err(|e| error_chain(&e.without_url()))?;
         if !response.status().is_success() {
             return Err(format!("HTTP status {}", response.status()));
         }
@@ -96,7 +99,7 @@ impl ModelFactory {
         while let Some(piece) = response
             .chunk()
             .await
-            .map_err(|e| chain(&e.without_url()))?
+            .map_err(|e| error_chain(&e.without_url()))?
         {
             if body.len() + piece.len() > MAX_RESPONSE_BYTES {
                 return Err(format!("response larger than {MAX_RESPONSE_BYTES} bytes"));

@@ -37,7 +37,7 @@ impl ModelFactory {
     ///
     /// # Errors
     /// The name, the URL or the key is not valid.
-    pub fn model(&self, model: ProviderModel) -> Result<Arc<dyn Model>, ModelError> {
+    pub fn build_model(&self, model: ProviderModel) -> Result<Arc<dyn Model>, ModelError> {
         Ok(Arc::new(ServedModel::new(Arc::clone(&self.http), model)?))
     }
 }

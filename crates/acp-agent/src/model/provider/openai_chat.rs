@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::calls::CallAssembler;
 use super::convert::{AssistantTurn, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, text_part,
-    thought_part, token_count,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, deserialize_parts, finish_stream,
+    parse_event, text_part, thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -134,7 +134,7 @@ pub(super) struct ChatDecoder {
 #[derive(Deserialize)]
 struct ChatChunk {
     error: Option<Value>,
-    #[serde(default, deserialize_with = "parts")]
+    #[serde(default, deserialize_with = "deserialize_parts")]
     choices: Vec<ChatChoice>,
     usage: Option<Value>,
 }
@@ -154,7 +154,7 @@ struct ChatDelta {
     reasoning_content: Option<String>,
     /// The thoughts, in responses of Ollama and OpenRouter.
     reasoning: Option<String>,
-    #[serde(default, deserialize_with = "parts")]
+    #[serde(default, deserialize_with = "deserialize_parts")]
     tool_calls: Vec<ChatToolCallDelta>,
 }
 
@@ -270,7 +270,7 @@ impl ChatDecoder {
             // New finish reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
-        Ok(finish(StreamEnd {
+        Ok(finish_stream(StreamEnd {
             has_thought: self.has_thought,
             opaque_parts: Value::Null,
             calls: self.calls.finish(),
@@ -300,7 +300,7 @@ impl EventDecoder for ChatDecoder {
         if event.data.trim() == "[DONE]" {
             return self.finish();
         }
-        let chunk: ChatChunk = parse(event)?;
+        let chunk: ChatChunk = parse_event(event)?;
         if let Some(error) = chunk.error {
             return Err(DecodeError::Reported(error));
         }
@@ -328,18 +328,18 @@ impl EventDecoder for ChatDecoder {
 mod tests {
     use super::*;
     use crate::model::message::ToolRequest;
-    use crate::model::provider::decode::tests::read;
+    use crate::model::provider::decode::tests::decode_events;
     use crate::model::step::Step;
 
-    fn delta(delta: Value) -> Value {
+    fn delta_event(delta: Value) -> Value {
         json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}], "usage": null})
     }
 
-    fn ends(reason: &str) -> Value {
+    fn finish_event(reason: &str) -> Value {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
     }
 
-    fn done(answer: &mut ChatDecoder) -> Vec<DecodedPart> {
+    fn finish_decoder(answer: &mut ChatDecoder) -> Vec<DecodedPart> {
         let event = SseEvent {
             name: String::new(),
             data: "[DONE]".to_owned(),
@@ -350,23 +350,23 @@ mod tests {
     #[test]
     fn chunks_become_steps() {
         let mut answer = ChatDecoder::new(0);
-        let mut decoded = read(
+        let mut decoded = decode_events(
             &mut answer,
             &[
-                delta(json!({"role": "assistant", "content": "", "refusal": null})),
-                delta(json!({"reasoning": "Hm"})),
-                delta(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "."}]}]})),
-                delta(json!({"content": "Yes"})),
-                delta(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{"}}]})),
-                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}, {"index": 1, "id": "b",
+                delta_event(json!({"role": "assistant", "content": "", "refusal": null})),
+                delta_event(json!({"reasoning": "Hm"})),
+                delta_event(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "."}]}]})),
+                delta_event(json!({"content": "Yes"})),
+                delta_event(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{"}}]})),
+                delta_event(json!({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}, {"index": 1, "id": "b",
                     "function": {"name": "list", "arguments": {"n": 1}}}]})),
-                ends("tool_calls"),
+                finish_event("tool_calls"),
                 json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5,
                     "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 2}}}),
             ],
         )
         .unwrap();
-        decoded.extend(done(&mut answer));
+        decoded.extend(finish_decoder(&mut answer));
         decoded.retain(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)));
         let begins = |call, tool: &str| Step::CallStarted {
             call,
@@ -402,22 +402,22 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_whole_when_it_has_said_why_it_stops() {
+    fn stream_is_complete_only_with_a_finish_reason() {
         let mut answer = ChatDecoder::new(0);
         assert_eq!(answer.end_of_stream(), None);
-        read(&mut answer, &[ends("length")]).unwrap();
+        decode_events(&mut answer, &[finish_event("length")]).unwrap();
         let stop = DecodedPart::Step(Step::Stop(StopReason::MaxTokens));
         assert_eq!(answer.end_of_stream(), Some(vec![stop]));
         let mut answer = ChatDecoder::new(0);
-        read(&mut answer, &[ends("error")]).unwrap();
+        decode_events(&mut answer, &[finish_event("error")]).unwrap();
         assert_eq!(answer.end_of_stream(), None);
         let error = json!({"message": "busy"});
-        let fault = read(&mut answer, &[json!({ "error": error })]);
+        let fault = decode_events(&mut answer, &[json!({ "error": error })]);
         assert_eq!(fault, Err(DecodeError::Reported(error)));
     }
 
     #[test]
-    fn models_that_think_are_known_by_their_names() {
+    fn reasoning_models_are_recognized_by_name() {
         for name in ["gpt-5", "gpt-5.4-mini", "gpt-6", "o3", "o4-mini"] {
             assert!(is_reasoning_model(name), "{name}");
         }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::calls::CallAssembler;
 use super::convert::{AssistantTurn, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed_error, parse, text_part,
-    thought_part, token_count,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish_stream, malformed_error, parse_event,
+    text_part, thought_part, token_count,
 };
 use super::openai_chat::{is_reasoning_model, reasoning_effort};
 use super::prompt::PromptPart;
@@ -256,7 +256,7 @@ impl ResponsesDecoder {
     }
 
     fn finish(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<DecodedPart> {
-        finish(StreamEnd {
+        finish_stream(StreamEnd {
             has_thought: self.has_thought,
             opaque_parts: Value::Array(std::mem::take(&mut self.opaque_parts)),
             calls: self.calls.finish(),
@@ -314,7 +314,7 @@ impl EventDecoder for ResponsesDecoder {
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
         }
-        let read: ResponsesEvent = parse(event)?;
+        let read: ResponsesEvent = parse_event(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
         let missing = |part: &str| malformed_error(event, &format!("{part} is missing"));
         let (index, delta) = (read.output_index, read.delta);
@@ -377,7 +377,7 @@ impl EventDecoder for ResponsesDecoder {
                 // The error is in a member of its own, or it is the whole event.
                 let error = match read.error {
                     Some(error) => error,
-                    None => parse(event)?,
+                    None => parse_event(event)?,
                 };
                 return Err(DecodeError::Reported(error));
             }
@@ -402,57 +402,57 @@ mod tests {
     use super::super::convert::PriorCall;
     use super::*;
     use crate::model::message::ToolRequest;
-    use crate::model::provider::decode::tests::read;
+    use crate::model::provider::decode::tests::decode_events;
     use crate::model::provider::request::UnsupportedParameters;
     use crate::model::step::Step;
 
-    fn reasoning(id: &str) -> Value {
+    fn reasoning_item(id: &str) -> Value {
         json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "secret"})
     }
 
-    fn added(index: u64, item: Value) -> Value {
+    fn item_added_event(index: u64, item: Value) -> Value {
         json!({"type": "response.output_item.added", "output_index": index, "item": item})
     }
 
-    fn done(index: u64, item: Value) -> Value {
+    fn item_done_event(index: u64, item: Value) -> Value {
         json!({"type": "response.output_item.done", "output_index": index, "item": item})
     }
 
-    fn call(id: &str, tool: &str, arguments: &str) -> Value {
+    fn call_item(id: &str, tool: &str, arguments: &str) -> Value {
         json!({"type": "function_call", "id": "fc", "call_id": id, "name": tool, "arguments": arguments})
     }
 
     #[test]
-    fn events_become_steps_and_thoughts_are_kept_in_their_place() {
+    fn events_become_steps_and_reasoning_keeps_its_position() {
         let delta = |kind: &str, index: u64, delta: &str| json!({"type": format!("response.{kind}.delta"), "output_index": index, "delta": delta});
-        let decoded = read(
+        let decoded = decode_events(
             &mut ResponsesDecoder::new(0),
             &[
                 json!({"type": "response.created", "response": {"error": null, "usage": null}}),
-                added(0, json!({"type": "reasoning", "id": "r0", "summary": []})),
+                item_added_event(0, json!({"type": "reasoning", "id": "r0", "summary": []})),
                 json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 0}),
                 delta("reasoning_summary_text", 0, "Hm"),
                 json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
                 delta("reasoning_summary_text", 0, "So"),
-                done(0, reasoning("r0")),
-                added(1, json!({"type": "message"})),
+                item_done_event(0, reasoning_item("r0")),
+                item_added_event(1, json!({"type": "message"})),
                 delta("output_text", 1, "Yes"),
-                done(
+                item_done_event(
                     1,
                     json!({"type": "message", "content": [{"type": "output_text", "text": "Yes"}]}),
                 ),
                 // A reasoning item without content is of no use.
-                done(
+                item_done_event(
                     2,
                     json!({"type": "reasoning", "id": "r1", "summary": [], "content": []}),
                 ),
-                added(3, call("a", "read", "")),
+                item_added_event(3, call_item("a", "read", "")),
                 delta("function_call_arguments", 3, "{\"n\""),
                 delta("function_call_arguments", 3, ":1}"),
                 json!({"type": "response.function_call_arguments.done", "output_index": 3, "arguments": "{\"n\":1}"}),
-                done(3, call("a", "read", "{\"n\":1}")),
-                done(4, reasoning("r2")),
-                done(5, call("b", "list", "{}")),
+                item_done_event(3, call_item("a", "read", "{\"n\":1}")),
+                item_done_event(4, reasoning_item("r2")),
+                item_done_event(5, call_item("b", "list", "{}")),
                 json!({"type": "response.completed", "response": {"usage": {"input_tokens": 10, "output_tokens": 5,
                     "input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 2}}}}),
             ],
@@ -489,8 +489,8 @@ mod tests {
             begins(1, "list").into(),
             writes(1, "{}").into(),
             DecodedPart::OpaquePart(json!([
-                {"item": reasoning("r0"), "calls": 0, "spoken": false},
-                {"item": reasoning("r2"), "calls": 1, "spoken": true}])),
+                {"item": reasoning_item("r0"), "calls": 0, "spoken": false},
+                {"item": reasoning_item("r2"), "calls": 1, "spoken": true}])),
             Step::Call(ToolRequest::new("a", "read", json!({"n": 1}))).into(),
             Step::Call(ToolRequest::new("b", "list", json!({}))).into(),
             Step::Usage(usage).into(),
@@ -500,9 +500,8 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_go_back_before_what_they_led_to() {
-        let at =
-            |id, calls, spoken| json!({"item": reasoning(id), "calls": calls, "spoken": spoken});
+    fn reasoning_precedes_the_call_it_led_to() {
+        let at = |id, calls, spoken| json!({"item": reasoning_item(id), "calls": calls, "spoken": spoken});
         let sealed = [
             at("r0", 0, false),
             at("r1", 0, true),
@@ -541,8 +540,8 @@ mod tests {
     }
 
     #[test]
-    fn why_it_ends_is_told_apart() {
-        let ends = |event: Value| read(&mut ResponsesDecoder::new(0), &[event]);
+    fn incomplete_reasons_are_mapped_to_stop_reasons() {
+        let ends = |event: Value| decode_events(&mut ResponsesDecoder::new(0), &[event]);
         let incomplete = |reason: &str| {
             ends(
                 json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": reason}}}),
@@ -558,15 +557,18 @@ mod tests {
         assert_eq!(ends(error.clone()), Err(DecodeError::Reported(error)));
         let mut answer = ResponsesDecoder::new(0);
         let refuses = json!({"type": "response.refusal.delta", "delta": "No."});
-        read(&mut answer, &[refuses]).unwrap();
+        decode_events(&mut answer, &[refuses]).unwrap();
         let completed = json!({"type": "response.completed", "response": {}});
-        assert_eq!(read(&mut answer, &[completed]), only(StopReason::Refusal));
-        let nameless = added(0, json!({"type": "function_call"}));
+        assert_eq!(
+            decode_events(&mut answer, &[completed]),
+            only(StopReason::Refusal)
+        );
+        let nameless = item_added_event(0, json!({"type": "function_call"}));
         assert!(matches!(ends(nameless), Err(DecodeError::Malformed(..))));
     }
 
     #[test]
-    fn thoughts_are_asked_for_of_models_that_think() {
+    fn reasoning_is_requested_from_reasoning_models() {
         let ask = |model, thought, refused| {
             request_body(&ModelRequest {
                 model,

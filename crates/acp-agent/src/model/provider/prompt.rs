@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use super::wire_format::WireFormat;
-use crate::text::code_block;
+use crate::text::to_code_block;
 
 /// The model for which a conversation is converted.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
         }
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::Text(text) => {
-                format!("{}:\n{}", text.uri, code_block(&text.text)).into()
+                format!("{}:\n{}", text.uri, to_code_block(&text.text)).into()
             }
             EmbeddedResourceResource::Blob(blob) => {
                 let mime_type = blob

@@ -37,7 +37,7 @@ impl ServedModel {
         let mut shown = address.clone();
         shown.set_query(None);
         let shown = shown.as_str().trim_end_matches('/').to_owned();
-        let known = catalogue::find(model.provider, &model.name);
+        let known = catalogue::find_entry(model.provider, &model.name);
         // On another server, the same name may be another model with another price.
         let own = model.base_url.is_none();
         let images = known.map_or(own, |known| known.takes_images);
@@ -65,7 +65,7 @@ impl ServedModel {
         let impossible = |why: String| {
             let what = format!("cannot connect: {why}");
             self.failed_model()
-                .model_failure(Default::default(), RetryAdvice::Never, &what, "")
+                .failure(Default::default(), RetryAdvice::Never, &what, "")
         };
         let client = self.http.client(&self.address).await;
         let format = model.wire_format();

@@ -132,7 +132,9 @@ impl<'a> ModelRound<'a> {
         let served = self.served;
         let model = &served.model;
         if model.lacks_key() {
-            return Err(served.failed_model().unauthorized("API key missing"));
+            return Err(served
+                .failed_model()
+                .unauthorized_failure("API key missing"));
         }
         let question = served.http_request(self.request).await?;
         self.bytes = 0;
@@ -143,7 +145,7 @@ impl<'a> ModelRound<'a> {
                     && model.wire_format() == WireFormat::OpenAiResponses
                     && served
                         .http
-                        .record_unsupported(&served.by, &ErrorReport::read(&said).parameter) =>
+                        .record_unsupported(&served.by, &ErrorReport::parse(&said).parameter) =>
             {
                 return Ok(None);
             }

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_format_has_its_address_and_its_way_to_show_a_key() {
+    fn each_format_has_its_url_and_authorization_header() {
         let base = Url::parse("http://a.test/v1/?api-version=2").unwrap();
         let key = Secret::new("sk-1");
         for (format, url, header, value) in [

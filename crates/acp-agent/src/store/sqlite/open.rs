@@ -14,7 +14,7 @@ use crate::store::sqlite::error::store_error;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The statements that convert each format to the next. Released statements never change; new ones are appended.
-const FORMATS: &[&str] = &[
+const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE session (
     key INTEGER PRIMARY KEY,
@@ -46,7 +46,7 @@ ALTER TABLE session ADD COLUMN more TEXT NOT NULL DEFAULT '{}';
 ];
 
 /// The database format of this program.
-const CURRENT_FORMAT: i64 = FORMATS.len() as i64;
+const CURRENT_FORMAT: i64 = MIGRATIONS.len() as i64;
 
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
     let directory = private_file::make_private_dir(directory)?;
@@ -118,7 +118,7 @@ fn missing_migrations(
         .map_err(store_error)?;
     usize::try_from(theirs)
         .ok()
-        .and_then(|at| FORMATS.get(at..))
+        .and_then(|at| MIGRATIONS.get(at..))
         .ok_or_else(|| StoreError::Newer {
             path: path.display().to_string(),
             theirs,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_format_is_refused_and_left_alone() {
+    fn newer_format_is_rejected_and_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         drop(open(dir.path()).unwrap());
         let db = Connection::open(dir.path().join("sessions.db")).unwrap();
@@ -153,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn an_older_format_is_brought_up_to_date() {
+    fn older_format_is_migrated() {
         let dir = tempfile::tempdir().unwrap();
         let db = Connection::open(dir.path().join("sessions.db")).unwrap();
-        db.execute_batch(FORMATS[0]).unwrap();
+        db.execute_batch(MIGRATIONS[0]).unwrap();
         db.execute_batch(
             "INSERT INTO session (id, cwd, directories, mode, calls, always, created, updated)
              VALUES ('old', '/', '[]', 'ask', 3, '[]', 0, 0); PRAGMA user_version = 1;",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_writes_is_not_waited_for_where_nothing_is_missing() {
+    fn opening_without_migrations_does_not_wait_for_writers() {
         let dir = tempfile::tempdir().unwrap();
         let mut writing = open(dir.path()).unwrap();
         let transaction = writing
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_opened_once_more_as_it_was() {
+    fn reopened_database_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             let db = open(dir.path()).unwrap();

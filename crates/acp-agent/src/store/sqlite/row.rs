@@ -22,22 +22,22 @@ fn to_time(millis: i64) -> SystemTime {
 }
 
 /// The columns of a session, in the order expected by [`stored_session`].
-pub(super) const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
+pub(super) const SESSION_COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
 
 pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError> {
     let json =
         |column: usize| -> Result<String, StoreError> { row.get(column).map_err(store_error) };
-    fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    fn parse_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| StoreError::Corrupt(e.to_string()))
     }
-    let more: ExtraProperties = read(&json(12)?)?;
+    let more: ExtraProperties = parse_json(&json(12)?)?;
     let properties = SessionProperties {
         cwd: row.get(1).map_err(store_error)?,
-        additional_directories: read(&json(2)?)?,
+        additional_directories: parse_json(&json(2)?)?,
         title: row.get(3).map_err(store_error)?,
         mode: row.get(4).map_err(store_error)?,
         calls: row.get(5).map_err(store_error)?,
-        always: read(&json(6)?)?,
+        always: parse_json(&json(6)?)?,
         spent: more.spent,
         model: more.model,
         thought_level: more.thought_level,

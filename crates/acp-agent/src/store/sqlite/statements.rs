@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use acp::v1::SessionId;
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use super::row::{COLUMNS, json_columns, stored_session, to_millis};
+use super::row::{SESSION_COLUMNS, json_columns, stored_session, to_millis};
 use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
@@ -95,7 +95,7 @@ pub(super) fn create(
 }
 
 pub(super) fn find(db: &Connection, id: &SessionId) -> Result<StoredSession, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?");
+    let sql = format!("SELECT {SESSION_COLUMNS} FROM session WHERE id = ?");
     let mut select = db.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = select.query([id.as_str()]).map_err(store_error)?;
     match rows.next().map_err(store_error)? {
@@ -186,7 +186,7 @@ pub(super) fn read(
             .ok_or_else(|| StoreError::Corrupt(format!("unknown entry kind {kind}")))?;
         Ok((number, StoreEntry { kind, body }))
     });
-    EntryPage::of(entries)
+    EntryPage::from_entries(entries)
 }
 
 pub(super) fn fold(
@@ -228,7 +228,7 @@ pub(super) fn list(
         .transpose()?;
     let (updated, after) = after.unzip();
     let sql = format!(
-        "SELECT {COLUMNS} FROM session
+        "SELECT {SESSION_COLUMNS} FROM session
          WHERE next > 0 AND (:cwd IS NULL OR cwd = :cwd)
            AND (:archived IS NULL OR COALESCE(json_extract(more, '$.archived'), 0) = :archived)
            AND (:updated IS NULL OR updated < :updated OR (updated = :updated AND id > :after))

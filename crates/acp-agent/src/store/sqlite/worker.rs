@@ -13,7 +13,7 @@ use crate::store::sqlite::error::store_error;
 const QUEUE_CAPACITY: usize = 64;
 
 /// The maximum number of jobs in one transaction.
-const MAX_BATCH: usize = 64;
+const MAX_BATCH_JOBS: usize = 64;
 
 /// A handle to the database thread. When it is dropped, the thread finishes the queued jobs and exits.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ fn run_jobs(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Sqlite
     while let Some(first) = other.take().or_else(|| queue.blocking_recv()) {
         let writes = first.writes();
         let mut batch = vec![first];
-        while batch.len() < MAX_BATCH {
+        while batch.len() < MAX_BATCH_JOBS {
             match queue.try_recv() {
                 Ok(job) if job.writes() == writes => batch.push(job),
                 job => {

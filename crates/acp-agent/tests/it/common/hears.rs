@@ -6,24 +6,24 @@ use acp::v1::ContentBlock;
 use acp_agent::{CodingAgent, Model, ModelMessage, RoundRequest, ScriptedModel, Steps, ToolStatus};
 use tokio::sync::watch;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// What a model was asked with.
 #[derive(Debug, Clone)]
-pub struct HeardRequest {
+pub struct RecordedRequest {
     pub instructions: String,
     pub conversation: Vec<ModelMessage>,
     pub tools: usize,
 }
 
-impl HeardRequest {
+impl RecordedRequest {
     /// The conversation, a line for each message.
-    pub fn lines(&self) -> Vec<String> {
-        self.conversation.iter().map(line).collect()
+    pub fn message_lines(&self) -> Vec<String> {
+        self.conversation.iter().map(message_line).collect()
     }
 
     /// The texts of all results of tools, as the model gets them.
-    pub fn results(&self) -> Vec<String> {
+    pub fn result_texts(&self) -> Vec<String> {
         let results = self
             .conversation
             .iter()
@@ -65,7 +65,7 @@ impl HeardRequest {
     }
 }
 
-fn line(message: &ModelMessage) -> String {
+fn message_line(message: &ModelMessage) -> String {
     match message {
         ModelMessage::User(content) => {
             let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
@@ -85,40 +85,40 @@ fn line(message: &ModelMessage) -> String {
 
 /// Everything a model was asked with, in order.
 #[derive(Debug, Clone, Default)]
-pub struct HeardRequests(Arc<watch::Sender<Vec<HeardRequest>>>);
+pub struct RequestRecorder(Arc<watch::Sender<Vec<RecordedRequest>>>);
 
-impl HeardRequests {
+impl RequestRecorder {
     /// An agent with a model that plays this script.
-    pub fn agent(&self, script: &str) -> CodingAgent {
-        CodingAgent::with_model(HearingModel {
+    pub fn scripted_agent(&self, script: &str) -> CodingAgent {
+        CodingAgent::with_model(RecordingModel {
             script: ScriptedModel::parse(script).unwrap(),
             heard: self.clone(),
         })
     }
 
-    pub fn all(&self) -> Vec<HeardRequest> {
+    pub fn all_requests(&self) -> Vec<RecordedRequest> {
         self.0.borrow().clone()
     }
 
     /// Waits until the model has been asked so often.
-    pub async fn until(&self, times: usize) {
+    pub async fn wait_for_requests(&self, times: usize) {
         let mut asked = self.0.subscribe();
         let asked = asked.wait_for(|asked| asked.len() >= times);
-        let asked = tokio::time::timeout(PATIENCE, asked).await;
+        let asked = tokio::time::timeout(TIMEOUT, asked).await;
         asked.expect("the model is asked").unwrap();
     }
 
-    pub fn last(&self) -> HeardRequest {
-        self.all().pop().expect("the model was asked")
+    pub fn last_request(&self) -> RecordedRequest {
+        self.all_requests().pop().expect("the model was asked")
     }
 }
 
-struct HearingModel {
+struct RecordingModel {
     script: ScriptedModel,
-    heard: HeardRequests,
+    heard: RequestRecorder,
 }
 
-impl Model for HearingModel {
+impl Model for RecordingModel {
     fn name(&self) -> &str {
         "hears"
     }
@@ -128,7 +128,7 @@ impl Model for HearingModel {
     }
 
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
-        let asked = HeardRequest {
+        let asked = RecordedRequest {
             instructions: request.instructions.to_owned(),
             conversation: request.conversation.to_vec(),
             tools: request.tools.len(),

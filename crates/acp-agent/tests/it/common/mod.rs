@@ -25,7 +25,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
 /// Long enough for anything here, short enough to notice what hangs.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a client lends.
 #[derive(Debug, Clone, Copy)]
@@ -37,13 +37,13 @@ pub struct ClientOffers {
     pub shows: bool,
 }
 
-pub const ALL: ClientOffers = ClientOffers {
+pub const ALL_OFFERS: ClientOffers = ClientOffers {
     read: true,
     write: true,
     terminal: true,
     shows: true,
 };
-pub const NONE: ClientOffers = ClientOffers {
+pub const NO_OFFERS: ClientOffers = ClientOffers {
     read: false,
     write: false,
     terminal: false,
@@ -255,7 +255,7 @@ pub struct AgentFixture {
 }
 
 impl AgentFixture {
-    pub async fn offline(offers: ClientOffers) -> Self {
+    pub async fn start_offline(offers: ClientOffers) -> Self {
         Self::new(
             CodingAgent::new(&acp_agent::ModelConfig::Offline).unwrap(),
             offers,
@@ -263,7 +263,7 @@ impl AgentFixture {
         .await
     }
 
-    pub async fn scripted(script: &str, offers: ClientOffers) -> Self {
+    pub async fn start_scripted(script: &str, offers: ClientOffers) -> Self {
         Self::new(
             CodingAgent::with_model(ScriptedModel::parse(script).unwrap()),
             offers,
@@ -272,16 +272,20 @@ impl AgentFixture {
     }
 
     pub async fn new(agent: CodingAgent, offers: ClientOffers) -> Self {
-        Self::speaking(acp::Options::new(), agent, offers).await
+        Self::start_with_options(acp::Options::new(), agent, offers).await
     }
 
     /// As [`new`](Self::new), in a version of the protocol.
-    pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: ClientOffers) -> Self {
-        Self::called(None, options, agent, offers).await
+    pub async fn start_with_options(
+        options: acp::Options,
+        agent: CodingAgent,
+        offers: ClientOffers,
+    ) -> Self {
+        Self::start_with_client_name(None, options, agent, offers).await
     }
 
     /// The same, where the client says this in `initialize`, ahead of its capabilities.
-    pub async fn called(
+    pub async fn start_with_client_name(
         name: Option<&'static str>,
         options: acp::Options,
         agent: CodingAgent,
@@ -300,7 +304,7 @@ impl AgentFixture {
         };
         let (ours, theirs) = acp::transport::memory();
         let theirs = match (name, offers.shows) {
-            (Some(name), _) => says_otherwise(theirs, r#""clientCapabilities":"#, name),
+            (Some(name), _) => replace_in_messages(theirs, r#""clientCapabilities":"#, name),
             (None, true) => theirs,
             (None, false) => hide_terminals(theirs),
         };
@@ -310,7 +314,7 @@ impl AgentFixture {
             .unwrap();
         let session = agent.new_session(dir.path()).await.unwrap();
         // Announced as soon as the session is there, so that no later test sees it in between.
-        until(session.thread(), |thread| !thread.commands().is_empty()).await;
+        wait_for_thread(session.thread(), |thread| !thread.commands().is_empty()).await;
         seen.updates.lock().unwrap().clear();
         Self {
             dir,
@@ -330,29 +334,29 @@ impl AgentFixture {
         self.dir.path().to_str().unwrap().to_owned()
     }
 
-    pub fn put(&self, name: &str, text: &str) {
+    pub fn write_file(&self, name: &str, text: &str) {
         let path = self.dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    pub fn text(&self, name: &str) -> String {
+    pub fn read_file(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    pub fn there(&self, name: &str) -> bool {
+    pub fn file_exists(&self, name: &str) -> bool {
         Path::new(&self.path(name)).exists()
     }
 
     /// The permission requests from here on are answered with these.
-    pub fn answers(&self, answers: impl IntoIterator<Item = QuestionAnswer>) {
+    pub fn queue_answers(&self, answers: impl IntoIterator<Item = QuestionAnswer>) {
         *self.seen.answers.lock().unwrap() = answers.into_iter().collect();
     }
 
     /// Runs a turn that ends as it should, and gives what the agent said.
-    pub async fn says(&self, prompt: impl Into<acp::client::PromptContent>) -> String {
+    pub async fn prompt_for_text(&self, prompt: impl Into<acp::client::PromptContent>) -> String {
         assert_eq!(self.prompt(prompt).await.unwrap(), StopReason::EndTurn);
-        self.last_words()
+        self.last_message()
     }
 
     /// Runs a turn. The updates that are kept are those of this turn.
@@ -362,7 +366,7 @@ impl AgentFixture {
     ) -> acp::Result<StopReason> {
         self.seen.updates.lock().unwrap().clear();
         self.seen.asked.lock().unwrap().clear();
-        let prompted = tokio::time::timeout(PATIENCE, self.session.prompt(prompt)).await;
+        let prompted = tokio::time::timeout(TIMEOUT, self.session.prompt(prompt)).await;
         let left = self.seen.answers.lock().unwrap().len();
         assert_eq!(left, 0, "questions that were not asked");
         prompted.expect("it hangs")
@@ -370,29 +374,29 @@ impl AgentFixture {
 
     /// Begins a turn, waits for something to show, cancels it, and waits for its end.
     pub async fn cancel_when(&self, prompt: &str, shows: impl Fn(&Thread) -> bool) -> StopReason {
-        let turn = self.begin(prompt);
-        until(self.session.thread(), shows).await;
-        self.cancelled(turn).await
+        let turn = self.start_prompt(prompt);
+        wait_for_thread(self.session.thread(), shows).await;
+        self.cancel_turn(turn).await
     }
 
-    pub fn begin(&self, prompt: &str) -> tokio::task::JoinHandle<acp::Result<StopReason>> {
+    pub fn start_prompt(&self, prompt: &str) -> tokio::task::JoinHandle<acp::Result<StopReason>> {
         let (session, prompt) = (self.session.clone(), prompt.to_owned());
         tokio::spawn(async move { session.prompt(prompt).await })
     }
 
-    pub async fn cancelled(
+    pub async fn cancel_turn(
         &self,
         turn: tokio::task::JoinHandle<acp::Result<StopReason>>,
     ) -> StopReason {
         self.session.cancel().await.unwrap();
-        tokio::time::timeout(PATIENCE, turn)
+        tokio::time::timeout(TIMEOUT, turn)
             .await
             .expect("it hangs")
             .unwrap()
             .unwrap()
     }
 
-    pub fn last_words(&self) -> String {
+    pub fn last_message(&self) -> String {
         self.session.thread().read(|thread| {
             let last = thread
                 .items()
@@ -407,7 +411,7 @@ impl AgentFixture {
     }
 
     /// The tool calls so far.
-    pub fn calls(&self) -> Vec<ThreadToolCall> {
+    pub fn tool_calls(&self) -> Vec<ThreadToolCall> {
         self.session.thread().read(|thread| {
             let calls = thread.items().iter().filter_map(|item| match &item.kind {
                 ItemKind::ToolCall(call) => Some((**call).clone()),
@@ -418,8 +422,8 @@ impl AgentFixture {
     }
 
     /// The last tool call.
-    pub fn call(&self) -> ThreadToolCall {
-        self.calls().pop().expect("there is a tool call")
+    pub fn only_tool_call(&self) -> ThreadToolCall {
+        self.tool_calls().pop().expect("there is a tool call")
     }
 
     /// What was reported of a tool call in the last turn, in order: all of it that is a status. Each update has one.
@@ -447,7 +451,7 @@ impl AgentFixture {
     }
 
     /// The plans of the last turn, each as its entries' statuses.
-    pub fn plans(&self) -> Vec<Vec<String>> {
+    pub fn plan_updates(&self) -> Vec<Vec<String>> {
         let updates = self.seen.updates.lock().unwrap();
         updates
             .iter()
@@ -463,23 +467,23 @@ impl AgentFixture {
             .collect()
     }
 
-    pub fn asked(&self) -> Vec<PermissionRequest> {
+    pub fn permission_requests(&self) -> Vec<PermissionRequest> {
         self.seen.asked.lock().unwrap().clone()
     }
 
-    pub fn mode(&self) -> String {
-        self.session.thread().read(mode)
+    pub fn current_mode(&self) -> String {
+        self.session.thread().read(mode_of_thread)
     }
 }
 
 /// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
 pub fn hide_terminals(transport: Transport) -> Transport {
     let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
-    says_otherwise(transport, told.0, told.1)
+    replace_in_messages(transport, told.0, told.1)
 }
 
 /// Says something else in `initialize` than our own clients do.
-pub fn says_otherwise(
+pub fn replace_in_messages(
     transport: Transport,
     told: &'static str,
     instead: &'static str,
@@ -501,19 +505,19 @@ pub fn says_otherwise(
 }
 
 /// The mode that a thread shows.
-pub fn mode(thread: &Thread) -> String {
+pub fn mode_of_thread(thread: &Thread) -> String {
     match &thread.config_options()[0].kind {
         SessionConfigKind::Select(select) => select.current_value.to_string(),
         other => panic!("{other:?}"),
     }
 }
 
-pub fn count(counter: &AtomicUsize) -> usize {
+pub fn load_count(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
 /// All texts of a tool call's content.
-pub fn texts(call: &ThreadToolCall) -> String {
+pub fn call_text(call: &ThreadToolCall) -> String {
     let texts = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Content(content) => content.as_text(),
         _ => None,
@@ -522,7 +526,7 @@ pub fn texts(call: &ThreadToolCall) -> String {
 }
 
 /// The diff in a tool call's content.
-pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
+pub fn call_diff(call: &ThreadToolCall) -> Option<Diff> {
     call.content.iter().find_map(|content| match content {
         ThreadToolCallContent::Diff(diff) => {
             let (path, texts) = diff.file_texts().expect("the texts of one file");
@@ -535,7 +539,7 @@ pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
 }
 
 /// The terminal in a tool call's content.
-pub fn terminal(call: &ThreadToolCall) -> Option<TerminalId> {
+pub fn call_terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     call.content.iter().find_map(|content| match content {
         ThreadToolCallContent::Terminal(terminal) => Some(terminal.clone()),
         _ => None,
@@ -543,24 +547,24 @@ pub fn terminal(call: &ThreadToolCall) -> Option<TerminalId> {
 }
 
 /// Whether a thread shows a tool call in this state, with this in its content.
-pub fn shows(thread: &Thread, status: ToolCallStatus, text: &str) -> bool {
+pub fn has_call_showing(thread: &Thread, status: ToolCallStatus, text: &str) -> bool {
     thread.items().iter().any(|item| match &item.kind {
-        ItemKind::ToolCall(call) => call.status == status && texts(call).contains(text),
+        ItemKind::ToolCall(call) => call.status == status && call_text(call).contains(text),
         _ => false,
     })
 }
 
 /// Waits until a thread shows what is looked for.
-pub async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
+pub async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
-        let changed = tokio::time::timeout(PATIENCE, thread.changed(seen));
+        let changed = tokio::time::timeout(TIMEOUT, thread.changed(seen));
         seen = changed.await.expect("the thread shows what is looked for");
     }
 }
 
 /// The number behind `pid:` in a text.
-pub fn pid(text: &str) -> Option<u32> {
+pub fn parse_pid(text: &str) -> Option<u32> {
     let (_, rest) = text.split_once("pid:")?;
     // The whole number has arrived when something follows it.
     let (number, _) = rest.split_once('\n')?;
@@ -569,7 +573,7 @@ pub fn pid(text: &str) -> Option<u32> {
 
 /// Whether a process runs. One that has ended and that nobody has asked about does not.
 #[cfg(unix)]
-pub fn runs(pid: u32) -> bool {
+pub fn is_running(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
     if !known || !Path::new("/proc/self/stat").exists() {

@@ -9,9 +9,9 @@ use acp_agent::CodingAgent;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::server::process;
-use super::{call, model};
-use crate::common::texts;
+use super::server::stdio_config;
+use super::{call_step, scripted_model};
+use crate::common::call_text;
 
 /// A client that allows all, and answers what it is asked in its own way.
 struct ElicitedClient {
@@ -65,19 +65,24 @@ struct ElicitedCall {
     agent: AgentConnection,
 }
 
-async fn called(tool: &str, offers: ElicitationCapabilities, answer: Value) -> ElicitedCall {
-    called_with(tool, "", offers, answer).await
+async fn call_eliciting_tool(
+    tool: &str,
+    offers: ElicitationCapabilities,
+    answer: Value,
+) -> ElicitedCall {
+    call_eliciting_tool_with_text(tool, "", offers, answer).await
 }
 
-async fn called_with(
+async fn call_eliciting_tool_with_text(
     tool: &str,
     text: &str,
     offers: ElicitationCapabilities,
     answer: Value,
 ) -> ElicitedCall {
-    let call = call(&format!("ours__{tool}"), json!({ "text": text }));
+    let call = call_step(&format!("ours__{tool}"), json!({ "text": text }));
     let turns = json!([[call, {"say": "done"}]]);
-    let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
+    let agent = CodingAgent::with_model(scripted_model(&turns))
+        .mcp_servers(vec![stdio_config("ours", "usual")]);
     let dir = tempfile::tempdir().unwrap();
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, agent, acp::Options::new());
@@ -96,7 +101,7 @@ async fn called_with(
     session.prompt("go").await.unwrap();
     let text = session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {
-            ItemKind::ToolCall(call) => Some(texts(call)),
+            ItemKind::ToolCall(call) => Some(call_text(call)),
             _ => None,
         });
         calls.collect::<String>()
@@ -110,23 +115,23 @@ async fn called_with(
     }
 }
 
-fn forms() -> ElicitationCapabilities {
+fn form_capabilities() -> ElicitationCapabilities {
     ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
 }
 
-fn pages() -> ElicitationCapabilities {
+fn url_capabilities() -> ElicitationCapabilities {
     ElicitationCapabilities::new().url(ElicitationUrlCapabilities::new())
 }
 
 #[tokio::test]
-async fn a_server_has_nobody_to_ask_where_the_client_shows_nothing() {
+async fn elicitation_fails_without_client_support() {
     for (tool, offers) in [
         ("ask", ElicitationCapabilities::new()),
-        ("ask", pages()),
+        ("ask", url_capabilities()),
         ("page", ElicitationCapabilities::new()),
-        ("page", forms()),
+        ("page", form_capabilities()),
     ] {
-        let mut came = called(tool, offers, json!({"action": "accept"})).await;
+        let mut came = call_eliciting_tool(tool, offers, json!({"action": "accept"})).await;
         assert!(came.text.contains("Decline"), "{tool}: {}", came.text);
         assert!(!came.text.contains("offered:true"), "{}", came.text);
         assert!(came.asked.is_empty());
@@ -136,9 +141,9 @@ async fn a_server_has_nobody_to_ask_where_the_client_shows_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_asks_the_person_by_a_form() {
+async fn server_elicits_a_form() {
     let answer = json!({"action": "accept", "content": {"city": "Bern"}});
-    let came = called("ask", forms(), answer).await;
+    let came = call_eliciting_tool("ask", form_capabilities(), answer).await;
     assert_eq!(
         came.asked[0].message,
         "The MCP server `ours` asks: Which city?"
@@ -151,8 +156,9 @@ async fn a_server_asks_the_person_by_a_form() {
 }
 
 #[tokio::test]
-async fn a_server_sends_the_person_to_a_page() {
-    let mut came = called("page", pages(), json!({"action": "accept"})).await;
+async fn server_elicits_a_url() {
+    let mut came =
+        call_eliciting_tool("page", url_capabilities(), json!({"action": "accept"})).await;
     let [asked] = &came.asked[..] else {
         panic!("{:?}", came.asked);
     };
@@ -185,18 +191,25 @@ async fn a_server_sends_the_person_to_a_page() {
 }
 
 #[tokio::test]
-async fn a_page_that_the_person_does_not_want_is_declined() {
+async fn rejected_url_elicitation_is_declined() {
     for (answer, expected) in [("decline", "Decline"), ("cancel", "Cancel")] {
-        let mut came = called("page", pages(), json!({ "action": answer })).await;
+        let mut came =
+            call_eliciting_tool("page", url_capabilities(), json!({ "action": answer })).await;
         assert!(came.text.contains(expected), "{}", came.text);
         assert!(came.completed.try_recv().is_err());
     }
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_what_is_not_of_the_web() {
+async fn non_web_url_elicitation_is_rejected() {
     for url in ["javascript:alert(1)", "file:///etc/passwd", "login"] {
-        let came = called_with("page", url, pages(), json!({"action": "accept"})).await;
+        let came = call_eliciting_tool_with_text(
+            "page",
+            url,
+            url_capabilities(),
+            json!({"action": "accept"}),
+        )
+        .await;
         assert!(came.text.contains("not asked"), "{url}: {}", came.text);
         assert!(came.asked.is_empty(), "{url}");
     }

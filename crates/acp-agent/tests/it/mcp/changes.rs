@@ -4,40 +4,40 @@ use acp_agent::CodingAgent;
 use serde_json::json;
 
 use super::http::McpHttpServer;
-use super::server::process;
-use super::{SeenRounds, SpyModel, allowed, call, model};
-use crate::common::{AgentFixture, NONE, texts, until};
+use super::server::stdio_config;
+use super::{SeenRounds, SpyModel, allow_only_call, call_step, scripted_model};
+use crate::common::{AgentFixture, NO_OFFERS, call_text, wait_for_thread};
 
 #[tokio::test]
-async fn other_tools_prompts_and_resources_are_there_when_the_server_says_so() {
+async fn list_changed_notifications_refresh_tools_prompts_and_resources() {
     let (streamable, sse) = (McpHttpServer::start().await, McpHttpServer::start().await);
     let servers = [
-        process("ours", "usual"),
-        streamable.streamable("ours"),
-        sse.sse("ours"),
+        stdio_config("ours", "usual"),
+        streamable.streamable_config("ours"),
+        sse.sse_config("ours"),
     ];
     for server in servers {
         for said in ["tools", "prompts"] {
             let seen = SeenRounds::default();
             let turns = json!([
-                [call("ours__grow", json!({"text": said})), {"say": "done"}],
-                [call("list_resources", json!({})), {"say": "done"}],
+                [call_step("ours__grow", json!({"text": said})), {"say": "done"}],
+                [call_step("list_resources", json!({})), {"say": "done"}],
             ]);
             let spy = SpyModel {
-                plays: model(&turns),
+                plays: scripted_model(&turns),
                 seen: seen.clone(),
             };
             let agent = CodingAgent::with_model(spy).mcp_servers(vec![server.clone()]);
-            let f = AgentFixture::new(agent, NONE).await;
-            allowed(&f).await;
+            let f = AgentFixture::new(agent, NO_OFFERS).await;
+            allow_only_call(&f).await;
             // The server is asked anew beside the turns, and its prompts are announced when it has answered.
-            until(f.session.thread(), |thread| {
+            wait_for_thread(f.session.thread(), |thread| {
                 let mut commands = thread.commands().iter();
                 commands.any(|command| command.name == "ours:grown")
             })
             .await;
-            f.says("go").await;
-            let resources = texts(&f.call());
+            f.prompt_for_text("go").await;
+            let resources = call_text(&f.only_tool_call());
             assert!(resources.contains("`note://grown`"), "{resources}");
             let grown = |names: &[String]| names.iter().any(|name| name == "ours__grown");
             let seen = seen.lock().unwrap();
@@ -48,20 +48,23 @@ async fn other_tools_prompts_and_resources_are_there_when_the_server_says_so() {
 }
 
 #[tokio::test]
-async fn resources_are_listed_anew_each_time() {
+async fn resources_are_listed_again_each_time() {
     let http = McpHttpServer::start().await;
-    for server in [process("ours", "usual"), http.streamable("ours")] {
+    for server in [
+        stdio_config("ours", "usual"),
+        http.streamable_config("ours"),
+    ] {
         let turns = json!([
-            [call("list_resources", json!({})), {"say": "done"}],
-            [call("ours__grow", json!({"text": "resources"})), {"say": "done"}],
-            [call("list_resources", json!({})), {"say": "done"}],
+            [call_step("list_resources", json!({})), {"say": "done"}],
+            [call_step("ours__grow", json!({"text": "resources"})), {"say": "done"}],
+            [call_step("list_resources", json!({})), {"say": "done"}],
         ]);
-        let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![server]);
-        let f = AgentFixture::new(agent, NONE).await;
-        f.says("go").await;
-        assert!(!texts(&f.call()).contains("note://grown"));
-        allowed(&f).await;
-        f.says("go").await;
-        assert!(texts(&f.call()).contains("note://grown"));
+        let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
+        let f = AgentFixture::new(agent, NO_OFFERS).await;
+        f.prompt_for_text("go").await;
+        assert!(!call_text(&f.only_tool_call()).contains("note://grown"));
+        allow_only_call(&f).await;
+        f.prompt_for_text("go").await;
+        assert!(call_text(&f.only_tool_call()).contains("note://grown"));
     }
 }

@@ -88,17 +88,17 @@ impl McpHttpSession {
         served
     }
 
-    async fn tell(&self, message: &str) {
+    async fn send_message(&self, message: &str) {
         let line = format!("{message}\n");
         let mut to = self.to.lock().await;
         to.write_all(line.as_bytes()).await.unwrap();
     }
 
     /// Everything that is said, as events, for as long as the client listens.
-    async fn stream(&self, write: &mut OwnedWriteHalf) {
+    async fn stream_messages(&self, write: &mut OwnedWriteHalf) {
         let mut said = self.said.lock().await;
         while let Some(line) = said.recv().await {
-            if event(write, &format!("event: message\ndata: {line}\n\n"))
+            if send_event(write, &format!("event: message\ndata: {line}\n\n"))
                 .await
                 .is_err()
             {
@@ -110,14 +110,14 @@ impl McpHttpSession {
 
 impl McpHttpServer {
     pub(crate) async fn start() -> Self {
-        Self::with(McpHttpState::default()).await
+        Self::start_with_state(McpHttpState::default()).await
     }
 
-    pub(crate) async fn with(all: McpHttpState) -> Self {
+    pub(crate) async fn start_with_state(all: McpHttpState) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let all = Arc::new(all);
-        let task = tokio::spawn(listen(listener, Arc::clone(&all)));
+        let task = tokio::spawn(accept_connections(listener, Arc::clone(&all)));
         Self { address, all, task }
     }
 
@@ -125,33 +125,41 @@ impl McpHttpServer {
     pub(crate) async fn stop(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
-        self.forget();
+        self.forget_sessions();
     }
 
-    pub(crate) async fn start_again(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
-        self.task = tokio::spawn(listen(listener, Arc::clone(&self.all)));
+        self.task = tokio::spawn(accept_connections(listener, Arc::clone(&self.all)));
     }
 
     /// Knows none of its sessions any more.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn forget_sessions(&self) {
         self.all.sessions.lock().unwrap().clear();
     }
 
-    pub(crate) fn streamable(&self, name: &str) -> McpServer {
-        self.streamable_with(name, key())
+    pub(crate) fn streamable_config(&self, name: &str) -> McpServer {
+        self.streamable_config_with_headers(name, key_headers())
     }
 
-    pub(crate) fn streamable_with(&self, name: &str, headers: Vec<HttpHeader>) -> McpServer {
+    pub(crate) fn streamable_config_with_headers(
+        &self,
+        name: &str,
+        headers: Vec<HttpHeader>,
+    ) -> McpServer {
         let url = format!("http://{}/mcp", self.address);
         McpServer::Http(McpServerHttp::new(name, url, headers))
     }
 
-    pub(crate) fn sse(&self, name: &str) -> McpServer {
-        self.sse_with(name, key())
+    pub(crate) fn sse_config(&self, name: &str) -> McpServer {
+        self.sse_config_with_headers(name, key_headers())
     }
 
-    pub(crate) fn sse_with(&self, name: &str, headers: Vec<HttpHeader>) -> McpServer {
+    pub(crate) fn sse_config_with_headers(
+        &self,
+        name: &str,
+        headers: Vec<HttpHeader>,
+    ) -> McpServer {
         let url = format!("http://{}/sse", self.address);
         McpServer::Sse(McpServerSse::new(name, url, headers))
     }
@@ -163,31 +171,31 @@ impl Drop for McpHttpServer {
     }
 }
 
-fn key() -> Vec<HttpHeader> {
+fn key_headers() -> Vec<HttpHeader> {
     vec![HttpHeader::new("Authorization", "Bearer open sesame")]
 }
 
-async fn listen(listener: TcpListener, all: Arc<McpHttpState>) {
+async fn accept_connections(listener: TcpListener, all: Arc<McpHttpState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(answer(stream, Arc::clone(&all)));
+        connections.spawn(serve_connection(stream, Arc::clone(&all)));
     }
 }
 
 impl McpHttpState {
     /// Answers 400 for a session that it does not know, as some servers do, and not 404.
-    pub(crate) fn odd(mut self, is_odd: bool) -> Self {
+    pub(crate) fn with_odd_responses(mut self, is_odd: bool) -> Self {
         self.is_odd = is_odd;
         self
     }
 
     /// Says this to those who have no key.
-    pub(crate) fn locked(mut self, challenge: &'static str) -> Self {
+    pub(crate) fn with_auth_challenge(mut self, challenge: &'static str) -> Self {
         self.challenge = Some(challenge);
         self
     }
 
-    fn begin(&self) -> (String, Arc<McpHttpSession>) {
+    fn create_session(&self) -> (String, Arc<McpHttpSession>) {
         let mut begun = self.begun.lock().unwrap();
         *begun += 1;
         let (id, served) = (format!("s{begun}"), McpHttpSession::start());
@@ -211,7 +219,7 @@ struct McpHttpRequest {
     body: String,
 }
 
-async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<McpHttpRequest> {
+async fn read_request(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<McpHttpRequest> {
     let mut request = String::new();
     if read.read_line(&mut request).await.unwrap_or(0) == 0 {
         return None;
@@ -243,10 +251,10 @@ async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<McpHttpReques
     Some(asked)
 }
 
-async fn answer(stream: TcpStream, all: Arc<McpHttpState>) {
+async fn serve_connection(stream: TcpStream, all: Arc<McpHttpState>) {
     let (from, mut write) = stream.into_split();
     let mut from = BufReader::new(from);
-    while let Some(asked) = read(&mut from).await {
+    while let Some(asked) = read_request(&mut from).await {
         if let (Some(challenge), None) = (all.challenge, &asked.key) {
             let head = format!("401 Unauthorized\r\n{challenge}");
             respond(&mut write, head.trim(), "").await;
@@ -255,29 +263,29 @@ async fn answer(stream: TcpStream, all: Arc<McpHttpState>) {
         all.keys.lock().unwrap().extend(asked.key);
         match (asked.method.as_str(), asked.path.split_once("?session=")) {
             ("GET", None) if asked.path == "/sse" => {
-                let (id, served) = all.begin();
-                events(&mut write).await;
-                let _ = event(
+                let (id, served) = all.create_session();
+                send_event_stream_head(&mut write).await;
+                let _ = send_event(
                     &mut write,
                     &format!("event: endpoint\ndata: /post?session={id}\n\n"),
                 )
                 .await;
-                return served.stream(&mut write).await;
+                return served.stream_messages(&mut write).await;
             }
             ("POST", Some(("/post", id))) => match all.session(id) {
                 Some(served) => {
-                    served.tell(&asked.body).await;
+                    served.send_message(&asked.body).await;
                     respond(&mut write, "202 Accepted", "Accepted").await;
                 }
                 None => respond(&mut write, "404 Not Found", "").await,
             },
             ("POST", None) if asked.body.contains("\"cut\"") => {
-                return events(&mut write).await;
+                return send_event_stream_head(&mut write).await;
             }
             (method, None) if asked.path == "/mcp" => {
                 let found = match asked.session {
                     Some(id) => all.session(&id).map(|served| (id, served)),
-                    None => Some(all.begin()),
+                    None => Some(all.create_session()),
                 };
                 match (found, method) {
                     (None, _) if all.is_odd => {
@@ -287,11 +295,11 @@ async fn answer(stream: TcpStream, all: Arc<McpHttpState>) {
                     }
                     (None, _) => respond(&mut write, "404 Not Found", "").await,
                     (Some((_, served)), "GET") => {
-                        events(&mut write).await;
-                        return served.stream(&mut write).await;
+                        send_event_stream_head(&mut write).await;
+                        return served.stream_messages(&mut write).await;
                     }
                     (Some((id, served)), "POST") => {
-                        post(&mut write, &id, &served, &asked.body).await
+                        handle_post(&mut write, &id, &served, &asked.body).await
                     }
                     _ => respond(&mut write, "405 Method Not Allowed", "").await,
                 }
@@ -301,17 +309,17 @@ async fn answer(stream: TcpStream, all: Arc<McpHttpState>) {
     }
 }
 
-async fn post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSession, body: &str) {
+async fn handle_post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSession, body: &str) {
     let message: Value = serde_json::from_str(body).unwrap();
     let request = message.get("method").and(message.get("id"));
     let Some(request) = request else {
-        served.tell(body).await;
+        served.send_message(body).await;
         return respond(write, "202 Accepted", "").await;
     };
     let (answer, answered) = oneshot::channel();
     let waiting = request.to_string();
     served.waiting.lock().unwrap().insert(waiting, answer);
-    served.tell(body).await;
+    served.send_message(body).await;
     if let Ok(line) = answered.await {
         let head = format!("200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: {id}");
         respond(write, &head, &line).await;
@@ -319,13 +327,13 @@ async fn post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSession, bod
 }
 
 /// Begins a stream of events. One that ends without its last chunk is cut.
-async fn events(write: &mut OwnedWriteHalf) {
+async fn send_event_stream_head(write: &mut OwnedWriteHalf) {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let _ = write.write_all(head.as_bytes()).await;
 }
 
-async fn event(write: &mut OwnedWriteHalf, text: &str) -> std::io::Result<()> {
+async fn send_event(write: &mut OwnedWriteHalf, text: &str) -> std::io::Result<()> {
     let chunk = format!("{:x}\r\n{text}\r\n", text.len());
     write.write_all(chunk.as_bytes()).await
 }

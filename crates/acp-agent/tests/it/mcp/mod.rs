@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{
-    ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, REJECT, pid, runs, shows, texts, until,
+    ALLOW, ALLOW_ALWAYS, AgentFixture, NO_OFFERS, REJECT, call_text, has_call_showing, is_running,
+    parse_pid, wait_for_thread,
 };
 use acp::agent::SessionSetup;
 use acp::thread::ToolCallStatus;
@@ -19,38 +20,38 @@ use acp::v1::*;
 use acp_agent::{CodingAgent, McpLimits, Model, RoundRequest, ScriptedModel, Steps};
 use http::McpHttpServer;
 use serde_json::{Value, json};
-use server::process;
+use server::stdio_config;
 
 /// Not a test: the others start it, and it ends with them.
 #[test]
 #[ignore = "it is the server of the other tests"]
-fn is_the_server_of_the_others() {
-    server::serve();
+fn run_as_mcp_server() {
+    server::run_server();
 }
 
-fn model(turns: &Value) -> ScriptedModel {
+fn scripted_model(turns: &Value) -> ScriptedModel {
     ScriptedModel::parse(&json!({ "turns": turns }).to_string()).unwrap()
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+fn call_step(tool: &str, arguments: Value) -> Value {
     json!({"call": {"tool": tool, "arguments": arguments}})
 }
 
 /// An agent whose model makes these calls, each in a turn of its own, with servers of the user's own.
-async fn calling(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
+async fn run_calls(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     let turns: Vec<Value> = calls
         .iter()
         .map(|call| json!([call, {"say": "done"}]))
         .collect();
-    let agent = CodingAgent::with_model(model(&json!(turns)));
-    AgentFixture::new(agent.mcp_servers(servers), NONE).await
+    let agent = CodingAgent::with_model(scripted_model(&json!(turns)));
+    AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await
 }
 
 /// Runs a turn whose call is allowed, and gives the call.
-async fn allowed(f: &AgentFixture) -> acp::thread::ThreadToolCall {
-    f.answers([ALLOW]);
-    assert_eq!(f.says("go").await, "done");
-    f.call()
+async fn allow_only_call(f: &AgentFixture) -> acp::thread::ThreadToolCall {
+    f.queue_answers([ALLOW]);
+    assert_eq!(f.prompt_for_text("go").await, "done");
+    f.only_tool_call()
 }
 
 /// The tools of each round by their names, and what the model was told last.
@@ -80,25 +81,28 @@ impl Model for SpyModel {
 }
 
 #[tokio::test]
-async fn a_tool_is_called_over_every_transport() {
+async fn tool_can_be_called_over_every_transport() {
     let (streamable, sse) = (McpHttpServer::start().await, McpHttpServer::start().await);
     for (server, keys) in [
-        (process("ours", "usual"), None),
-        (streamable.streamable("ours"), Some(&streamable.all.keys)),
-        (sse.sse("ours"), Some(&sse.all.keys)),
+        (stdio_config("ours", "usual"), None),
+        (
+            streamable.streamable_config("ours"),
+            Some(&streamable.all.keys),
+        ),
+        (sse.sse_config("ours"), Some(&sse.all.keys)),
     ] {
-        let f = calling(
-            &[call("ours__echo", json!({"text": "hello"}))],
+        let f = run_calls(
+            &[call_step("ours__echo", json!({"text": "hello"}))],
             vec![server],
         )
         .await;
-        f.answers([ALLOW]);
-        assert_eq!(f.says("go").await, "done");
-        let call = f.call();
+        f.queue_answers([ALLOW]);
+        assert_eq!(f.prompt_for_text("go").await, "done");
+        let call = f.only_tool_call();
         assert!(
-            texts(&call).contains("You said: hello."),
+            call_text(&call).contains("You said: hello."),
             "{}",
-            texts(&call)
+            call_text(&call)
         );
         assert_eq!(call.title, "ours: Echo");
         assert_eq!(call.kind, ToolKind::Read);
@@ -118,18 +122,22 @@ async fn a_tool_is_called_over_every_transport() {
 }
 
 #[tokio::test]
-async fn the_clients_servers_and_the_users_are_there_together() {
+async fn client_and_user_servers_are_combined() {
     let seen = SeenRounds::default();
-    let plays = model(&json!([[{"say": "hi"}]]));
+    let plays = scripted_model(&json!([[{"say": "hi"}]]));
     let spy = SpyModel {
         plays,
         seen: Arc::clone(&seen),
     };
-    let agent = CodingAgent::with_model(spy)
-        .mcp_servers(vec![process("mine", "names"), process("both", "usual")]);
-    let f = AgentFixture::new(agent, NONE).await;
-    let setup = SessionSetup::new(f.cwd())
-        .mcp_servers(vec![process("yours", "names"), process("both", "names")]);
+    let agent = CodingAgent::with_model(spy).mcp_servers(vec![
+        stdio_config("mine", "names"),
+        stdio_config("both", "usual"),
+    ]);
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![
+        stdio_config("yours", "names"),
+        stdio_config("both", "names"),
+    ]);
     let session = f.agent.new_session(setup).await.unwrap();
     session.prompt("go").await.unwrap();
     let (names, _) = seen.lock().unwrap().pop().unwrap();
@@ -141,20 +149,20 @@ async fn the_clients_servers_and_the_users_are_there_together() {
 }
 
 #[tokio::test]
-async fn names_are_unambiguous_and_such_as_all_providers_take() {
+async fn tool_names_are_unique_and_valid_for_all_providers() {
     let seen = SeenRounds::default();
-    let plays = model(&json!([[{"say": "hi"}]]));
+    let plays = scripted_model(&json!([[{"say": "hi"}]]));
     let spy = SpyModel {
         plays,
         seen: Arc::clone(&seen),
     };
     let agent = CodingAgent::with_model(spy);
     let agent = agent.mcp_servers(vec![
-        process("my server!", "names"),
-        process("my server?", "names"),
+        stdio_config("my server!", "names"),
+        stdio_config("my server?", "names"),
     ]);
-    let f = AgentFixture::new(agent, NONE).await;
-    f.says("go").await;
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    f.prompt_for_text("go").await;
     let (names, _) = seen.lock().unwrap().pop().unwrap();
     let theirs: Vec<&String> = names.iter().filter(|name| name.contains("__")).collect();
     assert_eq!(theirs.len(), 10, "{names:?}");
@@ -169,92 +177,96 @@ async fn names_are_unambiguous_and_such_as_all_providers_take() {
     assert_eq!(different.len(), names.len(), "{names:?}");
     // Each is the server's tool that it stands for.
     let long = theirs.iter().find(|name| name.contains("aaaa")).unwrap();
-    let f = calling(
-        &[call(long, json!({}))],
-        vec![process("my server!", "names")],
+    let f = run_calls(
+        &[call_step(long, json!({}))],
+        vec![stdio_config("my server!", "names")],
     )
     .await;
-    assert!(texts(&allowed(&f).await).contains("I am 101"));
+    assert!(call_text(&allow_only_call(&f).await).contains("I am 101"));
 }
 
 #[tokio::test]
-async fn the_person_is_asked_for_each_tool_as_the_mode_says() {
+async fn tools_require_permission_according_to_the_mode() {
     let calls = [
-        call("ours__echo", json!({"text": "1"})),
-        call("ours__echo", json!({"text": "2"})),
-        call("ours__change", json!({})),
-        call("ours__echo", json!({"text": "3"})),
-        call("ours__change", json!({})),
-        call("ours__change", json!({})),
+        call_step("ours__echo", json!({"text": "1"})),
+        call_step("ours__echo", json!({"text": "2"})),
+        call_step("ours__change", json!({})),
+        call_step("ours__echo", json!({"text": "3"})),
+        call_step("ours__change", json!({})),
+        call_step("ours__change", json!({})),
     ];
-    let f = calling(&calls, vec![process("ours", "usual")]).await;
+    let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
     // Also what says of itself that it only reads.
-    f.answers([ALLOW_ALWAYS]);
-    f.says("go").await;
-    assert_eq!(f.asked().len(), 1);
-    f.says("go").await;
-    assert!(f.asked().is_empty());
+    f.queue_answers([ALLOW_ALWAYS]);
+    f.prompt_for_text("go").await;
+    assert_eq!(f.permission_requests().len(), 1);
+    f.prompt_for_text("go").await;
+    assert!(f.permission_requests().is_empty());
     // That was for one tool.
-    f.answers([REJECT]);
-    f.says("go").await;
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
-    assert!(!texts(&f.call()).contains("Changed."));
+    f.queue_answers([REJECT]);
+    f.prompt_for_text("go").await;
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
+    assert!(!call_text(&f.only_tool_call()).contains("Changed."));
     // In architect mode what only reads, by its server's word, can be allowed; nothing else can.
     f.session.set_mode("architect").await.unwrap();
-    f.says("go").await;
-    assert!(texts(&f.call()).contains("You said: 3"));
-    f.answers([REJECT]);
-    f.says("go").await;
-    assert_eq!(f.mode(), "architect");
-    assert_eq!(f.call().status, ToolCallStatus::Failed);
+    f.prompt_for_text("go").await;
+    assert!(call_text(&f.only_tool_call()).contains("You said: 3"));
+    f.queue_answers([REJECT]);
+    f.prompt_for_text("go").await;
+    assert_eq!(f.current_mode(), "architect");
+    assert_eq!(f.only_tool_call().status, ToolCallStatus::Failed);
     // In code mode, too: no rule says anything of it, and what a server does is not confined.
     f.session.set_mode("code").await.unwrap();
-    f.answers([ALLOW]);
-    f.says("go").await;
-    assert_eq!(f.asked().len(), 1);
-    assert!(texts(&f.call()).contains("Changed."));
+    f.queue_answers([ALLOW]);
+    f.prompt_for_text("go").await;
+    assert_eq!(f.permission_requests().len(), 1);
+    assert!(call_text(&f.only_tool_call()).contains("Changed."));
 }
 
 #[tokio::test]
-async fn what_a_tool_gives_back_is_shown() {
+async fn tool_result_is_shown() {
     let calls = [
-        call("ours__picture", json!({})),
-        call("ours__fail", json!({})),
+        call_step("ours__picture", json!({})),
+        call_step("ours__fail", json!({})),
     ];
-    let f = calling(&calls, vec![process("ours", "usual")]).await;
-    let picture = allowed(&f).await;
-    assert!(texts(&picture).contains("Here it is."));
+    let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
+    let picture = allow_only_call(&f).await;
+    assert!(call_text(&picture).contains("Here it is."));
     let shown = format!("{:?}", picture.content);
     assert!(
         shown.contains("image/png") && shown.contains("note://one"),
         "{shown}"
     );
-    let failed = allowed(&f).await;
+    let failed = allow_only_call(&f).await;
     assert_eq!(failed.status, ToolCallStatus::Failed);
-    assert!(texts(&failed).contains("No such city."));
+    assert!(call_text(&failed).contains("No such city."));
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_start_is_shown_and_costs_only_itself() {
+async fn server_that_fails_to_start_is_reported_and_affects_no_other() {
     let none = McpServer::Stdio(McpServerStdio::new(
         "none",
         "no-such-program",
         vec![],
         vec![],
     ));
-    let servers = vec![process("broken", "broken"), none, process("ours", "usual")];
-    let calls = [
-        call("ours__echo", json!({"text": "hello"})),
-        call("broken__echo", json!({})),
+    let servers = vec![
+        stdio_config("broken", "broken"),
+        none,
+        stdio_config("ours", "usual"),
     ];
-    let f = calling(&calls, servers).await;
-    f.answers([ALLOW]);
-    assert_eq!(f.says("go").await, "done");
-    let all = f.calls();
+    let calls = [
+        call_step("ours__echo", json!({"text": "hello"})),
+        call_step("broken__echo", json!({})),
+    ];
+    let f = run_calls(&calls, servers).await;
+    f.queue_answers([ALLOW]);
+    assert_eq!(f.prompt_for_text("go").await, "done");
+    let all = f.tool_calls();
     let failed: Vec<String> = all
         .iter()
         .filter(|call| call.status == ToolCallStatus::Failed)
-        .map(|call| format!("{}: {}", call.title, texts(call)))
+        .map(|call| format!("{}: {}", call.title, call_text(call)))
         .collect();
     assert_eq!(failed.len(), 2, "{failed:?}");
     let broken = failed
@@ -273,144 +285,156 @@ async fn a_server_that_does_not_start_is_shown_and_costs_only_itself() {
         ),
         "{none}"
     );
-    assert!(texts(&f.call()).contains("You said: hello."));
+    assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
     // It is told once. The model is told each time.
-    assert_eq!(f.says("go").await, "done");
-    assert_eq!(f.calls().len(), all.len() + 1);
+    assert_eq!(f.prompt_for_text("go").await, "done");
+    assert_eq!(f.tool_calls().len(), all.len() + 1);
     assert!(
-        texts(&f.call()).contains("did not start"),
+        call_text(&f.only_tool_call()).contains("did not start"),
         "{}",
-        texts(&f.call())
+        call_text(&f.only_tool_call())
     );
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_keeps_nobody_waiting() {
+async fn unresponsive_server_delays_nothing() {
     let mut limits = McpLimits::default();
     (limits.start, limits.first_prompt) = (Duration::from_secs(60), Duration::from_millis(50));
-    let agent = CodingAgent::with_model(model(&json!([[{"say": "done"}], [{"say": "done"}]])));
+    let agent = CodingAgent::with_model(scripted_model(
+        &json!([[{"say": "done"}], [{"say": "done"}]]),
+    ));
     let agent = agent
         .mcp_limits(limits)
-        .mcp_servers(vec![process("silent", "silent")]);
-    let f = AgentFixture::new(agent, NONE).await;
-    assert_eq!(f.says("go").await, "done");
+        .mcp_servers(vec![stdio_config("silent", "silent")]);
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        texts(&f.call()).contains("Not started after"),
+        call_text(&f.only_tool_call()).contains("Not started after"),
         "{}",
-        texts(&f.call())
+        call_text(&f.only_tool_call())
     );
     // It is waited for once.
-    f.says("go").await;
-    assert_eq!(f.calls().len(), 1);
+    f.prompt_for_text("go").await;
+    assert_eq!(f.tool_calls().len(), 1);
     // Nor does its end keep anyone waiting.
     f.session.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_never_starts_is_given_up() {
+async fn server_that_never_starts_is_given_up() {
     let mut limits = McpLimits::default();
     limits.start = Duration::from_millis(300);
-    let agent = CodingAgent::with_model(model(&json!([[{"say": "done"}]])));
+    let agent = CodingAgent::with_model(scripted_model(&json!([[{"say": "done"}]])));
     let agent = agent
         .mcp_limits(limits)
-        .mcp_servers(vec![process("silent", "silent")]);
-    let f = AgentFixture::new(agent, NONE).await;
-    assert_eq!(f.says("go").await, "done");
+        .mcp_servers(vec![stdio_config("silent", "silent")]);
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        texts(&f.call()).contains("did not respond within"),
+        call_text(&f.only_tool_call()).contains("did not respond within"),
         "{}",
-        texts(&f.call())
+        call_text(&f.only_tool_call())
     );
     // With what it has said itself.
-    assert!(texts(&f.call()).contains("pid:"));
+    assert!(call_text(&f.only_tool_call()).contains("pid:"));
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_is_told_and_the_session_goes_on() {
+async fn server_crash_during_a_call_is_reported_and_the_session_continues() {
     let calls = [
-        call("ours__die", json!({})),
-        call("others__echo", json!({"text": "hello"})),
+        call_step("ours__die", json!({})),
+        call_step("others__echo", json!({"text": "hello"})),
     ];
-    let servers = vec![process("ours", "usual"), process("others", "usual")];
-    let f = calling(&calls, servers).await;
-    f.answers([ALLOW]);
-    assert_eq!(f.says("go").await, "done");
+    let servers = vec![
+        stdio_config("ours", "usual"),
+        stdio_config("others", "usual"),
+    ];
+    let f = run_calls(&calls, servers).await;
+    f.queue_answers([ALLOW]);
+    assert_eq!(f.prompt_for_text("go").await, "done");
     let died = f
-        .calls()
+        .tool_calls()
         .into_iter()
         .find(|call| call.title == "ours: die")
         .unwrap();
     assert_eq!(died.status, ToolCallStatus::Failed);
-    let said = texts(&died);
+    let said = call_text(&died);
     assert!(
         said.contains("has ended") && said.contains("exit code 3") && said.contains("I die"),
         "{said}"
     );
-    let other = allowed(&f).await;
-    assert!(texts(&other).contains("You said: hello."));
+    let other = allow_only_call(&f).await;
+    assert!(call_text(&other).contains("You said: hello."));
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_answered_ends() {
+async fn unanswered_call_times_out() {
     let mut limits = McpLimits::default();
     limits.call = Duration::from_millis(300);
-    let turns = json!([[call("ours__hang", json!({})), {"say": "done"}]]);
-    let agent = CodingAgent::with_model(model(&turns)).mcp_limits(limits);
-    let f = AgentFixture::new(agent.mcp_servers(vec![process("ours", "usual")]), NONE).await;
-    let hung = allowed(&f).await;
-    assert_eq!(hung.status, ToolCallStatus::Failed);
-    assert!(
-        texts(&hung).contains("did not respond within"),
-        "{}",
-        texts(&hung)
-    );
-    // And the server is told that it need not.
-    exists(&f, "cancelled").await;
-}
-
-#[tokio::test]
-async fn a_cancelled_turn_cancels_the_call() {
-    let calls = [call("ours__hang", json!({})), call("ours__echo", json!({}))];
-    let f = calling(&calls, vec![process("ours", "usual")]).await;
-    f.answers([ALLOW]);
-    let turn = f.begin("go");
-    exists(&f, "hangs").await;
-    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-    assert!(texts(&f.call()).contains("Cancelled"));
-    exists(&f, "cancelled").await;
-    // The server is as good as before.
-    assert!(texts(&allowed(&f).await).contains("You said"));
-}
-
-#[tokio::test]
-async fn progress_is_shown_while_it_is_made() {
-    let f = calling(
-        &[call("ours__steps", json!({}))],
-        vec![process("ours", "usual")],
+    let turns = json!([[call_step("ours__hang", json!({})), {"say": "done"}]]);
+    let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_limits(limits);
+    let f = AgentFixture::new(
+        agent.mcp_servers(vec![stdio_config("ours", "usual")]),
+        NO_OFFERS,
     )
     .await;
-    f.answers([ALLOW]);
-    let turn = f.begin("go");
-    until(f.session.thread(), |thread| {
-        shows(thread, ToolCallStatus::InProgress, "1 of 2: half way")
-    })
-    .await;
-    f.put("seen", "");
-    assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
-    assert!(texts(&f.call()).contains("All steps are done."));
+    let hung = allow_only_call(&f).await;
+    assert_eq!(hung.status, ToolCallStatus::Failed);
+    assert!(
+        call_text(&hung).contains("did not respond within"),
+        "{}",
+        call_text(&hung)
+    );
+    // And the server is told that it need not.
+    wait_for_file(&f, "cancelled").await;
 }
 
 #[tokio::test]
-async fn prompts_are_commands() {
+async fn cancelling_the_turn_cancels_the_call() {
+    let calls = [
+        call_step("ours__hang", json!({})),
+        call_step("ours__echo", json!({})),
+    ];
+    let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt("go");
+    wait_for_file(&f, "hangs").await;
+    assert_eq!(f.cancel_turn(turn).await, StopReason::Cancelled);
+    assert!(call_text(&f.only_tool_call()).contains("Cancelled"));
+    wait_for_file(&f, "cancelled").await;
+    // The server is as good as before.
+    assert!(call_text(&allow_only_call(&f).await).contains("You said"));
+}
+
+#[tokio::test]
+async fn progress_is_shown_during_the_call() {
+    let f = run_calls(
+        &[call_step("ours__steps", json!({}))],
+        vec![stdio_config("ours", "usual")],
+    )
+    .await;
+    f.queue_answers([ALLOW]);
+    let turn = f.start_prompt("go");
+    wait_for_thread(f.session.thread(), |thread| {
+        has_call_showing(thread, ToolCallStatus::InProgress, "1 of 2: half way")
+    })
+    .await;
+    f.write_file("seen", "");
+    assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
+    assert!(call_text(&f.only_tool_call()).contains("All steps are done."));
+}
+
+#[tokio::test]
+async fn prompts_become_slash_commands() {
     let seen = SeenRounds::default();
     let turns = vec![json!([{"say": "done"}]); 3];
     let spy = SpyModel {
-        plays: model(&json!(turns)),
+        plays: scripted_model(&json!(turns)),
         seen: Arc::clone(&seen),
     };
-    let agent = CodingAgent::with_model(spy).mcp_servers(vec![process("our tools", "usual")]);
-    let f = AgentFixture::new(agent, NONE).await;
-    until(f.session.thread(), |thread| {
+    let agent = CodingAgent::with_model(spy).mcp_servers(vec![stdio_config("our tools", "usual")]);
+    let f = AgentFixture::new(agent, NO_OFFERS).await;
+    wait_for_thread(f.session.thread(), |thread| {
         thread
             .commands()
             .iter()
@@ -429,7 +453,8 @@ async fn prompts_are_commands() {
         assert!(commands.iter().any(|command| command.name == "help"));
     });
     assert_eq!(
-        f.says("/our_tools:weather 'New York' in verse").await,
+        f.prompt_for_text("/our_tools:weather 'New York' in verse")
+            .await,
         "done"
     );
     let (_, told) = seen.lock().unwrap().pop().unwrap();
@@ -441,9 +466,9 @@ async fn prompts_are_commands() {
     );
     assert!(!told.contains("/our_tools"), "{told}");
     // What is missing is said, and no model is asked.
-    let said = f.says("/our_tools:weather").await;
+    let said = f.prompt_for_text("/our_tools:weather").await;
     assert!(said.contains("requires `city`"), "{said}");
-    let said = f.says("/our_tools:wether x").await;
+    let said = f.prompt_for_text("/our_tools:wether x").await;
     assert!(said.contains("no prompt of that name"), "{said}");
     assert!(seen.lock().unwrap().is_empty());
 }
@@ -451,58 +476,61 @@ async fn prompts_are_commands() {
 #[tokio::test]
 async fn resources_are_listed_and_read() {
     let calls = [
-        call("list_resources", json!({})),
-        call("read_resource", json!({"uri": "note://one"})),
-        call("read_resource", json!({"uri": "note://two"})),
+        call_step("list_resources", json!({})),
+        call_step("read_resource", json!({"uri": "note://one"})),
+        call_step("read_resource", json!({"uri": "note://two"})),
     ];
-    let f = calling(
+    let f = run_calls(
         &calls,
-        vec![process("ours", "usual"), process("others", "names")],
+        vec![
+            stdio_config("ours", "usual"),
+            stdio_config("others", "names"),
+        ],
     )
     .await;
-    f.says("go").await;
+    f.prompt_for_text("go").await;
     assert!(
-        texts(&f.call()).contains("`note://one`: The first note"),
+        call_text(&f.only_tool_call()).contains("`note://one`: The first note"),
         "{}",
-        texts(&f.call())
+        call_text(&f.only_tool_call())
     );
-    let read = allowed(&f).await;
+    let read = allow_only_call(&f).await;
     assert!(format!("{:?}", read.content).contains("Buy cheese."));
-    let missing = allowed(&f).await;
+    let missing = allow_only_call(&f).await;
     assert_eq!(missing.status, ToolCallStatus::Failed);
     assert!(
-        texts(&missing).contains("no such note"),
+        call_text(&missing).contains("no such note"),
         "{}",
-        texts(&missing)
+        call_text(&missing)
     );
 }
 
 #[tokio::test]
-async fn the_roots_are_the_sessions_directories() {
-    let f = calling(
-        &[call("ours__roots", json!({}))],
-        vec![process("ours", "usual")],
+async fn roots_are_the_session_directories() {
+    let f = run_calls(
+        &[call_step("ours__roots", json!({}))],
+        vec![stdio_config("ours", "usual")],
     )
     .await;
-    let told = texts(&allowed(&f).await);
+    let told = call_text(&allow_only_call(&f).await);
     assert_eq!(told, format!("file://{}", f.cwd()));
 }
 
 #[tokio::test]
-async fn the_processes_end_with_the_session() {
-    let calls = [call("ours__echo", json!({}))];
+async fn server_processes_end_with_the_session() {
+    let calls = [call_step("ours__echo", json!({}))];
     // Closed, and given up by the client.
     for closed in [true, false] {
-        let f = calling(&calls, vec![process("ours", "usual")]).await;
-        let id = pid(&texts(&allowed(&f).await)).unwrap();
-        assert!(runs(id));
+        let f = run_calls(&calls, vec![stdio_config("ours", "usual")]).await;
+        let id = parse_pid(&call_text(&allow_only_call(&f).await)).unwrap();
+        assert!(is_running(id));
         if closed {
             f.session.close().await.unwrap();
-            assert!(!runs(id));
+            assert!(!is_running(id));
         } else {
             f.agent.close();
             let gone = async {
-                while runs(id) {
+                while is_running(id) {
                     tokio::task::yield_now().await;
                 }
             };
@@ -514,16 +542,16 @@ async fn the_processes_end_with_the_session() {
 }
 
 #[tokio::test]
-async fn what_the_agent_can_connect_to_is_offered() {
-    let f = calling(&[], vec![]).await;
+async fn supported_transports_are_advertised() {
+    let f = run_calls(&[], vec![]).await;
     let mcp = f.agent.capabilities().mcp_capabilities.clone();
     assert!(mcp.http && mcp.sse);
 }
 
 /// Waits for a file that a server writes.
-async fn exists(f: &AgentFixture, name: &str) {
+async fn wait_for_file(f: &AgentFixture, name: &str) {
     let there = async {
-        while !f.there(name) {
+        while !f.file_exists(name) {
             tokio::task::yield_now().await;
         }
     };
@@ -533,12 +561,12 @@ async fn exists(f: &AgentFixture, name: &str) {
 }
 
 #[tokio::test]
-async fn a_client_of_version_2_has_its_servers_too() {
-    let turns = json!([[call("ours__echo", json!({"text": "hello"})), {"say": "done"}]]);
-    let agent = CodingAgent::with_model(model(&turns));
+async fn version_2_client_can_configure_servers() {
+    let turns = json!([[call_step("ours__echo", json!({"text": "hello"})), {"say": "done"}]]);
+    let agent = CodingAgent::with_model(scripted_model(&turns));
     let options = acp::Options::new().draft_version_2();
-    let mut f = AgentFixture::speaking(options, agent, NONE).await;
-    let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![process("ours", "usual")]);
+    let mut f = AgentFixture::start_with_options(options, agent, NO_OFFERS).await;
+    let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![stdio_config("ours", "usual")]);
     f.session = f.agent.new_session(setup).await.unwrap();
-    assert!(texts(&allowed(&f).await).contains("You said: hello."));
+    assert!(call_text(&allow_only_call(&f).await).contains("You said: hello."));
 }

@@ -16,21 +16,22 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::json;
 
 /// Says which kind of server a process is.
-const KIND: &str = "MCP_TEST_SERVER";
+const SERVER_KIND_VARIABLE: &str = "MCP_TEST_SERVER";
 
 /// The server as a process, as it is named to an agent.
-pub(crate) fn process(name: &str, kind: &str) -> McpServer {
+pub(crate) fn stdio_config(name: &str, kind: &str) -> McpServer {
     let this = std::env::current_exe().unwrap();
     // The test harness prints to stdout. What is for the agent goes where stdout was.
-    let line = "exec 3>&1 1>/dev/null; exec \"$0\" --ignored --exact --nocapture mcp::is_the_server_of_the_others";
+    let line =
+        "exec 3>&1 1>/dev/null; exec \"$0\" --ignored --exact --nocapture mcp::run_as_mcp_server";
     let args = ["-c", line, this.to_str().unwrap()].map(str::to_owned);
-    let env = vec![EnvVariable::new(KIND, kind)];
+    let env = vec![EnvVariable::new(SERVER_KIND_VARIABLE, kind)];
     McpServer::Stdio(McpServerStdio::new(name, "/bin/sh", args.to_vec(), env))
 }
 
 /// Serves on stdin and on what stdout was.
-pub(crate) fn serve() {
-    let Ok(kind) = std::env::var(KIND) else {
+pub(crate) fn run_server() {
+    let Ok(kind) = std::env::var(SERVER_KIND_VARIABLE) else {
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread();
@@ -71,7 +72,7 @@ impl McpTestTools {
         }
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tool_list(&self) -> Vec<Tool> {
         let tool = |name: String, what: &'static str| {
             let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
             Tool::new(name, what, Arc::new(schema.as_object().unwrap().clone()))
@@ -112,7 +113,7 @@ impl McpTestTools {
         tools
     }
 
-    async fn answer(
+    async fn call(
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
@@ -154,7 +155,7 @@ impl McpTestTools {
                     .with_total(2.0)
                     .with_message("half way");
                 context.peer.notify_progress(progress).await.unwrap();
-                appears("seen").await;
+                wait_for_file("seen").await;
                 text("All steps are done.".to_owned())
             }
             "roots" => {
@@ -223,7 +224,7 @@ impl McpTestTools {
 }
 
 /// Waits for a file, which is how a test speaks to a process.
-async fn appears(file: &str) {
+async fn wait_for_file(file: &str) {
     while !Path::new(file).exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
@@ -248,7 +249,7 @@ impl ServerHandler for McpTestTools {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let nth: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
-        let tools = self.tools();
+        let tools = self.tool_list();
         let mut page = ListToolsResult::with_all_items(tools[nth..=nth].to_vec());
         page.next_cursor = (nth + 1 < tools.len()).then(|| (nth + 1).to_string());
         Ok(page)
@@ -259,7 +260,7 @@ impl ServerHandler for McpTestTools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(self.answer(request, &context).await?.into())
+        Ok(self.call(request, &context).await?.into())
     }
 
     async fn list_prompts(

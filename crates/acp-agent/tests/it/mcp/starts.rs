@@ -7,51 +7,53 @@ use acp_agent::{CodingAgent, McpLimits};
 use serde_json::json;
 
 use super::http::{McpHttpServer, McpHttpState};
-use super::server::process;
-use super::{SeenRounds, SpyModel, call, exists, model};
-use crate::common::{ALLOW, AgentFixture, NONE, pid, runs, texts, until};
+use super::server::stdio_config;
+use super::{SeenRounds, SpyModel, call_step, scripted_model, wait_for_file};
+use crate::common::{
+    ALLOW, AgentFixture, NO_OFFERS, call_text, is_running, parse_pid, wait_for_thread,
+};
 
 #[tokio::test]
-async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_over() {
+async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
     let http = McpHttpServer::start().await;
     let seen = SeenRounds::default();
-    let echo = call("two__echo", json!({"text": "hello"}));
+    let echo = call_step("two__echo", json!({"text": "hello"}));
     let turns = json!([[echo, {"say": "done"}], [{"say": "done"}], [{"say": "done"}]]);
     let spy = SpyModel {
-        plays: model(&turns),
+        plays: scripted_model(&turns),
         seen: seen.clone(),
     };
     let mut limits = McpLimits::default();
     (limits.start, limits.first_prompt) = (Duration::from_secs(3), Duration::from_millis(50));
     let servers = vec![
-        process("hanging", "silent"),
-        process("one", "usual"),
-        http.streamable("two"),
+        stdio_config("hanging", "silent"),
+        stdio_config("one", "usual"),
+        http.streamable_config("two"),
     ];
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
     // The session is there at once.
-    let f = AgentFixture::new(agent.mcp_servers(servers), NONE).await;
+    let f = AgentFixture::new(agent.mcp_servers(servers), NO_OFFERS).await;
     for name in ["one:weather", "two:weather"] {
-        until(f.session.thread(), |thread| {
+        wait_for_thread(f.session.thread(), |thread| {
             thread.commands().iter().any(|command| command.name == name)
         })
         .await;
     }
-    f.answers([ALLOW]);
-    assert_eq!(f.says("go").await, "done");
-    assert!(texts(&f.call()).contains("You said: hello."));
+    f.queue_answers([ALLOW]);
+    assert_eq!(f.prompt_for_text("go").await, "done");
+    assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
     let (names, _) = seen.lock().unwrap().first().unwrap().clone();
     for name in ["one__echo", "two__echo"] {
         assert!(names.iter().any(|given| given == name), "{name}: {names:?}");
     }
-    let waited = f.calls().remove(0);
+    let waited = f.tool_calls().remove(0);
     assert_eq!(waited.title, "Waiting for the MCP server `hanging`");
-    assert!(texts(&waited).contains("Not started after"));
+    assert!(call_text(&waited).contains("Not started after"));
     // When it is given up its process ends.
-    exists(&f, "silent").await;
-    let hanging = pid(&f.text("silent")).unwrap();
+    wait_for_file(&f, "silent").await;
+    let hanging = parse_pid(&f.read_file("silent")).unwrap();
     let ended = async {
-        while runs(hanging) {
+        while is_running(hanging) {
             tokio::task::yield_now().await;
         }
     };
@@ -59,23 +61,23 @@ async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_ov
         .await
         .expect("it still runs");
     for _ in 0..2 {
-        f.says("go").await;
+        f.prompt_for_text("go").await;
     }
-    let told = f.calls().into_iter();
+    let told = f.tool_calls().into_iter();
     let told: Vec<_> = told
         .filter(|call| call.title == "MCP server `hanging`")
         .collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].status, ToolCallStatus::Failed);
     assert!(
-        texts(&told[0]).contains("did not respond within 3 s"),
+        call_text(&told[0]).contains("did not respond within 3 s"),
         "{}",
-        texts(&told[0])
+        call_text(&told[0])
     );
 }
 
 #[tokio::test]
-async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
+async fn unauthorized_server_says_what_to_do() {
     for (challenge, expected) in [
         ("", "(HTTP status 401)"),
         (
@@ -83,16 +85,18 @@ async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
             "realm `the docs`, described at `https://docs.example/meta`",
         ),
     ] {
-        let http = McpHttpServer::with(McpHttpState::default().locked(challenge)).await;
+        let http =
+            McpHttpServer::start_with_state(McpHttpState::default().with_auth_challenge(challenge))
+                .await;
         for server in [
-            http.streamable_with("docs", Vec::new()),
-            http.sse_with("docs", Vec::new()),
+            http.streamable_config_with_headers("docs", Vec::new()),
+            http.sse_config_with_headers("docs", Vec::new()),
         ] {
             let turns = json!([[{"say": "done"}], [{"say": "done"}]]);
-            let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![server]);
-            let f = AgentFixture::new(agent, NONE).await;
-            f.says("go").await;
-            let why = texts(&f.call());
+            let agent = CodingAgent::with_model(scripted_model(&turns)).mcp_servers(vec![server]);
+            let f = AgentFixture::new(agent, NO_OFFERS).await;
+            f.prompt_for_text("go").await;
+            let why = call_text(&f.only_tool_call());
             for part in [
                 expected,
                 "`docs`",
@@ -103,15 +107,19 @@ async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
             }
             assert_eq!(why.contains("OAuth"), !challenge.is_empty(), "{why}");
             // It is not asked again, and not told again.
-            f.says("go").await;
-            assert_eq!(f.calls().len(), 1);
+            f.prompt_for_text("go").await;
+            assert_eq!(f.tool_calls().len(), 1);
         }
         // With its key it is as good as any.
-        let turns = json!([[call("docs__echo", json!({"text": "hello"})), {"say": "done"}]]);
-        let agent = CodingAgent::with_model(model(&turns));
-        let f = AgentFixture::new(agent.mcp_servers(vec![http.streamable("docs")]), NONE).await;
-        f.answers([ALLOW]);
-        f.says("go").await;
-        assert!(texts(&f.call()).contains("You said: hello."));
+        let turns = json!([[call_step("docs__echo", json!({"text": "hello"})), {"say": "done"}]]);
+        let agent = CodingAgent::with_model(scripted_model(&turns));
+        let f = AgentFixture::new(
+            agent.mcp_servers(vec![http.streamable_config("docs")]),
+            NO_OFFERS,
+        )
+        .await;
+        f.queue_answers([ALLOW]);
+        f.prompt_for_text("go").await;
+        assert!(call_text(&f.only_tool_call()).contains("You said: hello."));
     }
 }

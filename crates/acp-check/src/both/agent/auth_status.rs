@@ -21,15 +21,15 @@ checks! { V1 V2 Agent "auth-status";
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
 }
 
-const STATUS: &str = "auth/status";
+const STATUS_METHOD: &str = "auth/status";
 
 async fn require_status_support(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(&agent_capability(harness, STATUS))
+    harness.require_capability(&agent_capability(harness, STATUS_METHOD))
 }
 
 async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let response = harness.request_result(STATUS, json!({})).await?;
+    let response = harness.request_result(STATUS_METHOD, json!({})).await?;
     require_shape(harness, "AuthStatusResponse", &response)?;
     Ok(response)
 }
@@ -51,7 +51,7 @@ async fn request_status_logged_out(
     };
     harness.request_result(in_by, login.clone()).await?;
     harness.request_result(out_by, json!({})).await?;
-    let response = harness.request(STATUS, json!({})).await?;
+    let response = harness.request(STATUS_METHOD, json!({})).await?;
     harness.request_result(in_by, login).await?;
     Ok(response)
 }
@@ -76,7 +76,7 @@ async fn returns_valid_status(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status_support(harness).await?;
-    let asked = harness.request(STATUS, json!({})).await?;
+    let asked = harness.request(STATUS_METHOD, json!({})).await?;
     require(asked.code() != Some(-32000), || {
         "`auth/status` failed with error -32000".to_owned()
     })?;

@@ -23,17 +23,17 @@ checks! { V1 V2 Agent "providers";
     10 Should "Disabling an unknown provider succeeds." => disables_unknown_provider;
 }
 
-const SET: &str = "providers/set";
-const DISABLE: &str = "providers/disable";
+const SET_METHOD: &str = "providers/set";
+const DISABLE_METHOD: &str = "providers/disable";
 
 /// A name that no provider and no protocol has.
-const UNKNOWN_NAME: &str = "_acp-check/none";
+const UNKNOWN_PROVIDER: &str = "_acp-check/none";
 
 /// A base URL that nothing listens at. No check makes a request to a model.
 const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 
 /// A secret in the headers, which the agent must not return.
-const SECRET: &str = "acp-check-secret";
+const SECRET_HEADER_VALUE: &str = "acp-check-secret";
 
 async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let mut response = harness.request_result("providers/list", json!({})).await?;
@@ -70,9 +70,9 @@ async fn set_provider(
         "providerId": provider["providerId"],
         "apiType": provider["supported"][0],
         "baseUrl": url,
-        "headers": {"Authorization": format!("Bearer {SECRET}")},
+        "headers": {"Authorization": format!("Bearer {SECRET_HEADER_VALUE}")},
     });
-    harness.request_result(SET, params).await.map(drop)
+    harness.request_result(SET_METHOD, params).await.map(drop)
 }
 
 /// Returns the current entry for a provider in `providers/list`.
@@ -93,10 +93,10 @@ async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Resul
     let mut params = provider["current"].clone();
     if params.is_object() {
         params["providerId"] = provider["providerId"].clone();
-        harness.request(SET, params).await?;
+        harness.request(SET_METHOD, params).await?;
     } else if provider["required"] != true {
         let params = json!({"providerId": provider["providerId"]});
-        harness.request(DISABLE, params).await?;
+        harness.request(DISABLE_METHOD, params).await?;
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ async fn hides_headers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let listed = harness.request_result("providers/list", json!({})).await?;
     restore_provider(harness, &provider).await?;
-    require(!listed.to_string().contains(SECRET), || {
+    require(!listed.to_string().contains(SECRET_HEADER_VALUE), || {
         "the list contains the value of a header".to_owned()
     })
 }
@@ -162,7 +162,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     };
     set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let params = json!({"providerId": provider["providerId"]});
-    harness.request_result(DISABLE, params).await?;
+    harness.request_result(DISABLE_METHOD, params).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
     require(listed["current"].is_null(), || {
@@ -179,10 +179,10 @@ async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), Ch
         return skip("no provider is required");
     };
     let params = json!({"providerId": provider["providerId"]});
-    match harness.request(DISABLE, params).await? {
+    match harness.request(DISABLE_METHOD, params).await? {
         ReceivedResponse::Error { code: -32602, .. } => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`{DISABLE}` failed with error {code} ({message}); expected -32602"
+            "`{DISABLE_METHOD}` failed with error {code} ({message}); expected -32602"
         )),
         ReceivedResponse::Result(_) => {
             restore_provider(harness, &provider).await?;
@@ -197,15 +197,15 @@ async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), Ch
 async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
     let params =
-        json!({"providerId": UNKNOWN_NAME, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
-    harness.request_error(SET, params, -32602).await
+        json!({"providerId": UNKNOWN_PROVIDER, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
+    harness.request_error(SET_METHOD, params, -32602).await
 }
 
 async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
     let id = &provider["providerId"];
-    let params = json!({"providerId": id, "apiType": UNKNOWN_NAME, "baseUrl": UNREACHABLE_URL});
-    let refused = harness.request_error(SET, params, -32602).await;
+    let params = json!({"providerId": id, "apiType": UNKNOWN_PROVIDER, "baseUrl": UNREACHABLE_URL});
+    let refused = harness.request_error(SET_METHOD, params, -32602).await;
     if matches!(refused, Err(CheckStop::Fail(_))) {
         restore_provider(harness, &provider).await?;
     }
@@ -214,6 +214,9 @@ async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), Chec
 
 async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
-    let params = json!({"providerId": UNKNOWN_NAME});
-    harness.request_result(DISABLE, params).await.map(drop)
+    let params = json!({"providerId": UNKNOWN_PROVIDER});
+    harness
+        .request_result(DISABLE_METHOD, params)
+        .await
+        .map(drop)
 }

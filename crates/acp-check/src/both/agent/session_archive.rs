@@ -31,8 +31,8 @@ checks! { V1 V2 Agent "session-archive";
     13 Must "Archiving a session cancels its running turn." => cancels_running_turn;
 }
 
-const ARCHIVE: &str = "session/archive";
-const UNARCHIVE: &str = "session/unarchive";
+const ARCHIVE_METHOD: &str = "session/archive";
+const UNARCHIVE_METHOD: &str = "session/unarchive";
 
 /// Opens a session, runs one turn, and returns the id. Skips unless the session is listed.
 async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
@@ -46,7 +46,7 @@ async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, Che
 async fn create_archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = create_listed_session(harness).await?;
     harness
-        .request_result(ARCHIVE, json!({"sessionId": session}))
+        .request_result(ARCHIVE_METHOD, json!({"sessionId": session}))
         .await?;
     Ok(session)
 }
@@ -131,7 +131,7 @@ async fn rejects_unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckS
 async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     harness
-        .request_result(UNARCHIVE, json!({"sessionId": session}))
+        .request_result(UNARCHIVE_METHOD, json!({"sessionId": session}))
         .await?;
     let listed = list_sessions(harness, None).await?;
     require(contains_session(&listed, &session), || {
@@ -142,7 +142,7 @@ async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckS
 async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     harness
-        .request_result(UNARCHIVE, json!({"sessionId": session}))
+        .request_result(UNARCHIVE_METHOD, json!({"sessionId": session}))
         .await?;
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);
@@ -174,36 +174,44 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn accepts_second_archive(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     let params = json!({"sessionId": session});
-    harness.request_result(ARCHIVE, params).await.map(drop)
+    harness
+        .request_result(ARCHIVE_METHOD, params)
+        .await
+        .map(drop)
 }
 
 async fn accepts_unarchive_of_unarchived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_listed_session(harness).await?;
     let params = json!({"sessionId": session});
-    harness.request_result(UNARCHIVE, params).await.map(drop)
+    harness
+        .request_result(UNARCHIVE_METHOD, params)
+        .await
+        .map(drop)
 }
 
 async fn rejects_archive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
     let params = json!({"sessionId": UNKNOWN_SESSION});
-    harness.request_error(ARCHIVE, params, -32002).await
+    harness.request_error(ARCHIVE_METHOD, params, -32002).await
 }
 
 async fn rejects_unarchive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
     let params = json!({"sessionId": UNKNOWN_SESSION});
-    harness.request_error(UNARCHIVE, params, -32002).await
+    harness
+        .request_error(UNARCHIVE_METHOD, params, -32002)
+        .await
 }
 
 async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
     let session = harness.new_session().await?;
     if harness.version() == SchemaVersion::V2 {
-        return require_turn_ended(harness, &session, ARCHIVE).await;
+        return require_turn_ended(harness, &session, ARCHIVE_METHOD).await;
     }
     let prompt = harness.begin_long_turn(&session).await?;
     harness
-        .request_result(ARCHIVE, json!({"sessionId": session}))
+        .request_result(ARCHIVE_METHOD, json!({"sessionId": session}))
         .await?;
     match harness.prompt_response(&prompt).await? {
         ReceivedResponse::Result(result) => {

@@ -28,12 +28,12 @@ checks! { V2 Agent "session-status";
     6 Must "The state in the status is the last one reported." => reports_last_state;
 }
 
-const STATUS: &str = "session/status";
+const STATUS_METHOD: &str = "session/status";
 
 /// Requests a session's status and returns the result.
 async fn request_status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
     let response = harness
-        .request_result(STATUS, json!({"sessionId": session}))
+        .request_result(STATUS_METHOD, json!({"sessionId": session}))
         .await?;
     require_shape(harness, "SessionStatusResponse", &response)?;
     Ok(response)
@@ -50,7 +50,7 @@ async fn create_closed_session(harness: &mut AgentHarness) -> Result<String, Che
     harness
         .request_result("session/close", params.clone())
         .await?;
-    match harness.request(STATUS, params).await? {
+    match harness.request(STATUS_METHOD, params).await? {
         ReceivedResponse::Error { code: -32002, .. } => {
             skip("the agent does not store closed sessions")
         }
@@ -81,7 +81,7 @@ async fn reports_closed_session_not_open(harness: &mut AgentHarness) -> Result<(
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "status").await?;
     let params = json!({"sessionId": UNKNOWN_SESSION});
-    match harness.request(STATUS, params).await? {
+    match harness.request(STATUS_METHOD, params).await? {
         ReceivedResponse::Error {
             code: -32002,
             error,

@@ -86,7 +86,7 @@ pub(super) fn require_shape(
     shape: &str,
     value: &Value,
 ) -> Result<(), CheckStop> {
-    let faults = Schema::of(harness.version()).check_value(shape, value, "");
+    let faults = Schema::for_version(harness.version()).check_value(shape, value, "");
     match faults.first() {
         Some(fault) => fail(format!("{fault}, in {value}")),
         None => Ok(()),

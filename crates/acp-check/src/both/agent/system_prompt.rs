@@ -24,7 +24,7 @@ checks! { V1 V2 Agent "system-prompt";
     7 Should "The system prompt takes effect in the session." => uses_appended_prompt;
 }
 
-const CAPABILITY: &str = "systemPrompt";
+const CAPABILITY_NAME: &str = "systemPrompt";
 
 fn system_prompt(mode: &str, content: Value) -> Value {
     json!({"mode": mode, "content": content})
@@ -109,13 +109,13 @@ async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<
 }
 
 async fn appends_to_new(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     let params = opening_params(harness, "session/new", "", polite_prompt("append"));
     harness.open_session_with(params).await.map(drop)
 }
 
 async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     let methods = opening_methods(harness);
     if methods.is_empty() {
         return skip("the agent cannot open existing sessions");
@@ -129,12 +129,12 @@ async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     require_rejected(harness, &polite_prompt("_acp-check/whisper")).await
 }
 
 async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     if harness
         .require_capability(&session_capability(harness, "systemPrompt/mode/override"))
         .is_err()
@@ -146,7 +146,7 @@ async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Resul
 }
 
 async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     let said = json!({"type": "text", "text": "Be polite."});
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
     let unknown = json!({"type": "_acp-check/smell", "of": "roses"});
@@ -157,13 +157,13 @@ async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn accepts_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     let params = opening_params(harness, "session/new", "", Value::Null);
     harness.open_session_with(params).await.map(drop)
 }
 
 async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_session_capability(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY_NAME).await?;
     let remember = text_content(&harness.prompt_text(AgentTask::Remember));
     let params = opening_params(
         harness,

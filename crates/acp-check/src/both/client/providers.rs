@@ -12,11 +12,11 @@ checks! { V1 V2 Client "providers";
     102 Must "A required provider is not disabled." => keeps_required_provider;
 }
 
-const DISABLE: &str = "providers/disable";
+const DISABLE_METHOD: &str = "providers/disable";
 
 async fn uses_providers_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     serve_one_turn(harness).await?;
-    let methods = ["providers/list", "providers/set", DISABLE];
+    let methods = ["providers/list", "providers/set", DISABLE_METHOD];
     require_never_called(harness, &methods, "providers")
 }
 
@@ -30,10 +30,9 @@ async fn keeps_required_provider(harness: &mut ClientHarness) -> Result<(), Chec
     harness.results.insert("providers/list", listed);
     harness.results.insert("providers/set", json!({}));
     serve_one_turn(harness).await?;
-    let disabled = harness
-        .messages
-        .iter()
-        .any(|message| message.method() == DISABLE && message.params()["providerId"] == "main");
+    let disabled = harness.messages.iter().any(|message| {
+        message.method() == DISABLE_METHOD && message.params()["providerId"] == "main"
+    });
     require(!disabled, || {
         "the client called `providers/disable` for a required provider".to_owned()
     })

@@ -26,17 +26,18 @@ checks! { V1 Agent "content";
 }
 
 /// An image of one pixel.
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
+const PIXEL_PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
 
 /// An audio clip of four samples.
-const SOUND: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
+const SOUND_WAV_BASE64: &str =
+    "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
 
 fn image_block() -> Value {
-    json!({"type": "image", "mimeType": "image/png", "data": PIXEL})
+    json!({"type": "image", "mimeType": "image/png", "data": PIXEL_PNG_BASE64})
 }
 
 fn audio_block() -> Value {
-    json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND})
+    json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND_WAV_BASE64})
 }
 
 /// Requires that the agent accepts a prompt that ends with `block`.
@@ -125,7 +126,7 @@ async fn handles_unsupported_content(harness: &mut AgentHarness) -> Result<(), C
 }
 
 async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let block = json!({"type": "hologram", "data": PIXEL});
+    let block = json!({"type": "hologram", "data": PIXEL_PNG_BASE64});
     require_response(harness, block, "an unknown content type").await
 }
 

@@ -14,7 +14,7 @@ checks! { V1 Agent "elicitation";
     4 Must "`elicitation/complete` refers to an existing elicitation." => completes_known_elicitations;
 }
 
-const CREATE: &str = "elicitation/create";
+const CREATE_METHOD: &str = "elicitation/create";
 
 /// Opens a session for a client that supports `elicitation`.
 async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
@@ -27,7 +27,10 @@ async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<
 async fn elicits_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     harness.try_task(&session, AgentTask::Ask).await?;
-    if harness.requests().any(|(method, _)| method == CREATE) {
+    if harness
+        .requests()
+        .any(|(method, _)| method == CREATE_METHOD)
+    {
         fail("the agent called `elicitation/create`, which the client does not support")
     } else {
         Ok(())
@@ -39,7 +42,7 @@ async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), Che
     harness.try_task(&session, AgentTask::Ask).await?;
     let mut asked = harness
         .requests()
-        .filter(|(method, _)| *method == CREATE)
+        .filter(|(method, _)| *method == CREATE_METHOD)
         .peekable();
     if asked.peek().is_none() {
         return skip("the agent sent no elicitation");
@@ -57,7 +60,7 @@ async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), Check
     let session = open_session(harness, json!({"form": {}, "url": {}})).await?;
     let response = json!({"result": {"action": "decline"}});
     harness
-        .run_task_with_response(&session, AgentTask::Ask, CREATE, response)
+        .run_task_with_response(&session, AgentTask::Ask, CREATE_METHOD, response)
         .await?;
     harness
         .require_next_prompt(&session, "a declined elicitation")
@@ -69,7 +72,7 @@ async fn completes_known_elicitations(harness: &mut AgentHarness) -> Result<(), 
     let session = open_session(harness, json!({"url": {}})).await?;
     let response = json!({"result": {"action": "accept"}});
     harness
-        .run_task_with_response(&session, AgentTask::Ask, CREATE, response)
+        .run_task_with_response(&session, AgentTask::Ask, CREATE_METHOD, response)
         .await?;
     harness.drain_messages().await?;
     let done = harness
@@ -82,7 +85,9 @@ async fn completes_known_elicitations(harness: &mut AgentHarness) -> Result<(), 
     if done.peek().is_none() {
         return skip("the agent sent no `elicitation/complete`");
     }
-    let asked = harness.requests().filter(|(method, _)| *method == CREATE);
+    let asked = harness
+        .requests()
+        .filter(|(method, _)| *method == CREATE_METHOD);
     let asked: Vec<&Value> = asked.map(|(_, params)| &params["elicitationId"]).collect();
     match done.find(|id| !asked.contains(id)) {
         Some(id) => fail(format!(

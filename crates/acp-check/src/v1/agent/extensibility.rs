@@ -65,7 +65,7 @@ async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckSt
             .wait_until_in_turn(what, |harness, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
-                        Some(crate::wire::ReceivedResponse::read(result))
+                        Some(crate::wire::ReceivedResponse::from_result(result))
                     }
                     _ => None,
                 };
@@ -151,7 +151,7 @@ async fn prefixes_custom_methods(harness: &mut AgentHarness) -> Result<(), Check
     let session = harness.new_session().await?;
     let text = harness.prompt_text(AgentTask::Read);
     let prompt = harness.begin_prompt(&session, &text).await?;
-    let schema = Schema::of(SchemaVersion::V1);
+    let schema = Schema::for_version(SchemaVersion::V1);
     let mut foreign = None;
     harness
         .wait_until_in_turn("the end of the turn", |_, message| {

@@ -19,8 +19,8 @@ checks! { V1 Agent "file-system";
     8 Should "A null result of `fs/write_text_file` is accepted." => accepts_null_result;
 }
 
-const READ: &str = "fs/read_text_file";
-const WRITE: &str = "fs/write_text_file";
+const READ_METHOD: &str = "fs/read_text_file";
+const WRITE_METHOD: &str = "fs/write_text_file";
 
 /// Makes the agent read and edit a file for a client with the capability `fs`. Fails if the agent calls `method`.
 async fn run_without_capability(
@@ -42,14 +42,14 @@ async fn run_without_capability(
 }
 
 async fn reads_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    run_without_capability(harness, json!({"writeTextFile": true}), READ).await
+    run_without_capability(harness, json!({"writeTextFile": true}), READ_METHOD).await
 }
 
 async fn writes_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_without_capability(
         harness,
         json!({"readTextFile": true, "writeTextFile": false}),
-        WRITE,
+        WRITE_METHOD,
     )
     .await
 }
@@ -114,24 +114,45 @@ async fn continues_after_response(
 
 async fn continues_after_failed_read(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
-    continues_after_response(harness, AgentTask::Read, READ, error, "a file read error").await
+    continues_after_response(
+        harness,
+        AgentTask::Read,
+        READ_METHOD,
+        error,
+        "a file read error",
+    )
+    .await
 }
 
 async fn continues_after_failed_write(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32603, "message": "No space left"}});
-    continues_after_response(harness, AgentTask::Edit, WRITE, error, "a file write error").await
+    continues_after_response(
+        harness,
+        AgentTask::Edit,
+        WRITE_METHOD,
+        error,
+        "a file write error",
+    )
+    .await
 }
 
 async fn accepts_empty_file(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let content = json!({"result": {"content": ""}});
-    continues_after_response(harness, AgentTask::Read, READ, content, "an empty file").await
+    continues_after_response(
+        harness,
+        AgentTask::Read,
+        READ_METHOD,
+        content,
+        "an empty file",
+    )
+    .await
 }
 
 async fn accepts_null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let null = json!({"result": null});
     let response = harness
-        .run_task_with_response(&session, AgentTask::Edit, WRITE, null)
+        .run_task_with_response(&session, AgentTask::Edit, WRITE_METHOD, null)
         .await?;
     harness.read_turn(&session, response, 0).map(drop)
 }

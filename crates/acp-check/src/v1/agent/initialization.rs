@@ -151,15 +151,15 @@ async fn reports_capabilities(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 async fn supports_offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    const SESSION: &str = "/agentCapabilities/sessionCapabilities";
+    const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";
     harness.initialize().await?;
     // `logout` is not tried here: it would log out the user who runs this.
     let methods = [
         ("/agentCapabilities/loadSession".to_owned(), "session/load"),
-        (format!("{SESSION}/resume"), "session/resume"),
-        (format!("{SESSION}/list"), "session/list"),
-        (format!("{SESSION}/close"), "session/close"),
-        (format!("{SESSION}/delete"), "session/delete"),
+        (format!("{SESSION_CAPABILITIES}/resume"), "session/resume"),
+        (format!("{SESSION_CAPABILITIES}/list"), "session/list"),
+        (format!("{SESSION_CAPABILITIES}/close"), "session/close"),
+        (format!("{SESSION_CAPABILITIES}/delete"), "session/delete"),
     ];
     for (capability, method) in methods {
         if harness.require_capability(&capability).is_err() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::{QUIET, UNKNOWN_METHOD, UNKNOWN_SESSION};
+use crate::agent_harness::{QUIET_TIME, UNKNOWN_METHOD, UNKNOWN_SESSION};
 use crate::check::checks;
 use crate::host::PermissionReply;
 use crate::options::AgentTask;
@@ -45,7 +45,7 @@ async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     ] {
         let id = harness.wire.send_request(method, params).await?;
         harness.wait_for_response(&id).await?;
-        let again = harness.collect(QUIET).await?;
+        let again = harness.collect(QUIET_TIME).await?;
         require(
             !again.iter().any(|message| is_response_to(message, &id)),
             || format!("the agent sent two responses to `{method}`"),
@@ -168,7 +168,7 @@ async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckSt
         ("_acp-check/hello", json!({})),
     ] {
         harness.wire.send_notification(method, params).await?;
-        let received = harness.collect(QUIET).await?;
+        let received = harness.collect(QUIET_TIME).await?;
         require_no_response(&received, &format!("the notification `{method}`"))?;
     }
     Ok(())
@@ -181,7 +181,7 @@ async fn ignores_invalid_notification(harness: &mut AgentHarness) -> Result<(), 
         .wire
         .send_notification("session/cancel", params)
         .await?;
-    let received = harness.collect(QUIET).await?;
+    let received = harness.collect(QUIET_TIME).await?;
     require_no_response(
         &received,
         "a notification whose `sessionId` is not a string",
@@ -197,7 +197,9 @@ async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop
     let response = harness
         .wait_until("a response to invalid JSON", |_, message| {
             match message.envelope() {
-                Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
+                Some(Envelope::Response { result, .. }) => {
+                    Some(ReceivedResponse::from_result(result))
+                }
                 _ => None,
             }
         })
@@ -244,7 +246,7 @@ async fn rejects_invalid_request(harness: &mut AgentHarness) -> Result<(), Check
             "a response to a request whose method is a number",
             |_, m| match m.envelope() {
                 Some(Envelope::Response { id, result }) if id.is_null() || *id == "odd" => {
-                    Some(ReceivedResponse::read(result).code())
+                    Some(ReceivedResponse::from_result(result).code())
                 }
                 _ => None,
             },

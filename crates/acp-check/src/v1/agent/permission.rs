@@ -20,7 +20,7 @@ checks! { V1 Agent "tool-calls";
     39 Should "A turn with a rejected permission does not end with `cancelled`." => does_not_end_cancelled;
 }
 
-const METHOD: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
 /// Makes the agent edit a file, and returns its permission requests. The turn may fail.
 async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
@@ -37,7 +37,9 @@ async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<V
 }
 
 fn collect_permission_requests(harness: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let asked = harness.requests().filter(|(method, _)| *method == METHOD);
+    let asked = harness
+        .requests()
+        .filter(|(method, _)| *method == PERMISSION_METHOD);
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
         return skip("the agent did not request permission");
@@ -83,9 +85,10 @@ async fn refers_to_reported_call(harness: &mut AgentHarness) -> Result<(), Check
             known.push(&params["update"]["toolCallId"]);
         }
         let id = &params["toolCall"]["toolCallId"];
-        require(message.method() != METHOD || known.contains(&id), || {
-            format!("permission was requested for tool call {id}, which was not reported")
-        })?;
+        require(
+            message.method() != PERMISSION_METHOD || known.contains(&id),
+            || format!("permission was requested for tool call {id}, which was not reported"),
+        )?;
     }
     Ok(())
 }
@@ -126,7 +129,7 @@ async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), C
     let session = harness.new_session().await?;
     let before = read_notes(harness)?;
     let (prompt, asked, _) = harness
-        .wait_for_held_request(&session, AgentTask::Edit, METHOD)
+        .wait_for_held_request(&session, AgentTask::Edit, PERMISSION_METHOD)
         .await?;
     harness.cancel(&session).await?;
     harness.host.permission_reply = PermissionReply::Cancel;
@@ -147,7 +150,7 @@ async fn handles_error_response(harness: &mut AgentHarness) -> Result<(), CheckS
     let session = harness.new_session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
     harness
-        .run_task_with_response(&session, AgentTask::Edit, METHOD, error)
+        .run_task_with_response(&session, AgentTask::Edit, PERMISSION_METHOD, error)
         .await?;
     harness
         .require_next_prompt(&session, "an error response to a permission request")
@@ -159,7 +162,11 @@ async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.host.permission_reply = PermissionReply::Reject;
     let session = harness.new_session().await?;
     let turn = harness.run_task_or_skip(&session, AgentTask::Edit).await?;
-    if !turn.requests.iter().any(|(method, _)| method == METHOD) {
+    if !turn
+        .requests
+        .iter()
+        .any(|(method, _)| method == PERMISSION_METHOD)
+    {
         return skip("the agent did not request permission");
     }
     if turn.stop_reason == "cancelled" {

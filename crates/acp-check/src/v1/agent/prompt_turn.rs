@@ -26,7 +26,7 @@ checks! { V1 Agent "prompt-turn";
 }
 
 /// The types of updates that belong to a turn. Others, such as the usage, may be sent at any time.
-pub(super) const TURN_UPDATES: [&str; 5] = [
+pub(super) const TURN_UPDATE_TYPES: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
     "tool_call",
@@ -55,7 +55,7 @@ async fn sends_output_before_response(harness: &mut AgentHarness) -> Result<(), 
     if turn.stop_reason != "end_turn" {
         return skip(format!("the turn ended with {:?}", turn.stop_reason));
     }
-    let reported = TURN_UPDATES
+    let reported = TURN_UPDATE_TYPES
         .iter()
         .any(|kind| turn.updates_of_type(kind).next().is_some());
     require(reported, || "the turn ended without any output".to_owned())
@@ -72,7 +72,7 @@ pub(super) fn find_turn_update(
         .filter(|params| params["sessionId"] == session)
         .filter_map(|params| params["update"]["sessionUpdate"].as_str());
     kinds
-        .find(|kind| TURN_UPDATES.contains(kind))
+        .find(|kind| TURN_UPDATE_TYPES.contains(kind))
         .map(str::to_owned)
 }
 
@@ -208,7 +208,7 @@ async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), Che
     for (session, prompt) in &prompts {
         let response = harness.prompt_response(prompt).await?;
         let turn = harness.read_turn(session, response, 0)?;
-        let reported = TURN_UPDATES
+        let reported = TURN_UPDATE_TYPES
             .iter()
             .any(|kind| turn.updates_of_type(kind).next().is_some());
         require(reported || turn.stop_reason != "end_turn", || {

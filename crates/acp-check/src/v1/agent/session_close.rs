@@ -17,11 +17,11 @@ checks! { V1 Agent "session-setup";
     44 Should "An agent without the capability rejects `session/close`." => rejects_unsupported_close;
 }
 
-const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
+const CLOSE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/close";
 
 async fn open_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(CLOSE)?;
+    harness.require_capability(CLOSE_CAPABILITY)?;
     harness.new_session().await
 }
 
@@ -94,7 +94,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn rejects_unsupported_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
-    if harness.require_capability(CLOSE).is_ok() {
+    if harness.require_capability(CLOSE_CAPABILITY).is_ok() {
         return skip("the agent supports `session/close`");
     }
     let params = json!({"sessionId": session});

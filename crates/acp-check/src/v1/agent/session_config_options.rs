@@ -120,7 +120,7 @@ fn setting_params(session: &str, id: &Value, value: &Value) -> Value {
     json!({"sessionId": session, "configId": id, "value": value})
 }
 
-const SET: &str = "session/set_config_option";
+const SET_METHOD: &str = "session/set_config_option";
 
 /// Returns the current options, by setting an option to the value that it already has.
 async fn read_current_options(
@@ -130,7 +130,9 @@ async fn read_current_options(
 ) -> Result<Vec<Value>, CheckStop> {
     let option = find_select_option(known)?;
     let params = setting_params(session, &option["id"], &option["currentValue"]);
-    Ok(config_options(&harness.request_result(SET, params).await?))
+    Ok(config_options(
+        &harness.request_result(SET_METHOD, params).await?,
+    ))
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -151,12 +153,12 @@ async fn has_valid_initial_values(harness: &mut AgentHarness) -> Result<(), Chec
 }
 
 async fn uses_known_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    const KNOWN: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
+    const KNOWN_CATEGORIES: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
     let (_, options) = session_with_options(harness).await?;
     let mut categories = options
         .iter()
         .filter_map(|option| option["category"].as_str());
-    match categories.find(|name| !KNOWN.contains(name) && !name.starts_with('_')) {
+    match categories.find(|name| !KNOWN_CATEGORIES.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
             "category {name:?} is not in the specification and does not start with `_`"
         )),
@@ -184,7 +186,7 @@ async fn set_other_value(
     let (session, before) = session_with_options(harness).await?;
     let (id, value) = find_other_value(&before)?;
     match harness
-        .request(SET, setting_params(&session, &id, &value))
+        .request(SET_METHOD, setting_params(&session, &id, &value))
         .await?
     {
         ReceivedResponse::Result(result) => Ok((id, value, config_options(&result))),
@@ -212,7 +214,7 @@ async fn require_rejected(
     params: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
-    match harness.request(SET, params).await? {
+    match harness.request(SET_METHOD, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("{what} was set")),
     }
@@ -289,7 +291,7 @@ async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
     let mut params = setting_params(&session, &id, &value);
     params["type"] = json!("boolean");
-    let after = config_options(&harness.request_result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
@@ -316,7 +318,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
         return skip("only one select config option");
     };
     let params = setting_params(&other, &another["id"], &another["currentValue"]);
-    let after = config_options(&harness.request_result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
         format!("option {id} was set to {value} in one session, and changed to {now} in another")
@@ -374,7 +376,7 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
     };
     let set = set_other_mode(harness, session, &opened["modes"]).await?;
     let params = setting_params(session, &another["id"], &another["currentValue"]);
-    let after = config_options(&harness.request_result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET_METHOD, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
         format!("the mode was set to {set:?}, but the config option says {now}")

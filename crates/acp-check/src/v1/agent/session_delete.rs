@@ -17,18 +17,18 @@ checks! { V1 Agent "session-delete";
     4 Should "An agent without the capability rejects `session/delete`." => rejects_unsupported_delete;
 }
 
-const SESSION: &str = "/agentCapabilities/sessionCapabilities";
+const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";
 
 /// Opens a session, runs one turn, deletes the session, and returns its id. If possible, it is closed first, since
 /// agents may reject deleting an open session.
 async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(&format!("{SESSION}/delete"))?;
+    harness.require_capability(&format!("{SESSION_CAPABILITIES}/delete"))?;
     let session = harness.new_session().await?;
     let params = json!({"sessionId": session});
     harness.run_task(&session, AgentTask::Answer).await?;
     let closes = harness
-        .require_capability(&format!("{SESSION}/close"))
+        .require_capability(&format!("{SESSION_CAPABILITIES}/close"))
         .is_ok();
     if closes {
         harness
@@ -48,7 +48,7 @@ async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, Ch
 
 async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_deleted_session(harness).await?;
-    harness.require_capability(&format!("{SESSION}/list"))?;
+    harness.require_capability(&format!("{SESSION_CAPABILITIES}/list"))?;
     let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     let found = listed.iter().any(|listed| listed["sessionId"] == session);
     require(!found, || {
@@ -58,7 +58,7 @@ async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(&format!("{SESSION}/delete"))?;
+    harness.require_capability(&format!("{SESSION_CAPABILITIES}/delete"))?;
     harness
         .request_result("session/delete", json!({"sessionId": UNKNOWN_SESSION}))
         .await?;
@@ -76,7 +76,7 @@ async fn deletes_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unsupported_delete(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     if harness
-        .require_capability(&format!("{SESSION}/delete"))
+        .require_capability(&format!("{SESSION_CAPABILITIES}/delete"))
         .is_ok()
     {
         return skip("the agent supports `session/delete`");

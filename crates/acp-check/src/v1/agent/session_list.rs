@@ -25,8 +25,8 @@ checks! { V1 Agent "session-list";
     11 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
-const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
-const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
+const LIST_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/list";
+const TITLE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/title";
 
 /// The title that checks set.
 pub(crate) const NEW_TITLE: &str = "Set by the check";
@@ -67,7 +67,7 @@ async fn open_sessions(
     how_many: usize,
 ) -> Result<Vec<String>, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(LIST)?;
+    harness.require_capability(LIST_CAPABILITY)?;
     let mut sessions = Vec::new();
     for _ in 0..how_many {
         let session = harness.new_session().await?;
@@ -188,7 +188,7 @@ async fn lists_working_directory(harness: &mut AgentHarness) -> Result<(), Check
 
 async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    if harness.require_capability(LIST).is_ok() {
+    if harness.require_capability(LIST_CAPABILITY).is_ok() {
         return skip("the agent supports `session/list`");
     }
     match harness.request("session/list", json!({})).await? {
@@ -202,7 +202,7 @@ async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), Chec
 /// Opens a session, runs one turn, and returns the session's id. Skips unless the agent lets clients set titles.
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(TITLE)?;
+    harness.require_capability(TITLE_CAPABILITY)?;
     let session = harness.new_session().await?;
     harness.run_task(&session, AgentTask::Answer).await?;
     Ok(session)
@@ -215,7 +215,7 @@ async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let Some(kept) = response["title"].as_str() else {
         return fail(format!("the response has no `title`: {response}"));
     };
-    harness.require_capability(LIST)?;
+    harness.require_capability(LIST_CAPABILITY)?;
     let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     let Some(listed) = find_session(&listed, &session) else {
         return skip("the session is not listed");
@@ -238,7 +238,7 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
 
 async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(TITLE)?;
+    harness.require_capability(TITLE_CAPABILITY)?;
     let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});
     harness
         .request_error("session/set_title", params, -32002)

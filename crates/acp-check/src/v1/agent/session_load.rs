@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::{QUIET, UNKNOWN_SESSION};
+use crate::agent_harness::{QUIET_TIME, UNKNOWN_SESSION};
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::turns::CheckTurn;
@@ -26,9 +26,9 @@ checks! { V1 Agent "session-setup";
     32 Should "An agent without the capability rejects `session/resume`." => rejects_unsupported_resume;
 }
 
-const LOAD: &str = "/agentCapabilities/loadSession";
-const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
-const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
+const LOAD_CAPABILITY: &str = "/agentCapabilities/loadSession";
+const RESUME_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/resume";
+const CLOSE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/close";
 
 /// Opens a session, runs one turn, and closes the session if the agent supports that. Returns its id and the turn.
 /// Skips unless the agent has the capability `offered`.
@@ -40,7 +40,7 @@ async fn create_closed_session(
     harness.require_capability(offered)?;
     let session = harness.new_session().await?;
     let turn = harness.run_task(&session, AgentTask::Answer).await?;
-    if harness.require_capability(CLOSE).is_ok() {
+    if harness.require_capability(CLOSE_CAPABILITY).is_ok() {
         harness
             .request_result("session/close", json!({"sessionId": session}))
             .await?;
@@ -66,7 +66,9 @@ async fn open_existing(
     match harness.wait_for_turn_response(&id).await? {
         ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
         // The specification does not say that an open session can be opened again.
-        ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
+        ReceivedResponse::Error { message, .. }
+            if harness.require_capability(CLOSE_CAPABILITY).is_err() =>
+        {
             skip(format!(
                 "the agent cannot close sessions, and does not open one that is already open: {message}"
             ))
@@ -81,7 +83,7 @@ async fn open_existing(
 async fn load_session(
     harness: &mut AgentHarness,
 ) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
-    let (session, turn) = create_closed_session(harness, LOAD).await?;
+    let (session, turn) = create_closed_session(harness, LOAD_CAPABILITY).await?;
     let params = opening_params(harness, &session);
     let replayed = open_existing(harness, "session/load", params).await?;
     Ok((session, turn, replayed))
@@ -169,7 +171,7 @@ async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, turn, _) = load_session(harness).await?;
     let before = harness.messages.len();
-    harness.collect(QUIET).await?;
+    harness.collect(QUIET_TIME).await?;
     let mut late = harness.updates_since(before);
     match late.find(|reported| reported["sessionId"] == session && belongs_to_turn(reported, &turn))
     {
@@ -217,11 +219,11 @@ async fn require_unknown_rejected(
 }
 
 async fn rejects_load_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unknown_rejected(harness, "session/load", LOAD).await
+    require_unknown_rejected(harness, "session/load", LOAD_CAPABILITY).await
 }
 
 async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unknown_rejected(harness, "session/resume", RESUME).await
+    require_unknown_rejected(harness, "session/resume", RESUME_CAPABILITY).await
 }
 
 /// Requires that an unsupported method is rejected.
@@ -244,15 +246,15 @@ async fn require_unsupported_rejected(
 }
 
 async fn rejects_unsupported_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(harness, "session/load", LOAD).await
+    require_unsupported_rejected(harness, "session/load", LOAD_CAPABILITY).await
 }
 
 async fn rejects_unsupported_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(harness, "session/resume", RESUME).await
+    require_unsupported_rejected(harness, "session/resume", RESUME_CAPABILITY).await
 }
 
 async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn) = create_closed_session(harness, RESUME).await?;
+    let (session, turn) = create_closed_session(harness, RESUME_CAPABILITY).await?;
     let params = opening_params(harness, &session);
     let reported = open_existing(harness, "session/resume", params).await?;
     match reported
@@ -268,7 +270,7 @@ async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckS
 }
 
 async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = create_closed_session(harness, RESUME).await?;
+    let (session, _) = create_closed_session(harness, RESUME_CAPABILITY).await?;
     let params = opening_params(harness, &session);
     open_existing(harness, "session/resume", params).await?;
     harness.run_task(&session, AgentTask::Answer).await?;
@@ -276,7 +278,7 @@ async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckS
 }
 
 async fn resumes_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = create_closed_session(harness, RESUME).await?;
+    let (session, _) = create_closed_session(harness, RESUME_CAPABILITY).await?;
     let params = json!({"sessionId": session, "cwd": harness.directory().project()});
     open_existing(harness, "session/resume", params).await?;
     Ok(())

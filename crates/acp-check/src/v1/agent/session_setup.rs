@@ -105,7 +105,7 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 /// An MCP server, as a shell script, that writes files about how it was started.
-const MCP_SERVER: &str = include_str!("mcp_server.sh");
+const MCP_SERVER_SCRIPT: &str = include_str!("mcp_server.sh");
 
 /// How often to look for the files that the server writes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -123,7 +123,7 @@ async fn read_server_note(
         harness.directory().file("server.sh"),
         harness.directory().file("server"),
     );
-    std::fs::write(&script, MCP_SERVER)
+    std::fs::write(&script, MCP_SERVER_SCRIPT)
         .map_err(|e| CheckStop::Harness(format!("cannot write the server script: {e}")))?;
     harness.initialize().await?;
     let mut params = harness.session_params();

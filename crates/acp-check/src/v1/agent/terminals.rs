@@ -23,10 +23,10 @@ checks! { V1 Agent "terminals";
     10 Must "Truncated output without an exit status is accepted." => accepts_truncated_output;
 }
 
-const CREATE: &str = "terminal/create";
-const WAIT: &str = "terminal/wait_for_exit";
-const OUTPUT: &str = "terminal/output";
-const RELEASE: &str = "terminal/release";
+const CREATE_METHOD: &str = "terminal/create";
+const WAIT_METHOD: &str = "terminal/wait_for_exit";
+const OUTPUT_METHOD: &str = "terminal/output";
+const RELEASE_METHOD: &str = "terminal/release";
 
 async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
@@ -49,7 +49,10 @@ async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<
 async fn run_command(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.new_session().await?;
     harness.try_task(&session, AgentTask::Run).await?;
-    if harness.requests().any(|(method, _)| method == CREATE) {
+    if harness
+        .requests()
+        .any(|(method, _)| method == CREATE_METHOD)
+    {
         Ok(session)
     } else {
         skip("the agent does not use the client's terminals")
@@ -60,7 +63,7 @@ async fn run_command(harness: &mut AgentHarness) -> Result<String, CheckStop> {
 fn unreleased_terminals(harness: &AgentHarness) -> Vec<&String> {
     let released = |id: &str| {
         let mut calls = harness.requests();
-        calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
+        calls.any(|(method, params)| method == RELEASE_METHOD && params["terminalId"] == id)
     };
     harness
         .host
@@ -115,7 +118,7 @@ async fn releases_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 async fn releases_terminal_after_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     let (prompt, asked, _) = harness
-        .wait_for_held_request(&session, AgentTask::Run, WAIT)
+        .wait_for_held_request(&session, AgentTask::Run, WAIT_METHOD)
         .await?;
     harness.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
@@ -136,7 +139,7 @@ async fn does_not_use_released_terminal(harness: &mut AgentHarness) -> Result<()
         require(!released.contains(id), || {
             format!("`{method}` uses terminal {id:?}, which was released")
         })?;
-        if method == RELEASE {
+        if method == RELEASE_METHOD {
             released.insert(id);
         }
     }
@@ -166,7 +169,9 @@ async fn uses_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn uses_absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_command(harness).await?;
-    let created = harness.requests().filter(|(method, _)| *method == CREATE);
+    let created = harness
+        .requests()
+        .filter(|(method, _)| *method == CREATE_METHOD);
     let mut places = created
         .filter_map(|(_, params)| params["cwd"].as_str())
         .peekable();
@@ -196,11 +201,16 @@ async fn require_failure_handled(
 }
 
 async fn continues_after_failed_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_failure_handled(harness, CREATE, "a command that failed to start").await
+    require_failure_handled(harness, CREATE_METHOD, "a command that failed to start").await
 }
 
 async fn continues_after_failed_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_failure_handled(harness, WAIT, "a command that could not be waited for").await
+    require_failure_handled(
+        harness,
+        WAIT_METHOD,
+        "a command that could not be waited for",
+    )
+    .await
 }
 
 /// Responds to requests of `method` with this result, and requires that the turn ends with a stop reason.
@@ -220,7 +230,7 @@ async fn require_result_accepted(
 async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_result_accepted(
         harness,
-        WAIT,
+        WAIT_METHOD,
         json!({"exitCode": null, "signal": "SIGKILL"}),
     )
     .await
@@ -229,7 +239,7 @@ async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn accepts_truncated_output(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_result_accepted(
         harness,
-        OUTPUT,
+        OUTPUT_METHOD,
         json!({"output": "checked\n", "truncated": true}),
     )
     .await

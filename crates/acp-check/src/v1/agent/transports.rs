@@ -210,10 +210,10 @@ async fn survives_invalid_json(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn survives_deep_nesting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    const DEPTH: usize = 100_000;
+    const NESTING_DEPTH: usize = 100_000;
     harness.initialize().await?;
     let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
-    let line = open + &"[".repeat(DEPTH) + &"]".repeat(DEPTH) + "}}";
+    let line = open + &"[".repeat(NESTING_DEPTH) + &"]".repeat(NESTING_DEPTH) + "}}";
     harness.wire.send_line(line.as_bytes()).await?;
     harness
         .require_responsive("a message nested 100,000 levels deep")

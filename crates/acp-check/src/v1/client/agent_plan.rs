@@ -18,14 +18,14 @@ fn plan_update(entries: Vec<Value>) -> Value {
     json!({"sessionUpdate": "plan", "entries": entries})
 }
 
-fn entry(priority: &str, status: &str) -> Value {
+fn plan_entry(priority: &str, status: &str) -> Value {
     json!({"content": format!("{priority}, {status}"), "priority": priority, "status": status})
 }
 
 async fn accepts_every_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let priorities = ["high", "medium", "low"];
     let entries = priorities.into_iter().flat_map(|priority| {
-        ["pending", "in_progress", "completed"].map(|status| entry(priority, status))
+        ["pending", "in_progress", "completed"].map(|status| plan_entry(priority, status))
     });
     require_updates_accepted(harness, "a plan", [plan_update(entries.collect())]).await
 }
@@ -33,21 +33,21 @@ async fn accepts_every_value(harness: &mut ClientHarness) -> Result<(), CheckSto
 async fn accepts_replaced_plan(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [
         plan_update(vec![
-            entry("high", "pending"),
-            entry("low", "pending"),
-            entry("low", "pending"),
+            plan_entry("high", "pending"),
+            plan_entry("low", "pending"),
+            plan_entry("low", "pending"),
         ]),
-        plan_update(vec![entry("high", "completed")]),
+        plan_update(vec![plan_entry("high", "completed")]),
         plan_update(Vec::new()),
-        plan_update(vec![entry("medium", "in_progress")]),
+        plan_update(vec![plan_entry("medium", "in_progress")]),
     ];
     require_updates_accepted(harness, "a replaced plan", plans).await
 }
 
 async fn ignores_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [plan_update(vec![
-        entry("urgent", "blocked"),
-        entry("high", "pending"),
+        plan_entry("urgent", "blocked"),
+        plan_entry("high", "pending"),
     ])];
     require_updates_accepted(harness, "a plan with an unknown status", plans).await
 }

@@ -7,7 +7,8 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
 use super::steps::{
-    PLEASE_WAIT, add_context, require_responsive, wait_for_optional_after_turns, wait_for_response,
+    WAIT_REQUEST_TEXT, add_context, require_responsive, wait_for_optional_after_turns,
+    wait_for_response,
 };
 use super::terminals::CheckTerminal;
 
@@ -22,7 +23,7 @@ async fn responds_to_cancelled_permission(harness: &mut ClientHarness) -> Result
     let prompted = harness.wait_for_prompt().await?;
     let params = json!({
         "sessionId": prompted.session,
-        "toolCall": {"toolCallId": "cancelled", "title": PLEASE_WAIT, "kind": "other", "status": "pending"},
+        "toolCall": {"toolCallId": "cancelled", "title": WAIT_REQUEST_TEXT, "kind": "other", "status": "pending"},
         "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}],
     });
     let id = harness

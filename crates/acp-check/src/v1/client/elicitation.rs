@@ -18,7 +18,7 @@ checks! { V1 Client "elicitation";
     105 Must "An optional field of unknown type does not prevent a response." => responds_despite_unknown_field;
 }
 
-const FORM: &str = "/clientCapabilities/elicitation/form";
+const FORM_CAPABILITY: &str = "/clientCapabilities/elicitation/form";
 
 async fn request_form(
     harness: &mut ClientHarness,
@@ -46,7 +46,7 @@ fn sample_form() -> Value {
 }
 
 async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     let action = response["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
@@ -57,7 +57,7 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 }
 
 async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     if response["action"] != "accept" {
         return skip(format!(
@@ -100,7 +100,9 @@ async fn ignores_unknown_completion(harness: &mut ClientHarness) -> Result<(), C
 
 async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if has_capability(harness, FORM) || has_capability(harness, "/clientCapabilities/elicitation") {
+    if has_capability(harness, FORM_CAPABILITY)
+        || has_capability(harness, "/clientCapabilities/elicitation")
+    {
         return skip("the client supports elicitation");
     }
     let params = json!({
@@ -111,7 +113,7 @@ async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), Che
 }
 
 async fn responds_despite_unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
     let mut schema = sample_form();
     schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
     // Any response will do, including an error.

@@ -18,25 +18,27 @@ checks! { V1 Client "extensibility";
 }
 
 /// A method that no client supports.
-const METHOD: &str = "_example.org/acp-check/unheard-of";
+const UNKNOWN_METHOD: &str = "_example.org/acp-check/unheard-of";
 
 async fn responds_to_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.request(METHOD, json!({"language": "rust"})).await?;
+    harness
+        .request(UNKNOWN_METHOD, json!({"language": "rust"}))
+        .await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn rejects_unknown_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    match harness.request(METHOD, json!([1, 2])).await? {
+    match harness.request(UNKNOWN_METHOD, json!([1, 2])).await? {
         ReceivedResponse::Error { code: -32601, .. } => {
             harness.end_turn(&prompted, "end_turn").await
         }
         ReceivedResponse::Error { code, .. } => fail(format!(
-            "`{METHOD}` failed with error {code}; expected -32601"
+            "`{UNKNOWN_METHOD}` failed with error {code}; expected -32601"
         )),
         ReceivedResponse::Result(result) => fail(format!(
-            "`{METHOD}` succeeded with {result}; expected an error"
+            "`{UNKNOWN_METHOD}` succeeded with {result}; expected an error"
         )),
     }
 }
@@ -45,7 +47,7 @@ async fn ignores_unknown_extension(harness: &mut ClientHarness) -> Result<(), Ch
     let prompted = harness.wait_for_prompt().await?;
     harness
         .wire
-        .send_notification(METHOD, json!({"path": "/x"}))
+        .send_notification(UNKNOWN_METHOD, json!({"path": "/x"}))
         .await?;
     require_responsive(harness, "an extension notification").await?;
     harness.end_turn(&prompted, "end_turn").await

@@ -27,9 +27,9 @@ checks! { V1 Client "file-system";
     113 Should "`fs/write_text_file` fails if the client does not support it." => rejects_unsupported_write;
 }
 
-const READING: &str = "/clientCapabilities/fs/readTextFile";
-const WRITING: &str = "/clientCapabilities/fs/writeTextFile";
-const TEXT: &str = "one\ntwo\nthree\nfour\n";
+const READ_CAPABILITY: &str = "/clientCapabilities/fs/readTextFile";
+const WRITE_CAPABILITY: &str = "/clientCapabilities/fs/writeTextFile";
+const FILE_TEXT: &str = "one\ntwo\nthree\nfour\n";
 
 async fn read_file(
     harness: &mut ClientHarness,
@@ -48,26 +48,27 @@ async fn read_file(
     }
 }
 
-/// Reads the file [`TEXT`] with the params `reads_range`, which select some lines, and requires the content `expected`.
+/// Reads the file [`FILE_TEXT`] with the params `reads_range`, which select some lines, and requires the content
+/// `expected`.
 async fn require_part(
     harness: &mut ClientHarness,
     part: Value,
     expected: &str,
 ) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let path = scratch.create_file("notes.txt", TEXT)?;
+    let path = scratch.create_file("notes.txt", FILE_TEXT)?;
     let text = read_file(harness, &prompted.session, &path, part.clone()).await?;
     // The specification does not say whether the line end belongs to the last line.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
     require(same, || {
-        format!("reading {part} of {TEXT:?} returned {text:?}; expected {expected:?}")
+        format!("reading {part} of {FILE_TEXT:?} returned {text:?}; expected {expected:?}")
     })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     for text in [
         "alpha\nbeta\n",
@@ -97,7 +98,7 @@ async fn reads_range(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     request_error(harness, "fs/read_text_file", params, "a missing file").await?;
@@ -105,7 +106,7 @@ async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
 }
 
 async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     let response = request_error(harness, "fs/read_text_file", params, "a missing file").await?;
@@ -140,7 +141,7 @@ async fn write_file(
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         // An editor may keep it unsaved.
-        Err(_) if has_capability(harness, READING) => {
+        Err(_) if has_capability(harness, READ_CAPABILITY) => {
             read_file(harness, session, path, json!({})).await
         }
         Err(e) => fail(format!(
@@ -151,7 +152,7 @@ async fn write_file(
 }
 
 async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITING).await?;
+    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("new.txt");
     let found = write_file(harness, &prompted.session, &path, "new\n").await?;
@@ -162,12 +163,12 @@ async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITING).await?;
+    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let path = scratch.create_file("notes.txt", TEXT)?;
+    let path = scratch.create_file("notes.txt", FILE_TEXT)?;
     write_file(harness, &prompted.session, &path, "short\n").await?;
     // If an editor has the file open, its buffer counts.
-    let found = if has_capability(harness, READING) {
+    let found = if has_capability(harness, READ_CAPABILITY) {
         read_file(harness, &prompted.session, &path, json!({})).await?
     } else {
         std::fs::read_to_string(&path).unwrap_or_default()
@@ -179,8 +180,8 @@ async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, WRITING).await?;
-    super::steps::require_capability(harness, READING)?;
+    let prompted = wait_for_prompt_with(harness, WRITE_CAPABILITY).await?;
+    super::steps::require_capability(harness, READ_CAPABILITY)?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("odd.txt");
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
@@ -191,9 +192,9 @@ async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop
 }
 
 async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let file = scratch.create_file("notes.txt", TEXT)?;
+    let file = scratch.create_file("notes.txt", FILE_TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
         return skip("the check's file is not inside the session's `cwd`");
@@ -204,7 +205,7 @@ async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckS
 }
 
 async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READ_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("cannot create a directory outside the session's directory");
@@ -232,7 +233,7 @@ async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckSt
 
 async fn rejects_unsupported_read(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if has_capability(harness, READING) {
+    if has_capability(harness, READ_CAPABILITY) {
         return skip("the client supports `fs/read_text_file`");
     }
     let params =
@@ -249,7 +250,7 @@ async fn rejects_unsupported_read(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn rejects_unsupported_write(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if has_capability(harness, WRITING) {
+    if has_capability(harness, WRITE_CAPABILITY) {
         return skip("the client supports `fs/write_text_file`");
     }
     let path = harness.directory().file("new.txt");

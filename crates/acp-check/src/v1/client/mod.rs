@@ -23,7 +23,7 @@ mod transport;
 
 use crate::check::Check;
 
-pub use steps::{PLEASE_CANCEL, PLEASE_WAIT};
+pub use steps::{CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT};
 
 /// Returns all checks, page by page.
 pub(crate) fn checks() -> Vec<Check> {

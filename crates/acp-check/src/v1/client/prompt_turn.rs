@@ -8,8 +8,8 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 use super::steps::{
-    PLEASE_CANCEL, PLEASE_WAIT, WATCH_TIME, add_context, find_response, require_none_of,
-    require_responsive, require_updates_accepted, sent_params, wait_for_optional,
+    CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT, WATCH_TIME, add_context, find_response,
+    require_none_of, require_responsive, require_updates_accepted, sent_params, wait_for_optional,
     wait_for_response,
 };
 
@@ -154,7 +154,9 @@ async fn begin_turn_to_cancel(harness: &mut ClientHarness) -> Result<ReceivedPro
         "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
     });
     harness.send_update(&prompted.session, call).await?;
-    harness.send_text(&prompted.session, PLEASE_CANCEL).await?;
+    harness
+        .send_text(&prompted.session, CANCEL_REQUEST_TEXT)
+        .await?;
     Ok(prompted)
 }
 
@@ -180,7 +182,10 @@ fn is_cancelled(response: &ReceivedResponse) -> bool {
 async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let mut open = Vec::new();
-    for (number, title) in [PLEASE_WAIT, PLEASE_CANCEL].into_iter().enumerate() {
+    for (number, title) in [WAIT_REQUEST_TEXT, CANCEL_REQUEST_TEXT]
+        .into_iter()
+        .enumerate()
+    {
         let call = format!("open-{number}");
         let params = json!({
             "sessionId": prompted.session,

@@ -166,14 +166,14 @@ async fn accepts_nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    const OLD: &str = "sess_old";
+    const OLD_SESSION_ID: &str = "sess_old";
     harness.initialize_result["agentCapabilities"] = json!({
         "loadSession": true,
         "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
         "auth": {"logout": {}},
     });
     let (id, params) = harness.wait_for_message("session/new").await?;
-    let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "Old session"});
+    let old = json!({"sessionId": OLD_SESSION_ID, "cwd": params["cwd"], "title": "Old session"});
     let empty = ["session/load", "session/resume", "session/delete"];
     harness.results = empty
         .into_iter()
@@ -201,7 +201,7 @@ async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), Ch
         for params in sent_params(harness, method) {
             seen = true;
             let named = &params["sessionId"];
-            require(*named == OLD || *named == SESSION_ID, || {
+            require(*named == OLD_SESSION_ID || *named == SESSION_ID, || {
                 format!("`{method}` refers to unknown session {named}")
             })?;
         }

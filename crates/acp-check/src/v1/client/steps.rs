@@ -14,10 +14,10 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 /// The agent's message when a check needs the user to cancel the turn.
-pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
+pub const CANCEL_REQUEST_TEXT: &str = "Please cancel this turn.";
 
 /// The title of a permission request that must stay pending until the turn is cancelled.
-pub const PLEASE_WAIT: &str = "Please leave this open.";
+pub const WAIT_REQUEST_TEXT: &str = "Please leave this open.";
 
 /// How long to watch for messages that the client must not send. Long enough for a client that sends them immediately.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
@@ -175,7 +175,7 @@ pub(super) fn find_response(harness: &ClientHarness, id: &Value) -> Option<Recei
         .iter()
         .find_map(|message| match message.envelope() {
             Some(Envelope::Response { id: of, result }) if of == id => {
-                Some(ReceivedResponse::read(result))
+                Some(ReceivedResponse::from_result(result))
             }
             _ => None,
         })

@@ -7,7 +7,7 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
 use super::steps::{ScratchDirectory, request_result, wait_for_prompt_with};
-use super::terminals::{CheckTerminal, TERMINALS};
+use super::terminals::{CheckTerminal, TERMINAL_CAPABILITY};
 
 checks! { V1 Client "terminals";
     121 Must "Arguments are passed verbatim, without a shell." => passes_arguments;
@@ -44,7 +44,7 @@ fn output_text(response: &Value) -> &str {
 }
 
 async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
     // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
     let args = json!([
         "-c",
@@ -93,7 +93,7 @@ async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop
 }
 
 async fn uses_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     scratch.create_file("here", "")?;
     let line = "test -e here && echo yes || pwd";
@@ -141,7 +141,7 @@ async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), Check
 }
 
 async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
     let long = json!({"outputByteLimit": 4});
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.request(harness, "terminal/wait_for_exit").await?;

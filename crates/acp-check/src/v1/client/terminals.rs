@@ -30,7 +30,7 @@ checks! { V1 Client "terminals";
     114 Must "A command terminated by a signal does not report exit code 0." => reports_no_success_after_signal;
 }
 
-pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
+pub(super) const TERMINAL_CAPABILITY: &str = "/clientCapabilities/terminal";
 
 /// A shell command that prints a word and then runs for a minute.
 const LONG_COMMAND: &str = "echo begun; exec sleep 60";
@@ -52,7 +52,7 @@ impl CheckTerminal {
         if cfg!(windows) {
             return skip("this check uses Unix commands");
         }
-        let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+        let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
         Self::run_in(harness, prompted, line, more).await
     }
 
@@ -231,7 +231,7 @@ async fn keeps_output_after_kill(harness: &mut ClientHarness) -> Result<(), Chec
 }
 
 async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let line = "while :; do echo x > alive; sleep 0.02; done";
     let here = json!({"cwd": scratch.path()});
@@ -274,7 +274,7 @@ async fn rejects_released_terminal(harness: &mut ClientHarness) -> Result<(), Ch
 }
 
 async fn rejects_unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
         let what = format!("`{method}` of an unknown terminal");
@@ -285,7 +285,7 @@ async fn rejects_unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop
 
 async fn rejects_unsupported_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if has_capability(harness, TERMINALS) {
+    if has_capability(harness, TERMINAL_CAPABILITY) {
         return skip("the client supports terminals");
     }
     let params = json!({"sessionId": prompted.session, "command": "true"});

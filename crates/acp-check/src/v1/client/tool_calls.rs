@@ -23,7 +23,7 @@ checks! { V1 Client "tool-calls";
 }
 
 /// Returns the update that starts a tool call.
-fn call_update(id: &str, fields: Value) -> Value {
+fn tool_call(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
         fields,
@@ -31,7 +31,7 @@ fn call_update(id: &str, fields: Value) -> Value {
 }
 
 /// Returns an update for a tool call.
-fn update(id: &str, fields: Value) -> Value {
+fn tool_call_update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
         fields,
@@ -59,13 +59,10 @@ async fn accepts_every_kind(harness: &mut ClientHarness) -> Result<(), CheckStop
         "other",
     ];
     let statuses = ["pending", "in_progress", "completed", "failed"];
-    let mut updates = vec![call_update("least", json!({}))];
+    let mut updates = vec![tool_call("least", json!({}))];
     for kind in kinds {
-        updates.push(call_update(
-            kind,
-            json!({"kind": kind, "status": "pending"}),
-        ));
-        updates.extend(statuses.map(|status| update(kind, json!({"status": status}))));
+        updates.push(tool_call(kind, json!({"kind": kind, "status": "pending"})));
+        updates.extend(statuses.map(|status| tool_call_update(kind, json!({"status": status}))));
     }
     require_updates_accepted(harness, "tool calls of every kind", updates).await
 }
@@ -76,13 +73,13 @@ async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), Check
         "rawInput": null, "rawOutput": null, "_meta": null,
     });
     let updates = [
-        call_update("partial", json!({"status": "pending"})),
-        update("partial", json!({})),
-        update("partial", json!({"title": "Another title"})),
-        update("partial", json!({"kind": "search"})),
-        update("partial", json!({"content": []})),
-        update("partial", nulls),
-        update("partial", json!({"status": "completed"})),
+        tool_call("partial", json!({"status": "pending"})),
+        tool_call_update("partial", json!({})),
+        tool_call_update("partial", json!({"title": "Another title"})),
+        tool_call_update("partial", json!({"kind": "search"})),
+        tool_call_update("partial", json!({"content": []})),
+        tool_call_update("partial", nulls),
+        tool_call_update("partial", json!({"status": "completed"})),
     ];
     require_updates_accepted(harness, "partial updates of a tool call", updates).await
 }
@@ -97,8 +94,8 @@ async fn accepts_diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         new
     ]);
     let updates = [
-        call_update("edit", json!({"kind": "edit", "content": content})),
-        update("edit", json!({"status": "completed"})),
+        tool_call("edit", json!({"kind": "edit", "content": content})),
+        tool_call_update("edit", json!({"status": "completed"})),
     ];
     require_updates_accepted(harness, "diffs", updates).await
 }
@@ -118,11 +115,11 @@ async fn accepts_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         {"path": "/project/notes.txt", "line": null},
     ]);
     let updates = [
-        call_update(
+        tool_call(
             "look",
             json!({"kind": "read", "content": content, "locations": locations}),
         ),
-        update("look", json!({"content": content, "locations": []})),
+        tool_call_update("look", json!({"content": content, "locations": []})),
     ];
     require_updates_accepted(harness, "tool call content", updates).await
 }
@@ -138,7 +135,7 @@ async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop
         deep,
     ];
     let updates = any.into_iter().enumerate().map(|(number, value)| {
-        call_update(
+        tool_call(
             &format!("raw-{number}"),
             json!({"rawInput": value, "rawOutput": value}),
         )
@@ -150,8 +147,8 @@ async fn accepts_any_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
     let updates = ids.into_iter().flat_map(|id| {
         [
-            call_update(id, json!({"status": "pending"})),
-            update(id, json!({"status": "completed"})),
+            tool_call(id, json!({"status": "pending"})),
+            tool_call_update(id, json!({"status": "completed"})),
         ]
     });
     require_updates_accepted(harness, "unusual tool call ids", updates).await
@@ -159,8 +156,8 @@ async fn accepts_any_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        update("never-announced", json!({"status": "in_progress"})),
-        update(
+        tool_call_update("never-announced", json!({"status": "in_progress"})),
+        tool_call_update(
             "never-announced",
             json!({"status": "completed", "content": []}),
         ),
@@ -175,9 +172,9 @@ async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        call_update("twice", json!({"status": "completed"})),
-        call_update("twice", json!({"status": "pending", "kind": "read"})),
-        update("twice", json!({"status": "in_progress"})),
+        tool_call("twice", json!({"status": "completed"})),
+        tool_call("twice", json!({"status": "pending", "kind": "read"})),
+        tool_call_update("twice", json!({"status": "in_progress"})),
     ];
     require_updates_accepted(harness, "a tool call announced twice", updates).await
 }
@@ -185,16 +182,16 @@ async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop
 async fn accepts_unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!([{"type": "terminal", "terminalId": "term_nobodys"}]);
     let updates = [
-        call_update("run", json!({"kind": "execute", "content": content})),
-        update("run", json!({"content": content, "status": "completed"})),
+        tool_call("run", json!({"kind": "execute", "content": content})),
+        tool_call_update("run", json!({"content": content, "status": "completed"})),
     ];
     require_updates_accepted(harness, "an unknown terminal", updates).await
 }
 
 async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
-        call_update("odd", json!({"kind": "juggle", "status": "in_the_air"})),
-        update(
+        tool_call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
+        tool_call_update(
             "odd",
             json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
         ),
@@ -210,12 +207,12 @@ async fn accepts_agent_terminal(harness: &mut ClientHarness) -> Result<(), Check
         json!({"kind": "execute", "content": content}),
     );
     let updates = [
-        call_update("own", begin),
-        update(
+        tool_call("own", begin),
+        tool_call_update(
             "own",
             meta(json!({"terminal_output": {"terminal_id": "own-1", "data": "checked\n"}})),
         ),
-        update(
+        tool_call_update(
             "own",
             meta(
                 json!({"terminal_exit": {"terminal_id": "own-1", "exit_code": 0, "signal": null}}),

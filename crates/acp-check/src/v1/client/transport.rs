@@ -24,7 +24,7 @@ checks! { V1 Client "transport";
 }
 
 /// The pause between two parts of a message, so that the client reads them separately.
-const PAUSE: Duration = Duration::from_millis(50);
+const SPLIT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns a request as a line, without its line end.
 fn request_line(id: &str) -> String {
@@ -66,7 +66,7 @@ async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), Che
         .wire
         .add_note(format!("sending {line:?} in two parts"));
     harness.wire.send_bytes(head.as_bytes()).await?;
-    tokio::time::sleep(PAUSE).await;
+    tokio::time::sleep(SPLIT_PAUSE).await;
     let sent = harness.wire.send_bytes(tail.as_bytes()).await;
     add_context("a message in two parts", sent)?;
     add_context(

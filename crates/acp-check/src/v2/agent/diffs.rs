@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_of_a_patch_are_those_of_its_heads() {
+    fn patch_paths_are_parsed_from_the_headers() {
         let patch = "diff --git /a b /a b\n--- /a b\n+++ /a b\n@@ -1 +1 @@\n--- not a path\n+++ nor this\n\
                      diff --git /c /d\nsimilarity index 100%\nrename from /c\nrename to /d\n\
                      diff --git /n /n\nnew file mode 100644\n--- /dev/null\n+++ /n\n@@ -0,0 +1 @@\n+x\n";

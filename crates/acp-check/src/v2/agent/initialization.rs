@@ -20,7 +20,7 @@ checks! { V2 Agent "initialization";
 }
 
 /// The error code of an agent that supports only newer versions than the requested one.
-const UNSUPPORTED_VERSION: i64 = -32022;
+const UNSUPPORTED_VERSION_CODE: i64 = -32022;
 
 async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
@@ -69,7 +69,7 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
         ReceivedResponse::Result(said) => said,
         // Drafts later than the one that is checked define this error, and agents in use send it.
         ReceivedResponse::Error {
-            code: UNSUPPORTED_VERSION,
+            code: UNSUPPORTED_VERSION_CODE,
             ..
         } => return skip("the agent does not support version 1"),
         ReceivedResponse::Error { code, message, .. } => {

@@ -21,7 +21,7 @@ checks! { V2 Agent "session-list";
     8 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
-const TITLE: &str = "/capabilities/session/title";
+const TITLE_CAPABILITY: &str = "/capabilities/session/title";
 
 async fn supports_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
@@ -93,7 +93,7 @@ async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckSt
 /// Like `create_prompted_session`, but skips unless the agent lets clients set titles.
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(TITLE)?;
+    harness.require_capability(TITLE_CAPABILITY)?;
     create_prompted_session(harness).await
 }
 
@@ -123,7 +123,7 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
 
 async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(TITLE)?;
+    harness.require_capability(TITLE_CAPABILITY)?;
     let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});
     harness
         .request_error("session/set_title", params, -32002)

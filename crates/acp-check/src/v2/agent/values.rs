@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_known_by_its_form() {
+    fn base64_is_recognized_by_its_syntax() {
         for right in ["", "eA==", "eHg=", "eHh4", "+/+/"] {
             assert!(is_base64(right), "{right}");
         }

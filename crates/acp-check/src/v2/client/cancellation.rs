@@ -47,7 +47,7 @@ fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedRespo
         .iter()
         .find_map(|message| match message.envelope() {
             Some(Envelope::Response { id, result }) if id == asked => {
-                Some(ReceivedResponse::read(result))
+                Some(ReceivedResponse::from_result(result))
             }
             _ => None,
         })

@@ -110,7 +110,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
         Err(_) if harness.wire.has_ended() && harness.messages.len() == before => return Ok(()),
         Err(stop) => return Err(stop),
     }
-    let schema = Schema::of(SchemaVersion::V1);
+    let schema = Schema::for_version(SchemaVersion::V1);
     for message in harness.messages.iter().skip(before) {
         let faults = schema.check_message(Direction::ToAgent, &message.0, None);
         if let Some(fault) = faults.first() {

@@ -18,13 +18,16 @@ use acp::v1::{
 use acp::{Options, Transport};
 use acp_check::AgentTask;
 
-use crate::mutants::agent_turns::{answer, ask, delegate, edit, long, options, plan, read, run};
+use crate::mutants::agent_turns::{
+    config_options, run_answer_task, run_ask_task, run_command_task, run_delegate_task,
+    run_edit_task, run_long_task, run_plan_task, run_read_task,
+};
 use crate::mutants::agent_v2;
-use crate::mutants::layer::behind;
+use crate::mutants::layer::start_behind_mutation;
 use crate::mutants::unstable::{self, SystemPrompts};
 
 /// What the suite asks it with.
-pub(crate) fn texts() -> HashMap<AgentTask, String> {
+pub(crate) fn task_prompts() -> HashMap<AgentTask, String> {
     [
         (AgentTask::Answer, "answer"),
         (AgentTask::Read, "read"),
@@ -54,17 +57,17 @@ pub(crate) fn start_v2(transport: Transport) {
 /// Serves a connection: what the library has not, is done in front of it.
 fn serve(transport: Transport, options: Options) {
     let right = CorrectAgent::default();
-    let change = unstable::change(Arc::clone(&right.system_prompts));
-    behind(change, transport, |inside| {
+    let change = unstable::into_mutation(Arc::clone(&right.system_prompts));
+    start_behind_mutation(change, transport, |inside| {
         acp::testing::start_agent(inside, right, options);
     });
 }
 
 /// The method of logging in. At first one is logged in.
-pub(crate) const LOGIN: &str = "check";
+pub(crate) const LOGIN_METHOD_ID: &str = "check";
 
 /// How many sessions are on a page of the list.
-const PAGE: usize = 2;
+const PAGE_SIZE: usize = 2;
 
 /// What was said in a session: the person's words and the agent's.
 type SessionHistory = Vec<(String, String)>;
@@ -113,13 +116,13 @@ impl Agent for CorrectAgent {
         if self.logged_out.load(Ordering::Relaxed) {
             return Err(acp::jsonrpc::Error::auth_required().into());
         }
-        self.servers.connect(&setup.mcp_servers).await;
+        self.servers.start_and_connect(&setup.mcp_servers).await;
         let kept = (session.cwd().to_owned(), SessionHistory::new());
         self.sessions
             .lock()
             .unwrap()
             .insert(session.id().to_string(), kept);
-        Ok(OpenedSession::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(config_options("ask", false)))
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
@@ -178,19 +181,19 @@ impl Agent for CorrectAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         let said = prompt.text();
-        self.show(&turn, &prompt).await?;
+        self.show_turn_start(&turn, &prompt).await?;
         let done = match said.trim() {
-            "read" => read(&turn).await,
-            "edit" => edit(&turn).await,
-            "run" if agent_v2::spoken(&turn) => agent_v2::run(&turn).await,
-            "run" => run(&turn).await,
-            "long" => long(&turn).await,
-            "plan" => plan(&turn).await,
-            "recall" => self.recall(&turn).await,
-            "ask" => ask(&turn).await,
-            "delegate" => delegate(&turn).await,
-            _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
-            _ => answer(&turn).await,
+            "read" => run_read_task(&turn).await,
+            "edit" => run_edit_task(&turn).await,
+            "run" if agent_v2::is_version_2(&turn) => agent_v2::run_command_task(&turn).await,
+            "run" => run_command_task(&turn).await,
+            "long" => run_long_task(&turn).await,
+            "plan" => run_plan_task(&turn).await,
+            "recall" => self.recall_history(&turn).await,
+            "ask" => run_ask_task(&turn).await,
+            "delegate" => run_delegate_task(&turn).await,
+            _ if agent_v2::is_version_2(&turn) => agent_v2::run_answer_task(&turn).await,
+            _ => run_answer_task(&turn).await,
         };
         if let Some((_, past)) = self.sessions.lock().unwrap().get_mut(turn.id().as_str()) {
             past.push((said, "Hello.".to_owned()));
@@ -204,8 +207,8 @@ impl Agent for CorrectAgent {
 
 impl CorrectAgent {
     /// What every turn shows: the session's title, what it has used, and the pictures and files of the prompt.
-    async fn show(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
-        let turns = self.past(turn.id())?.len();
+    async fn show_turn_start(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
+        let turns = self.stored_history(turn.id())?.len();
         if turns == 0 {
             turn.set_title(prompt.text()).await?;
         }
@@ -223,8 +226,8 @@ impl CorrectAgent {
         Ok(())
     }
 
-    async fn recall(&self, turn: &Turn) -> acp::Result<StopReason> {
-        let past = self.past(turn.id())?;
+    async fn recall_history(&self, turn: &Turn) -> acp::Result<StopReason> {
+        let past = self.stored_history(turn.id())?;
         let system = self
             .system_prompts
             .lock()
@@ -241,7 +244,7 @@ impl CorrectAgent {
         Ok(StopReason::EndTurn)
     }
 
-    fn past(&self, id: &SessionId) -> acp::Result<SessionHistory> {
+    fn stored_history(&self, id: &SessionId) -> acp::Result<SessionHistory> {
         let sessions = self.sessions.lock().unwrap();
         match sessions.get(id.as_str()) {
             Some((_, past)) => Ok(past.clone()),
@@ -252,18 +255,18 @@ impl CorrectAgent {
 
 impl LoadSession for CorrectAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
-        for (user, agent) in self.past(session.id())? {
+        for (user, agent) in self.stored_history(session.id())? {
             session.replay_user_message(user.as_str()).await?;
             session.send_message(agent).await?;
         }
-        Ok(OpenedSession::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(config_options("ask", false)))
     }
 }
 
 impl ResumeSession for CorrectAgent {
     async fn resume(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
-        self.past(session.id())?;
-        Ok(OpenedSession::new().config_options(options("ask", false)))
+        self.stored_history(session.id())?;
+        Ok(OpenedSession::new().config_options(config_options("ask", false)))
     }
 }
 
@@ -274,10 +277,10 @@ impl ForkSession for CorrectAgent {
         session: &Session,
         _: SessionSetup,
     ) -> acp::Result<OpenedSession> {
-        let kept = (session.cwd().to_owned(), self.past(from)?);
+        let kept = (session.cwd().to_owned(), self.stored_history(from)?);
         let mut sessions = self.sessions.lock().unwrap();
         sessions.insert(session.id().to_string(), kept);
-        Ok(OpenedSession::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(config_options("ask", false)))
     }
 }
 
@@ -304,10 +307,10 @@ impl ListSessions for CorrectAgent {
             Some(Ok(from)) if from < listed.len() => from,
             Some(_) => return Err(acp::Error::invalid_params("unknown cursor")),
         };
-        let more = listed.len() > from + PAGE;
-        let page: Vec<SessionInfo> = listed.into_iter().skip(from).take(PAGE).collect();
+        let more = listed.len() > from + PAGE_SIZE;
+        let page: Vec<SessionInfo> = listed.into_iter().skip(from).take(PAGE_SIZE).collect();
         let mut page = ListSessionsResponse::new(page);
-        page.next_cursor = more.then(|| (from + PAGE).to_string());
+        page.next_cursor = more.then(|| (from + PAGE_SIZE).to_string());
         Ok(page)
     }
 }
@@ -319,7 +322,7 @@ impl SetSessionTitle for CorrectAgent {
         session: &SessionId,
         title: &str,
     ) -> acp::Result<String> {
-        self.past(session)?;
+        self.stored_history(session)?;
         if title.is_empty() {
             return Err(acp::Error::invalid_params("the title must not be empty"));
         }
@@ -345,7 +348,7 @@ impl DeleteSession for CorrectAgent {
 impl Authentication for CorrectAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         let methods = serde_json::json!([
-            {"id": LOGIN, "name": "Log in"},
+            {"id": LOGIN_METHOD_ID, "name": "Log in"},
             {"type": "terminal", "id": "tui", "name": "Log in in a terminal", "env": {"CHECKED": "1"}},
         ]);
         serde_json::from_value(methods).unwrap()

@@ -10,7 +10,7 @@ use acp::v1::{
 };
 
 /// What can be set in each session.
-pub(crate) fn options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
+pub(crate) fn config_options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
     serde_json::from_value(serde_json::json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
          "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]},
@@ -21,12 +21,12 @@ pub(crate) fn options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
     .unwrap()
 }
 
-fn notes(turn: &Turn) -> String {
+fn notes_path(turn: &Turn) -> String {
     format!("{}/notes.txt", turn.cwd())
 }
 
-async fn text(turn: &Turn) -> acp::Result<String> {
-    let path = notes(turn);
+async fn read_notes(turn: &Turn) -> acp::Result<String> {
+    let path = notes_path(turn);
     if turn.client().capabilities().fs.read_text_file {
         return turn.read_text_file(&path, None, None).await;
     }
@@ -34,27 +34,28 @@ async fn text(turn: &Turn) -> acp::Result<String> {
 }
 
 /// An id for a tool call that no other has.
-fn call_id(what: &str) -> String {
-    static CALLS: AtomicU64 = AtomicU64::new(1);
-    format!("{what}-{}", CALLS.fetch_add(1, Ordering::Relaxed))
+fn next_call_id(what: &str) -> String {
+    static NEXT_CALL_ID: AtomicU64 = AtomicU64::new(1);
+    format!("{what}-{}", NEXT_CALL_ID.fetch_add(1, Ordering::Relaxed))
 }
 
-pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
+pub(crate) async fn run_answer_task(turn: &Turn) -> acp::Result<StopReason> {
     turn.send_thought("A greeting.").await?;
     turn.send_message("Hello.").await?;
     Ok(StopReason::EndTurn)
 }
 
-pub(crate) async fn read(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("read"), "Read notes.txt")
+pub(crate) async fn run_read_task(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(next_call_id("read"), "Read notes.txt")
         .kind(ToolKind::Read)
-        .locations([ToolCallLocation::new(notes(turn)).line(1_u32)]);
+        .locations([ToolCallLocation::new(notes_path(turn)).line(1_u32)]);
     let call = turn.report_tool_call(call).await?;
     call.start().await?;
     let line = if turn.client().capabilities().fs.read_text_file {
-        turn.read_text_file(&notes(turn), Some(1), Some(1)).await
+        turn.read_text_file(&notes_path(turn), Some(1), Some(1))
+            .await
     } else {
-        text(turn).await
+        read_notes(turn).await
     };
     match line {
         Ok(text) => {
@@ -69,11 +70,11 @@ pub(crate) async fn read(turn: &Turn) -> acp::Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-pub(crate) async fn edit(turn: &Turn) -> acp::Result<StopReason> {
-    let old = text(turn).await?;
+pub(crate) async fn run_edit_task(turn: &Turn) -> acp::Result<StopReason> {
+    let old = read_notes(turn).await?;
     let new = old.replace("beta", "delta");
-    let diff = Diff::new(notes(turn), new.clone()).old_text(old);
-    let call = ToolCall::new(call_id("edit"), "Edit notes.txt")
+    let diff = Diff::new(notes_path(turn), new.clone()).old_text(old);
+    let call = ToolCall::new(next_call_id("edit"), "Edit notes.txt")
         .kind(ToolKind::Edit)
         .content([diff.into()]);
     let call = turn.report_tool_call(call).await?;
@@ -94,17 +95,17 @@ pub(crate) async fn edit(turn: &Turn) -> acp::Result<StopReason> {
     }
     call.start().await?;
     if turn.client().capabilities().fs.write_text_file {
-        turn.write_text_file(&notes(turn), &new).await?;
+        turn.write_text_file(&notes_path(turn), &new).await?;
     } else {
-        std::fs::write(notes(turn), new).map_err(|e| acp::Error::internal(e.to_string()))?;
+        std::fs::write(notes_path(turn), new).map_err(|e| acp::Error::internal(e.to_string()))?;
     }
     call.complete().await?;
     turn.send_message("Done.").await?;
     Ok(StopReason::EndTurn)
 }
 
-pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("run"), "Run echo checked").kind(ToolKind::Execute);
+pub(crate) async fn run_command_task(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(next_call_id("run"), "Run echo checked").kind(ToolKind::Execute);
     if !turn.client().capabilities().terminal {
         let call = turn.report_tool_call(call).await?;
         call.start().await?;
@@ -151,8 +152,8 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-pub(crate) async fn long(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("long"), "Count").kind(ToolKind::Think);
+pub(crate) async fn run_long_task(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(next_call_id("long"), "Count").kind(ToolKind::Think);
     let call = turn.report_tool_call(call).await?;
     call.start().await?;
     turn.send_message("One, ").await?;
@@ -161,7 +162,7 @@ pub(crate) async fn long(turn: &Turn) -> acp::Result<StopReason> {
     Ok(StopReason::Cancelled)
 }
 
-pub(crate) async fn plan(turn: &Turn) -> acp::Result<StopReason> {
+pub(crate) async fn run_plan_task(turn: &Turn) -> acp::Result<StopReason> {
     let what = ["Look", "Rename", "Look again"];
     for done in 0..what.len() {
         let entries = what.iter().enumerate().map(|(at, what)| {
@@ -176,12 +177,13 @@ pub(crate) async fn plan(turn: &Turn) -> acp::Result<StopReason> {
     }
     turn.send_message("That is the plan.").await?;
     // What it has a plan for can be done now.
-    turn.set_config_options(options("code", false)).await?;
+    turn.set_config_options(config_options("code", false))
+        .await?;
     Ok(StopReason::EndTurn)
 }
 
 /// Asks by a form, or else by a page, if the client can show either.
-pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
+pub(crate) async fn run_ask_task(turn: &Turn) -> acp::Result<StopReason> {
     let schema = serde_json::json!({"type": "object", "properties": {"color": {"type": "string"}}});
     let form = ElicitationMode::Form {
         requested_schema: serde_json::from_value(schema).unwrap(),
@@ -203,9 +205,11 @@ pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
 }
 
 /// Has a subagent greet, if the client shows subagents.
-pub(crate) async fn delegate(turn: &Turn) -> acp::Result<StopReason> {
+pub(crate) async fn run_delegate_task(turn: &Turn) -> acp::Result<StopReason> {
     if turn.client().capabilities().subagents.is_some() {
-        let subagent = turn.start_subagent(call_id("greeter"), "Greet").await?;
+        let subagent = turn
+            .start_subagent(next_call_id("greeter"), "Greet")
+            .await?;
         subagent.send_message("Hello.").await?;
         subagent.end(StopReason::EndTurn).await?;
     }

@@ -10,42 +10,42 @@ use acp::v1::{
 use serde_json::{Value, json};
 
 /// Whether version 2 is spoken.
-pub(crate) fn spoken(turn: &Turn) -> bool {
+pub(crate) fn is_version_2(turn: &Turn) -> bool {
     turn.client().version() == ProtocolVersion::V2
 }
 
 /// An id that there has not been.
-pub(crate) fn fresh(what: &str) -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+pub(crate) fn next_id(what: &str) -> String {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    format!("{what}-{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
-async fn show(turn: &Turn, update: Value) -> acp::Result<()> {
+async fn send_update(turn: &Turn, update: Value) -> acp::Result<()> {
     turn.send_update(serde_json::from_value::<acp::v2::SessionUpdate>(update).unwrap())
         .await
 }
 
 /// Says hello in every way there is.
-pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
+pub(crate) async fn run_answer_task(turn: &Turn) -> acp::Result<StopReason> {
     turn.set_title("Checked").await?;
     turn.report_usage(UsageUpdate::new(10_u64, 1000_u64))
         .await?;
     turn.set_config_options(turn.config_options()).await?;
     turn.send_thought("Hm.").await?;
     let text = json!({"type": "text", "text": "Hm!"});
-    show(
+    send_update(
         turn,
-        json!({"sessionUpdate": "agent_thought", "messageId": fresh("thought"), "content": [text]}),
+        json!({"sessionUpdate": "agent_thought", "messageId": next_id("thought"), "content": [text]}),
     )
     .await?;
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
-    show(turn, json!({"sessionUpdate": "agent_message", "messageId": fresh("message"), "content": [image]})).await?;
-    elicit(turn).await?;
+    send_update(turn, json!({"sessionUpdate": "agent_message", "messageId": next_id("message"), "content": [image]})).await?;
+    elicit_input(turn).await?;
     turn.send_message("Hello.").await?;
     Ok(StopReason::EndTurn)
 }
 
-async fn elicit(turn: &Turn) -> acp::Result<()> {
+async fn elicit_input(turn: &Turn) -> acp::Result<()> {
     let offered = turn.client().capabilities().elicitation.clone();
     let Some(offered) = offered else {
         return Ok(());
@@ -71,8 +71,8 @@ async fn elicit(turn: &Turn) -> acp::Result<()> {
 }
 
 /// Runs a command in a terminal of its own, which it shows.
-pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
-    let id = fresh("run");
+pub(crate) async fn run_command_task(turn: &Turn) -> acp::Result<StopReason> {
+    let id = next_id("run");
     let mut terminal = turn
         .show_display_terminal(id.as_str(), "echo checked", Some(turn.cwd()))
         .await?;
@@ -86,7 +86,7 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     ended.exit_code = Some(0);
     terminal.set_exited(ended).await?;
     let text = json!({"type": "content", "content": {"type": "text", "text": "checked"}});
-    show(
+    send_update(
         turn,
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": text}),
     )

@@ -14,16 +14,16 @@ use acp::v1::{
     SessionConfigOption, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle, Transport};
-use acp_check::{PLEASE_CANCEL, PLEASE_WAIT};
+use acp_check::{CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT};
 use acp_host::{Host, HostSession, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 /// How long a list of old sessions is of use.
-const LIST: Duration = Duration::from_millis(200);
+const LIST_LIFETIME: Duration = Duration::from_millis(200);
 
 /// Uses an agent.
-pub(crate) fn start(transport: Transport) {
+pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let directory = tempfile::Builder::new()
             .prefix("acp-right-")
@@ -44,7 +44,7 @@ pub(crate) fn start(transport: Transport) {
 }
 
 /// Uses an agent, and lends it nothing.
-pub(crate) fn start_least(transport: Transport) {
+pub(crate) fn start_minimal_client(transport: Transport) {
     tokio::spawn(async move {
         let Ok(agent) =
             acp::testing::start_client(transport, MinimalCheckClient, acp::Options::new()).await
@@ -87,14 +87,14 @@ async fn open_and_use(
         }
         session => session?,
     };
-    turn(&session, cancel, "Do it.").await?;
-    choose(&session).await?;
-    turn(&session, cancel, "And the rest of it.").await?;
-    look_back(agent, &session, setup).await
+    run_turn(&session, cancel, "Do it.").await?;
+    set_all_options(&session).await?;
+    run_turn(&session, cancel, "And the rest of it.").await?;
+    use_old_sessions(agent, &session, setup).await
 }
 
 /// A turn, which the person cancels when they are asked to.
-async fn turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<StopReason> {
+async fn run_turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<StopReason> {
     let mut prompting = std::pin::pin!(session.prompt(text));
     tokio::select! {
         ended = &mut prompting => return ended,
@@ -105,7 +105,7 @@ async fn turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<St
 }
 
 /// Sets every option there is to another value.
-async fn choose(session: &ClientSession) -> Result<()> {
+async fn set_all_options(session: &ClientSession) -> Result<()> {
     let options: Vec<SessionConfigOption> = session
         .thread()
         .read(|thread| thread.config_options().to_vec());
@@ -122,7 +122,7 @@ async fn choose(session: &ClientSession) -> Result<()> {
 }
 
 /// Does with old sessions what can be done with them.
-async fn look_back(
+async fn use_old_sessions(
     agent: &AgentConnection,
     session: &ClientSession,
     setup: &SessionSetup,
@@ -130,7 +130,7 @@ async fn look_back(
     let offered = agent.capabilities().clone();
     if offered.session_capabilities.list.is_some() {
         let all = ListSessionsRequest::new();
-        let listing = tokio::time::timeout(LIST, agent.list_sessions(&all));
+        let listing = tokio::time::timeout(LIST_LIFETIME, agent.list_sessions(&all));
         let listed = match listing.await {
             Ok(listed) => listed?.sessions,
             // It is not of use any more.
@@ -211,7 +211,7 @@ impl Client for CorrectClient {
     async fn update(&self, _: &HostSession, _: &UpdateContext, update: &Update) {
         if update
             .message_text()
-            .is_some_and(|text| text.contains(PLEASE_CANCEL))
+            .is_some_and(|text| text.contains(CANCEL_REQUEST_TEXT))
         {
             self.cancel.notify_one();
         }
@@ -222,10 +222,10 @@ impl Client for CorrectClient {
         _: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        if request.title == PLEASE_CANCEL {
+        if request.title == CANCEL_REQUEST_TEXT {
             self.cancel.notify_one();
         }
-        if request.title == PLEASE_CANCEL || request.title == PLEASE_WAIT {
+        if request.title == CANCEL_REQUEST_TEXT || request.title == WAIT_REQUEST_TEXT {
             return pending().await;
         }
         Ok(request.allow())

@@ -13,7 +13,7 @@ use acp::{Options, Transport, jsonrpc};
 use tokio::sync::Notify;
 
 /// Uses an agent.
-pub(crate) fn start(transport: Transport) {
+pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let told = Arc::new(Notify::new());
         let right = CorrectClientV2 {
@@ -24,12 +24,12 @@ pub(crate) fn start(transport: Transport) {
             return;
         };
         // What the agent refuses ends it.
-        let _ = work(&agent, &told).await;
+        let _ = use_agent(&agent, &told).await;
         agent.close();
     });
 }
 
-async fn work(agent: &AgentConnection, told: &Notify) -> acp::Result<()> {
+async fn use_agent(agent: &AgentConnection, told: &Notify) -> acp::Result<()> {
     let session = match agent.new_session("/").await {
         Err(acp::Error::Rpc(e)) if e.code == jsonrpc::Error::AUTH_REQUIRED => {
             let method = agent.auth_methods().iter().find_map(|method| match method {

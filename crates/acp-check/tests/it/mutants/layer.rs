@@ -77,20 +77,20 @@ pub(crate) fn mutant(
 }
 
 /// One that ends at bytes that others read.
-pub(crate) fn dying(
+pub(crate) fn crashing_mutant(
     kills: &'static str,
     why: &'static str,
     what: &'static str,
     at: fn(&[u8]) -> bool,
 ) -> Mutant {
-    let mut mutant = mutant(kills, why, what, change(|_| {}));
+    let mut mutant = mutant(kills, why, what, mutate_messages(|_| {}));
     mutant.dies_at = Some(at);
     mutant
 }
 
 impl Mutant {
     /// It does not mind that its input has ended.
-    pub(crate) fn hangs(mut self) -> Self {
+    pub(crate) fn hanging(mut self) -> Self {
         self.hangs = true;
         self
     }
@@ -103,7 +103,7 @@ impl Mutant {
 }
 
 /// Changes the result of every answer of the peer's to `method`.
-pub(crate) fn answer(
+pub(crate) fn change_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -122,7 +122,10 @@ pub(crate) fn answer(
 }
 
 /// Answers every `method` with an error instead of carrying it out.
-pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Mutation + Send + Sync {
+pub(crate) fn reject_request(
+    method: &'static str,
+    code: i64,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if !passing.said && !passing.answers && passing.method == method {
@@ -136,14 +139,14 @@ pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Mutation +
 }
 
 /// Answers with an error every call of `method` from the `first` on, which is counted from 1.
-pub(crate) fn refuse_from(
+pub(crate) fn reject_from_nth(
     method: &'static str,
     code: i64,
     first: usize,
 ) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let mut calls = 0;
-        let mut refuse = refuse(method, code)();
+        let mut refuse = reject_request(method, code)();
         Box::new(move |passing| {
             calls += usize::from(!passing.said && !passing.answers && passing.method == method);
             if calls >= first {
@@ -154,7 +157,7 @@ pub(crate) fn refuse_from(
 }
 
 /// Changes the params of every call of the peer's of `method`.
-pub(crate) fn call(
+pub(crate) fn change_call(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -173,11 +176,11 @@ pub(crate) fn call(
 }
 
 /// Changes every update of one kind that the peer sends.
-pub(crate) fn update(
+pub(crate) fn change_update(
     kind: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    call("session/update", move |params| {
+    change_call("session/update", move |params| {
         if params["update"]["sessionUpdate"] == kind {
             change(&mut params["update"]);
         }
@@ -185,7 +188,10 @@ pub(crate) fn update(
 }
 
 /// Keeps back everything the peer says of `method`: its calls, or its answers.
-pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
+pub(crate) fn drop_outgoing(
+    method: &'static str,
+    answers: bool,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if passing.said && passing.answers == answers && passing.method == method {
@@ -196,7 +202,10 @@ pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Muta
 }
 
 /// Keeps everything of `method` from the peer: calls of it, or answers to it.
-pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
+pub(crate) fn drop_incoming(
+    method: &'static str,
+    answers: bool,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if !passing.said && passing.answers == answers && passing.method == method {
@@ -207,8 +216,11 @@ pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Mutat
 }
 
 /// Says twice what it says of `method`: its calls, or its answers.
-pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+pub(crate) fn send_twice(
+    method: &'static str,
+    answers: bool,
+) -> impl Fn() -> Mutation + Send + Sync {
+    mutate_messages(move |passing| {
         if passing.said && passing.answers == answers && passing.method == method {
             passing
                 .then
@@ -218,11 +230,11 @@ pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Mutatio
 }
 
 /// Changes the params of every call of `method` before the peer hears it.
-pub(crate) fn hear(
+pub(crate) fn change_incoming(
     method: &'static str,
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if !passing.said
             && !passing.answers
             && passing.method == method
@@ -234,7 +246,7 @@ pub(crate) fn hear(
 }
 
 /// Two changes, the second of what the first has left.
-pub(crate) fn both(
+pub(crate) fn apply_both(
     first: impl Fn() -> Mutation + Send + Sync,
     second: impl Fn() -> Mutation + Send + Sync,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -253,11 +265,11 @@ pub(crate) fn both(
 }
 
 /// Calls a method when it has heard a message.
-pub(crate) fn says_at(
+pub(crate) fn call_when(
     heard: impl Fn(&PassingMessage<'_>) -> bool + Clone + Send + Sync + 'static,
     said: Value,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if !passing.said && heard(passing) {
             passing.back.push(LayerLine::Json(said.clone()));
         }
@@ -265,10 +277,10 @@ pub(crate) fn says_at(
 }
 
 /// Ends when it hears such a message.
-pub(crate) fn ends_at(
+pub(crate) fn end_when(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if !passing.said && passing.message.as_ref().is_some_and(&heard) {
             passing.back.push(LayerLine::End);
         }
@@ -276,7 +288,7 @@ pub(crate) fn ends_at(
 }
 
 /// Any other change.
-pub(crate) fn change(
+pub(crate) fn mutate_messages(
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     move || {
@@ -287,22 +299,25 @@ pub(crate) fn change(
 
 impl PassingMessage<'_> {
     /// Whether the peer calls `method`.
-    pub(crate) fn says(&self, method: &str) -> bool {
+    pub(crate) fn is_outgoing(&self, method: &str) -> bool {
         self.said && !self.answers && self.method == method
     }
 
     /// Whether the suite calls `method`.
-    pub(crate) fn hears(&self, method: &str) -> bool {
+    pub(crate) fn is_incoming(&self, method: &str) -> bool {
         !self.said && !self.answers && self.method == method
     }
 }
 
 /// The target that is `right`, with a mutant's change.
-pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport) + Send + Sync {
+pub(crate) fn with_mutation(
+    right: fn(Transport),
+    mutant: Mutant,
+) -> impl Fn(Transport) + Send + Sync {
     move |outside| {
         let (inside, peer) = transport::memory();
         right(peer);
-        join(
+        relay_messages(
             outside,
             inside,
             (mutant.change)(),
@@ -313,14 +328,18 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
 }
 
 /// Starts a peer that is behind a change.
-pub(crate) fn behind(change: Mutation, outside: Transport, peer: impl FnOnce(Transport)) {
+pub(crate) fn start_behind_mutation(
+    change: Mutation,
+    outside: Transport,
+    peer: impl FnOnce(Transport),
+) {
     let (inside, transport) = transport::memory();
     peer(transport);
-    join(outside, inside, change, None, false);
+    relay_messages(outside, inside, change, None, false);
 }
 
 /// Passes on what the suite, which is `outside`, and the peer say, with a change.
-fn join(
+fn relay_messages(
     outside: Transport,
     inside: Transport,
     change: Mutation,
@@ -334,8 +353,8 @@ fn join(
     let (from_suite, to_suite) = outside.into_split();
     let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<LayerLine>();
     let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<LayerLine>();
-    tokio::spawn(async move { write(to_suite, &mut suite_lines).await });
-    tokio::spawn(async move { write(to_peer, &mut peer_lines).await });
+    tokio::spawn(async move { write_lines(to_suite, &mut suite_lines).await });
+    tokio::spawn(async move { write_lines(to_peer, &mut peer_lines).await });
     for (said, reader) in [
         (
             true,
@@ -364,7 +383,7 @@ fn join(
                 if read.unwrap_or_default() == 0 {
                     break;
                 }
-                pass(
+                relay_line(
                     said,
                     &std::mem::take(&mut line),
                     &change,
@@ -381,7 +400,7 @@ fn join(
     }
 }
 
-fn pass(
+fn relay_line(
     said: bool,
     line: &[u8],
     change: &Mutex<Mutation>,
@@ -454,7 +473,7 @@ fn pass(
     }
 }
 
-async fn write(
+async fn write_lines(
     mut to: impl tokio::io::AsyncWrite + Unpin,
     lines: &mut tokio::sync::mpsc::UnboundedReceiver<LayerLine>,
 ) {

@@ -13,7 +13,7 @@ pub(crate) struct RunningServers(Arc<Mutex<Vec<Child>>>);
 
 impl RunningServers {
     /// Connects to those over stdin and stdout. One that cannot be started is left out.
-    pub(crate) async fn connect(&self, servers: &[McpServer]) {
+    pub(crate) async fn start_and_connect(&self, servers: &[McpServer]) {
         for server in servers {
             let McpServer::Stdio(server) = server else {
                 continue;

@@ -24,40 +24,42 @@ use acp::Transport;
 use acp_check::SchemaVersion;
 use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, Verdict};
 
-use layer::{Mutant, mutated};
+use layer::{Mutant, with_mutation};
 
 /// How long the right peers may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long a peer that is wrong may leave something out, before that is noticed. A machine that has much else to do may
 /// take longer for what is done right: then it is tried again with more patience.
-const SHORT: [Duration; 3] = [Duration::from_millis(700), Duration::from_secs(4), PATIENCE];
+const MUTANT_TIMEOUTS: [Duration; 3] =
+    [Duration::from_millis(700), Duration::from_secs(4), TIMEOUT];
 
 /// How many mutants are tried at once.
-const JOBS: usize = 16;
+const MAX_PARALLEL_MUTANTS: usize = 16;
 
 type CorrectPeer = fn(Transport);
 
-fn options(patience: Duration) -> CheckOptions {
+fn options_with_timeout(patience: Duration) -> CheckOptions {
     CheckOptions {
         timeout: patience,
         turn_timeout: patience,
         check_timeout: patience * 5,
-        jobs: JOBS,
-        auth_method: Some(agent::LOGIN.to_owned()),
-        prompts: agent::texts(),
+        jobs: MAX_PARALLEL_MUTANTS,
+        auth_method: Some(agent::LOGIN_METHOD_ID.to_owned()),
+        prompts: agent::task_prompts(),
     }
 }
 
 /// The right peer passes all, and skips only what is named.
-async fn passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
-    let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
+async fn assert_passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
+    let outcomes =
+        acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;
     let wrong = outcomes.iter().filter(|outcome| match outcome.verdict {
         Verdict::Pass => false,
         Verdict::Skip(_) => !skipped.contains(&outcome.check.id().as_str()),
         _ => true,
     });
-    let wrong: Vec<String> = wrong.map(told).collect();
+    let wrong: Vec<String> = wrong.map(describe_outcome).collect();
     assert!(
         wrong.is_empty(),
         "the right peer does not pass:\n{}",
@@ -74,7 +76,7 @@ async fn passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
     }
 }
 
-fn told(outcome: &CheckOutcome) -> String {
+fn describe_outcome(outcome: &CheckOutcome) -> String {
     let said: Vec<String> = outcome
         .transcript
         .entries()
@@ -98,7 +100,7 @@ fn told(outcome: &CheckOutcome) -> String {
 }
 
 /// Every check catches each mutant that is made for it, for the reason that is wrong with it.
-async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
+async fn assert_kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut alive = Vec::new();
     let mut without = Vec::new();
     let played: Vec<Check> = checks
@@ -113,13 +115,13 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
         .collect();
     for check in &checks {
         let id = check.id();
-        let elsewhere = v1_agent::PROCESSES.contains(&id.as_str());
+        let elsewhere = v1_agent::PROCESS_CHECKS.contains(&id.as_str());
         if !elsewhere && !mutants.iter().any(|mutant| mutant.kills == id) {
             without.push(id);
         }
     }
     let total = mutants.len();
-    let room = Arc::new(tokio::sync::Semaphore::new(JOBS));
+    let room = Arc::new(tokio::sync::Semaphore::new(MAX_PARALLEL_MUTANTS));
     let mut running = tokio::task::JoinSet::new();
     for mutant in mutants {
         let check = checks.iter().find(|check| check.id() == mutant.kills);
@@ -138,11 +140,12 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
                 checks.push(*carrier.unwrap_or_else(|| panic!("{} names no check", mutant.kills)));
             }
             let (kills, why, what) = (mutant.kills, mutant.why, mutant.what);
-            let target: Arc<dyn CheckTarget> = Arc::new(mutated(right, mutant));
+            let target: Arc<dyn CheckTarget> = Arc::new(with_mutation(right, mutant));
             let mut escaped = None;
-            for patience in SHORT {
+            for patience in MUTANT_TIMEOUTS {
                 let target = Arc::clone(&target);
-                let mut outcomes = acp_check::run(target, &checks, options(patience)).await;
+                let mut outcomes =
+                    acp_check::run_checks(target, &checks, options_with_timeout(patience)).await;
                 let outcome = outcomes.swap_remove(0);
                 let caught = match &outcome.verdict {
                     Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
@@ -154,7 +157,7 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
                 escaped = Some(outcome);
             }
             escaped.map(|outcome| {
-                let told = told(&outcome);
+                let told = describe_outcome(&outcome);
                 format!("{kills}: {what}: not caught for {why:?}\n{told}")
             })
         });
@@ -177,44 +180,49 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
 }
 
 #[tokio::test]
-async fn the_right_agent_passes_version_1() {
-    passes(
+async fn correct_agent_passes_version_1() {
+    assert_passes(
         agent::start,
         acp_check::agent_checks(SchemaVersion::V1),
-        v1_agent::SKIPPED,
+        v1_agent::SKIPPED_CHECKS,
     )
     .await;
 }
 
 #[tokio::test]
-async fn every_check_of_version_1_agents_kills_its_mutants() {
+async fn agent_checks_of_version_1_kill_their_mutants() {
     let checks = acp_check::agent_checks(SchemaVersion::V1);
-    kills(agent::start, checks, v1_agent::mutants()).await;
+    assert_kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
 #[tokio::test]
-async fn the_right_client_passes_version_1() {
-    passes(
-        client::start,
+async fn correct_client_passes_version_1() {
+    assert_passes(
+        client::start_client,
         acp_check::client_checks(SchemaVersion::V1),
-        v1_client::SKIPPED,
+        v1_client::SKIPPED_CHECKS,
     )
     .await;
 }
 
 /// What a client need not do, no check wants of it.
 #[tokio::test]
-async fn the_least_client_fails_nothing_of_version_1() {
+async fn minimal_client_passes_version_1() {
     let checks = acp_check::client_checks(SchemaVersion::V1);
-    let target = Arc::new(client::start_least as CorrectPeer);
+    let target = Arc::new(client::start_minimal_client as CorrectPeer);
     let mut outcomes = Vec::new();
     let mut wrong = None;
-    for patience in SHORT {
-        outcomes = acp_check::run(Arc::clone(&target) as _, &checks, options(patience)).await;
+    for patience in MUTANT_TIMEOUTS {
+        outcomes = acp_check::run_checks(
+            Arc::clone(&target) as _,
+            &checks,
+            options_with_timeout(patience),
+        )
+        .await;
         let mut of_these = outcomes
             .iter()
             .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
-        wrong = of_these.next().map(told);
+        wrong = of_these.next().map(describe_outcome);
         if wrong.is_none() {
             break;
         }
@@ -224,15 +232,15 @@ async fn the_least_client_fails_nothing_of_version_1() {
         let mut outcomes = outcomes.iter();
         outcomes.any(|o| o.check.id() == id && o.verdict == Verdict::Pass)
     };
-    for id in v1_client::SKIPPED {
+    for id in v1_client::SKIPPED_CHECKS {
         assert!(passed(id), "{id} is passed by nobody");
     }
 }
 
 #[tokio::test]
-async fn every_check_of_version_1_clients_kills_its_mutants() {
-    kills(
-        client::start,
+async fn client_checks_of_version_1_kill_their_mutants() {
+    assert_kills(
+        client::start_client,
         acp_check::client_checks(SchemaVersion::V1),
         v1_client::mutants(),
     )
@@ -240,18 +248,18 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
 }
 
 #[tokio::test]
-async fn the_right_agent_passes_version_2() {
-    passes(
+async fn correct_agent_passes_version_2() {
+    assert_passes(
         agent::start_v2,
         acp_check::agent_checks(SchemaVersion::V2),
-        v2_agent::SKIPPED,
+        v2_agent::SKIPPED_CHECKS,
     )
     .await;
 }
 
 #[tokio::test]
-async fn every_check_of_version_2_agents_kills_its_mutants() {
-    kills(
+async fn agent_checks_of_version_2_kill_their_mutants() {
+    assert_kills(
         agent::start_v2,
         acp_check::agent_checks(SchemaVersion::V2),
         v2_agent::mutants(),
@@ -260,19 +268,19 @@ async fn every_check_of_version_2_agents_kills_its_mutants() {
 }
 
 #[tokio::test]
-async fn the_right_client_passes_version_2() {
-    passes(
-        client_v2::start,
+async fn correct_client_passes_version_2() {
+    assert_passes(
+        client_v2::start_client,
         acp_check::client_checks(SchemaVersion::V2),
-        v2_client::SKIPPED,
+        v2_client::SKIPPED_CHECKS,
     )
     .await;
 }
 
 #[tokio::test]
-async fn every_check_of_version_2_clients_kills_its_mutants() {
-    kills(
-        client_v2::start,
+async fn client_checks_of_version_2_kill_their_mutants() {
+    assert_kills(
+        client_v2::start_client,
         acp_check::client_checks(SchemaVersion::V2),
         v2_client::mutants(),
     )
@@ -280,21 +288,26 @@ async fn every_check_of_version_2_clients_kills_its_mutants() {
 }
 
 /// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
-async fn is_not_blamed(right: CorrectPeer, checks: Vec<Check>) {
-    let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
+async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
+    let outcomes =
+        acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;
     let blamed = outcomes
         .iter()
         .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
-    let blamed: Vec<String> = blamed.map(told).collect();
+    let blamed: Vec<String> = blamed.map(describe_outcome).collect();
     assert!(blamed.is_empty(), "blamed:\n{}", blamed.join("\n"));
 }
 
 #[tokio::test]
-async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(agent::start, acp_check::agent_checks(SchemaVersion::V2)).await;
+async fn version_1_agent_is_skipped_by_the_checks_of_version_2() {
+    assert_all_skipped(agent::start, acp_check::agent_checks(SchemaVersion::V2)).await;
 }
 
 #[tokio::test]
-async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(client::start, acp_check::client_checks(SchemaVersion::V2)).await;
+async fn version_1_client_is_skipped_by_the_checks_of_version_2() {
+    assert_all_skipped(
+        client::start_client,
+        acp_check::client_checks(SchemaVersion::V2),
+    )
+    .await;
 }

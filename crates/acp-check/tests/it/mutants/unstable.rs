@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::result;
+use crate::mutants::changes::result_line;
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage};
 
 /// The texts of the system prompts, by session.
@@ -42,7 +42,7 @@ struct UnstablePeer {
 }
 
 /// An agent that has all of it, in front of one that has not.
-pub(crate) fn change(system_prompts: SystemPrompts) -> Mutation {
+pub(crate) fn into_mutation(system_prompts: SystemPrompts) -> Mutation {
     let mut unstable = UnstablePeer {
         version: 1,
         sessions: HashMap::new(),
@@ -57,11 +57,11 @@ pub(crate) fn change(system_prompts: SystemPrompts) -> Mutation {
     };
     Box::new(move |passing| {
         if !passing.said && !passing.answers {
-            unstable.hears(passing);
+            unstable.handle_incoming(passing);
         } else if passing.said && passing.answers {
-            unstable.answers(passing);
-        } else if passing.says("session/update") {
-            unstable.tells(&passing);
+            unstable.handle_response(passing);
+        } else if passing.is_outgoing("session/update") {
+            unstable.handle_notification(&passing);
         }
     })
 }
@@ -70,20 +70,22 @@ pub(crate) fn change(system_prompts: SystemPrompts) -> Mutation {
 type ErrorReply = (i64, Value);
 
 impl UnstablePeer {
-    fn hears(&mut self, passing: PassingMessage<'_>) {
+    fn handle_incoming(&mut self, passing: PassingMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
         let answered = match passing.method {
             "session/archive" => self.archive(message),
             "session/unarchive" => self.unarchive(&message["params"]).map(Some),
-            "session/status" => self.status(&message["params"]).map(Some),
-            "session/list" => self.list(message),
+            "session/status" => self.session_status(&message["params"]).map(Some),
+            "session/list" => self.list_sessions(message),
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
-                self.open(message)
+                self.open_session(message)
             }
-            "session/close" | "session/delete" => self.close(passing.method, &message["params"]),
-            "auth/status" => Ok(Some(self.auth())),
+            "session/close" | "session/delete" => {
+                self.close_session(passing.method, &message["params"])
+            }
+            "auth/status" => Ok(Some(self.auth_status())),
             "providers/list" => Ok(Some(json!({"providers": self.providers}))),
             "providers/set" => self.set_provider(&message["params"]).map(Some),
             "providers/disable" => self.disable_provider(&message["params"]).map(Some),
@@ -91,7 +93,7 @@ impl UnstablePeer {
         };
         let answer = match answered {
             Ok(None) => return,
-            Ok(Some(answer)) => result(message, answer),
+            Ok(Some(answer)) => result_line(message, answer),
             Err((code, data)) => {
                 let error = json!({"code": code, "message": "no", "data": data});
                 LayerLine::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
@@ -101,7 +103,7 @@ impl UnstablePeer {
         passing.back.push(answer);
     }
 
-    fn known(&mut self, params: &Value) -> Result<&mut SessionRecord, ErrorReply> {
+    fn find_session(&mut self, params: &Value) -> Result<&mut SessionRecord, ErrorReply> {
         let id = params["sessionId"].as_str().unwrap_or_default();
         let refused = (NOT_FOUND, json!({"sessionId": id}));
         self.sessions.get_mut(id).ok_or(refused)
@@ -109,7 +111,7 @@ impl UnstablePeer {
 
     /// A session that is open is closed on the way.
     fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
-        let known = self.known(&message["params"])?;
+        let known = self.find_session(&message["params"])?;
         known.archived = true;
         if std::mem::take(&mut known.open) {
             message["method"] = json!("session/close");
@@ -119,13 +121,13 @@ impl UnstablePeer {
     }
 
     fn unarchive(&mut self, params: &Value) -> Result<Value, ErrorReply> {
-        self.known(params)?.archived = false;
+        self.find_session(params)?.archived = false;
         Ok(json!({}))
     }
 
-    fn status(&mut self, params: &Value) -> Result<Value, ErrorReply> {
+    fn session_status(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         let version = self.version;
-        let known = self.known(params)?;
+        let known = self.find_session(params)?;
         let status = if known.open { "open" } else { "saved" };
         let mut answer = json!({"status": status});
         if known.open && version == 2 {
@@ -135,7 +137,7 @@ impl UnstablePeer {
         Ok(answer)
     }
 
-    fn list(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
+    fn list_sessions(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let params = message["params"].as_object_mut();
         let filter = params.and_then(|params| params.remove("archived"));
         let filter = match filter.unwrap_or_default() {
@@ -148,14 +150,14 @@ impl UnstablePeer {
         Ok(None)
     }
 
-    fn open(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
+    fn open_session(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let params = message["params"].as_object_mut();
         let prompt = params.and_then(|params| params.remove("systemPrompt"));
         let text = match prompt.unwrap_or_default() {
             Value::Null => None,
-            prompt => Some(system_text(&prompt).ok_or((INVALID_PARAMS, Value::Null))?),
+            prompt => Some(applicable_text(&prompt).ok_or((INVALID_PARAMS, Value::Null))?),
         };
-        let session = match passing_id(message) {
+        let session = match session_id_of(message) {
             Some(session) if message["method"] != "session/fork" => Some(session),
             _ => None,
         };
@@ -165,17 +167,17 @@ impl UnstablePeer {
         Ok(None)
     }
 
-    fn close(&mut self, method: &str, params: &Value) -> Result<Option<Value>, ErrorReply> {
+    fn close_session(&mut self, method: &str, params: &Value) -> Result<Option<Value>, ErrorReply> {
         if method == "session/delete" {
             self.sessions
                 .remove(params["sessionId"].as_str().unwrap_or_default());
-        } else if let Ok(known) = self.known(params) {
+        } else if let Ok(known) = self.find_session(params) {
             known.open = false;
         }
         Ok(None)
     }
 
-    fn auth(&self) -> Value {
+    fn auth_status(&self) -> Value {
         if self.logged_in {
             let accounts = json!([{"label": "Check", "active": true, "name": "Nobody"}]);
             json!({"state": "authenticated", "accounts": accounts})
@@ -184,14 +186,14 @@ impl UnstablePeer {
         }
     }
 
-    fn provider(&mut self, params: &Value) -> Option<&mut Value> {
+    fn find_provider(&mut self, params: &Value) -> Option<&mut Value> {
         let mut providers = self.providers.iter_mut();
         providers.find(|provider| provider["providerId"] == params["providerId"])
     }
 
     fn set_provider(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         let refused = (INVALID_PARAMS, Value::Null);
-        let Some(provider) = self.provider(params) else {
+        let Some(provider) = self.find_provider(params) else {
             return Err(refused);
         };
         let supported = provider["supported"].as_array();
@@ -203,7 +205,7 @@ impl UnstablePeer {
     }
 
     fn disable_provider(&mut self, params: &Value) -> Result<Value, ErrorReply> {
-        match self.provider(params) {
+        match self.find_provider(params) {
             Some(provider) if provider["required"] == true => Err((INVALID_PARAMS, Value::Null)),
             Some(provider) => {
                 provider["current"] = Value::Null;
@@ -213,7 +215,7 @@ impl UnstablePeer {
         }
     }
 
-    fn answers(&mut self, passing: PassingMessage<'_>) {
+    fn handle_response(&mut self, passing: PassingMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
@@ -222,10 +224,10 @@ impl UnstablePeer {
             return;
         };
         match (passing.method, asked) {
-            ("initialize", _) => self.offer(result),
+            ("initialize", _) => self.add_capabilities(result),
             ("authenticate" | "auth/login", _) => self.logged_in = true,
             ("logout" | "auth/logout", _) => self.logged_in = false,
-            (_, Some(UnstableRequest::List(filter))) => self.listed(result, &filter),
+            (_, Some(UnstableRequest::List(filter))) => self.filter_listed(result, &filter),
             (_, Some(UnstableRequest::Session(prompt, session))) => {
                 let opened = result["sessionId"].as_str().map(str::to_owned);
                 let Some(session) = session.or(opened) else {
@@ -241,7 +243,7 @@ impl UnstablePeer {
         }
     }
 
-    fn offer(&mut self, result: &mut Value) {
+    fn add_capabilities(&mut self, result: &mut Value) {
         self.version = result["protocolVersion"].as_u64().unwrap_or(1);
         let (agent, sessions) = match self.version {
             1 => ("agentCapabilities", "sessionCapabilities"),
@@ -256,7 +258,7 @@ impl UnstablePeer {
         sessions["systemPrompt"] = json!({"mode": {"override": {}}});
     }
 
-    fn listed(&self, result: &mut Value, filter: &str) {
+    fn filter_listed(&self, result: &mut Value, filter: &str) {
         let Some(listed) = result["sessions"].as_array_mut() else {
             return;
         };
@@ -272,27 +274,27 @@ impl UnstablePeer {
         });
     }
 
-    fn tells(&mut self, passing: &PassingMessage<'_>) {
+    fn handle_notification(&mut self, passing: &PassingMessage<'_>) {
         let Some(params) = passing.message.as_ref().map(|message| &message["params"]) else {
             return;
         };
         if params["update"]["sessionUpdate"] == "state_update"
-            && let Ok(known) = self.known(params)
+            && let Ok(known) = self.find_session(params)
         {
             let mut state = params["update"].clone();
-            crate::mutants::changes::set(&mut state, "sessionUpdate", None);
+            crate::mutants::changes::set_field(&mut state, "sessionUpdate", None);
             known.state = Some(state);
         }
     }
 }
 
 /// The session that a request names.
-fn passing_id(message: &Value) -> Option<String> {
+fn session_id_of(message: &Value) -> Option<String> {
     message["params"]["sessionId"].as_str().map(str::to_owned)
 }
 
 /// The text of a system prompt, if it can be applied.
-fn system_text(prompt: &Value) -> Option<String> {
+fn applicable_text(prompt: &Value) -> Option<String> {
     if prompt["mode"] != "append" && prompt["mode"] != "override" {
         return None;
     }

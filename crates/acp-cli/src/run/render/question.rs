@@ -12,7 +12,7 @@ use acp_host::{AlwaysEffect, literal};
 use similar::TextDiff;
 
 use super::tool_call::DIFF_TIMEOUT;
-use crate::screen::{BAR, ScreenOutput, wrap_question};
+use crate::screen::{QUESTION_BAR, ScreenOutput, wrap_question};
 
 /// Renders the question. `cwd` is the session's working directory.
 pub(crate) fn render_question(
@@ -133,7 +133,7 @@ fn render_command(line: &str, text: &mut String) {
 /// Renders text from the agent with a bar before each line.
 fn render_quoted(said: &str, text: &mut String) {
     for line in literal::escape_lines(said) {
-        text.push_str(&format!("{BAR}{line}\n"));
+        text.push_str(&format!("{QUESTION_BAR}{line}\n"));
     }
 }
 

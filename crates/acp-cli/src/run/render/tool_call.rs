@@ -14,14 +14,14 @@ use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
 /// The maximum number of lines to show of a tool's text. The output of commands is shown in full while they run.
-const MAX_LINES: usize = 12;
+const MAX_OUTPUT_LINES: usize = 12;
 
 /// How long to compute a diff before using a coarser one.
 pub(super) const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How many bytes the end of one text must share with the beginning of another for the second to count as its
 /// continuation.
-const MIN_OVERLAP: usize = 80;
+const MIN_OVERLAP_BYTES: usize = 80;
 
 /// Returns `true` if the model may still be writing the tool call, so that its title may change. It is not printed yet,
 /// since printed text cannot be changed. Content, locations or raw input show that the tool call is complete
@@ -221,7 +221,7 @@ impl ToolCallPart<'_, '_> {
         match content {
             ThreadToolCallContent::Diff(diff) => {
                 self.begin();
-                show_diff(diff, self.out);
+                render_diff(diff, self.out);
             }
             ThreadToolCallContent::Content(content) => match content {
                 ContentBlock::Text(text) => {
@@ -250,12 +250,12 @@ impl ToolCallPart<'_, '_> {
         }
         self.begin();
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        for line in lines.iter().take(MAX_LINES) {
+        for line in lines.iter().take(MAX_OUTPUT_LINES) {
             self.out
                 .push_styled(self.out.styles.dim, &format!("  {line}\n"));
         }
-        if lines.len() > MAX_LINES {
-            let more = lines.len() - MAX_LINES;
+        if lines.len() > MAX_OUTPUT_LINES {
+            let more = lines.len() - MAX_OUTPUT_LINES;
             let s = if more == 1 { "" } else { "s" };
             self.out
                 .push_styled(self.out.styles.dim, &format!("  ... {more} more line{s}\n"));
@@ -324,7 +324,7 @@ fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     // The start was truncated, so the new text starts with the end of the old one. An overlap of a few bytes may be
     // chance.
     let both = overlap_len(old.as_bytes(), new.as_bytes());
-    new.get(both..).filter(|_| both >= MIN_OVERLAP)
+    new.get(both..).filter(|_| both >= MIN_OVERLAP_BYTES)
 }
 
 /// Returns the length of the longest prefix of `new` that is a suffix of `old`, in linear time (Knuth–Morris–Pratt
@@ -359,13 +359,13 @@ fn title(call: &ThreadToolCall) -> String {
 }
 
 /// Shows file changes: the agent's patch, or else a unified diff, or else the file names.
-fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
+fn render_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
-        show_patch(&patch.text, out);
+        render_patch(&patch.text, out);
     }
     for change in &diff.changes {
         match &change.texts {
-            Some(texts) => show_texts(change, texts, out),
+            Some(texts) => render_texts(change, texts, out),
             None if diff.patch.is_none() => {
                 let path = terminal_text::clean_value(&change.path);
                 let from = change.old_path.as_deref().map(terminal_text::clean_value);
@@ -378,7 +378,7 @@ fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     }
 }
 
-fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
+fn render_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
     let path = terminal_text::clean_value(&change.path);
     let before = if texts.old.is_some() {
         path.as_str()
@@ -396,10 +396,10 @@ fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
     if unified.is_empty() {
         out.push_styled(out.styles.dim, &format!("  {path}: no changes\n"));
     }
-    show_patch(&unified, out);
+    render_patch(&unified, out);
 }
 
-fn show_patch(patch: &str, out: &mut ScreenOutput) {
+fn render_patch(patch: &str, out: &mut ScreenOutput) {
     for line in terminal_text::clean_text(patch).lines() {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("---") || line.starts_with("+++") => out.styles.bold,
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_of_a_growing_text_is_shown() {
+    fn only_new_text_of_a_growing_output_is_shown() {
         assert_eq!(appended_text("one\n", "one\ntwo\n"), Some("two\n"));
         assert_eq!(appended_text("one\n", "another\n"), None);
         assert_eq!(appended_text("", "one\n"), None);

@@ -6,10 +6,10 @@ use vt100::Color;
 use super::*;
 
 /// An answer with a bit of everything, in the pieces in which it comes.
-const BEGINNING: &str = "## Why the parser was slow\n\nIt read **every line twice**: once to *count*, once to split. \
+const MARKDOWN_START: &str = "## Why the parser was slow\n\nIt read **every line twice**: once to *count*, once to split. \
     The numbers are in [the profile](https://example.org/profile).\n\n- `read_line` allocates for each line\n- the table \
     grows one by one\n  1. first to 16\n";
-const REST: &str = "  2. then to 32\n\n| step | before | after |\n|:--|--:|--:|\n| 読む | 120 ms | 60 ms |\n| split | 14 ms \
+const MARKDOWN_REST: &str = "  2. then to 32\n\n| step | before | after |\n|:--|--:|--:|\n| 読む | 120 ms | 60 ms |\n| split | 14 ms \
     | 14 ms |\n\n```rust\nfn main() {\n    let lines: usize = 42; // the answer\n    println!(\"{lines} lines\");\n}\n```\n\n> \
     Measured on one core.\n\nThat is all.";
 
@@ -17,50 +17,56 @@ const REST: &str = "  2. then to 32\n\n| step | before | after |\n|:--|--:|--:|\
 fn markdown_is_drawn_while_it_streams() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
-        let mut screen = with_player(&project, columns, rows, "");
-        let mut steps: Vec<_> = pieces(BEGINNING).map(says).collect();
-        steps.push(waits("go"));
-        steps.extend(pieces(REST).map(says));
-        play(&project, &mut screen, &json!(steps));
-        screen.until("first to 16");
-        screen.until("writing");
-        is_golden(
+        let mut screen = start_with_player(&project, columns, rows, "");
+        let mut steps: Vec<_> = split_into_pieces(MARKDOWN_START)
+            .map(message_step)
+            .collect();
+        steps.push(wait_step("go"));
+        steps.extend(split_into_pieces(MARKDOWN_REST).map(message_step));
+        play_steps(&project, &mut screen, &json!(steps));
+        screen.wait_for("first to 16");
+        screen.wait_for("writing");
+        assert_golden(
             &mut screen,
             &project,
             &format!("streaming-{columns}x{rows}"),
         );
-        project.write("go", "");
-        screen.until("That is all.");
-        screen.until_gone("Esc: cancel");
-        is_golden(&mut screen, &project, &format!("answer-{columns}x{rows}"));
+        project.write_file("go", "");
+        screen.wait_for("That is all.");
+        screen.wait_until_gone("Esc: cancel");
+        assert_golden(&mut screen, &project, &format!("answer-{columns}x{rows}"));
     }
 }
 
 /// A text in the small pieces in which models give it.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+fn split_into_pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
 
 #[test]
-fn what_markdown_means_is_seen_by_its_colors() {
+fn markdown_is_shown_with_colors() {
     let project = TestProject::new();
-    let mut screen = with_player(&project, 100, 40, "");
-    play(&project, &mut screen, &json!([says(BEGINNING), says(REST)]));
-    screen.until("That is all.");
-    screen.until_gone("Esc: cancel");
-    let heading = cell(&screen, "Why the parser");
+    let mut screen = start_with_player(&project, 100, 40, "");
+    play_steps(
+        &project,
+        &mut screen,
+        &json!([message_step(MARKDOWN_START), message_step(MARKDOWN_REST)]),
+    );
+    screen.wait_for("That is all.");
+    screen.wait_until_gone("Esc: cancel");
+    let heading = find_cell(&screen, "Why the parser");
     assert_eq!((heading.fgcolor(), heading.bold()), (Color::Idx(5), true));
-    assert!(cell(&screen, "every line twice").bold());
-    assert!(cell(&screen, "count").italic());
-    let link = cell(&screen, "the profile");
+    assert!(find_cell(&screen, "every line twice").bold());
+    assert!(find_cell(&screen, "count").italic());
+    let link = find_cell(&screen, "the profile");
     assert_eq!((link.fgcolor(), link.underline()), (Color::Idx(4), true));
     // Where it leads is seen, for nobody can be sure to be able to point at it.
-    screen.until("https://example.org/profile");
-    assert_eq!(cell(&screen, "read_line").fgcolor(), Color::Idx(6));
+    screen.wait_for("https://example.org/profile");
+    assert_eq!(find_cell(&screen, "read_line").fgcolor(), Color::Idx(6));
     // Code has the colors of its language: what is a word of it, a comment and a text differ.
-    colored(&mut screen, "let lines");
+    assert_colored(&mut screen, "let lines");
     let colors =
-        ["let lines", "// the answer", "\"{lines}"].map(|text| cell(&screen, text).fgcolor());
+        ["let lines", "// the answer", "\"{lines}"].map(|text| find_cell(&screen, text).fgcolor());
     for (n, color) in colors.iter().enumerate() {
         assert!(
             matches!(color, Color::Rgb(..)),
@@ -72,20 +78,20 @@ fn what_markdown_means_is_seen_by_its_colors() {
 }
 
 #[test]
-fn a_table_with_wide_characters_is_straight() {
+fn table_with_wide_characters_is_aligned() {
     let project = TestProject::new();
-    let mut screen = with_player(&project, 60, 24, "");
+    let mut screen = start_with_player(&project, 60, 24, "");
     let table =
         "| 名前 | what it does |\n|--|--|\n| 読む | reads 本 and 📚 |\n| write | ✍ and é |\n";
-    play(&project, &mut screen, &json!([says(table)]));
-    screen.until("reads");
-    screen.until_gone("Esc: cancel");
-    let (head, _) = find(&screen, "名前");
+    play_steps(&project, &mut screen, &json!([message_step(table)]));
+    screen.wait_for("reads");
+    screen.wait_until_gone("Esc: cancel");
+    let (head, _) = find_position(&screen, "名前");
     let rows = [head, head + 2, head + 3];
     let bars = rows.map(|row| {
         let is_bar = |column: &u16| {
             screen
-                .picture()
+                .screen()
                 .cell(row, *column)
                 .is_some_and(|cell| cell.contents() == "│")
         };
@@ -96,54 +102,58 @@ fn a_table_with_wide_characters_is_straight() {
 }
 
 #[test]
-fn thoughts_are_open_while_they_are_thought_and_folded_after() {
+fn thoughts_are_expanded_while_streaming_and_collapsed_afterwards() {
     let project = TestProject::new();
-    let mut screen = with_player(&project, 80, 24, "");
+    let mut screen = start_with_player(&project, 80, 24, "");
     let steps = json!([
-        thinks("Is it the parser?\n\nThe profile says so."),
-        waits("go"),
-        says("It is the parser."),
-        thinks("Shall I say more?\n\nRather not."),
-        says("No more."),
+        thought_step("Is it the parser?\n\nThe profile says so."),
+        wait_step("go"),
+        message_step("It is the parser."),
+        thought_step("Shall I say more?\n\nRather not."),
+        message_step("No more."),
     ]);
-    play(&project, &mut screen, &steps);
-    screen.until("The profile says so.");
-    screen.until("thinking");
-    assert!(cell(&screen, "The profile").italic());
-    project.write("go", "");
-    screen.until("No more.");
-    screen.until("▸ thought: Is it the parser?");
-    screen.until_gone("The profile says so.");
+    play_steps(&project, &mut screen, &steps);
+    screen.wait_for("The profile says so.");
+    screen.wait_for("thinking");
+    assert!(find_cell(&screen, "The profile").italic());
+    project.write_file("go", "");
+    screen.wait_for("No more.");
+    screen.wait_for("▸ thought: Is it the parser?");
+    screen.wait_until_gone("The profile says so.");
     // One of them, chosen by keys.
-    screen.key(TAB);
+    screen.send_keys(TAB);
     for _ in 0..3 {
-        screen.key(UP);
+        screen.send_keys(UP);
     }
-    screen.key(ENTER);
-    screen.until("The profile says so.");
+    screen.send_keys(ENTER);
+    screen.wait_for("The profile says so.");
     assert!(!screen.text().contains("Rather not."));
-    screen.key(ENTER);
-    screen.until_gone("The profile says so.");
+    screen.send_keys(ENTER);
+    screen.wait_until_gone("The profile says so.");
     // All of them, by one key, from wherever one is.
-    screen.key(ESCAPE);
-    screen.until("?: help");
-    screen.key("\u{1b}e");
-    screen.until("The profile says so.");
-    screen.until("Rather not.");
-    screen.key("\u{1b}e");
-    screen.until_gone("Rather not.");
+    screen.send_keys(ESCAPE);
+    screen.wait_for("?: help");
+    screen.send_keys("\u{1b}e");
+    screen.wait_for("The profile says so.");
+    screen.wait_for("Rather not.");
+    screen.send_keys("\u{1b}e");
+    screen.wait_until_gone("Rather not.");
 }
 
 #[test]
-fn an_image_is_labelled_where_the_terminal_shows_none() {
+fn image_is_a_label_on_terminals_without_images() {
     let project = TestProject::new();
-    let mut screen = with_player(&project, 80, 24, "");
+    let mut screen = start_with_player(&project, 80, 24, "");
     let image = json!({"update": {"sessionUpdate": "agent_message_chunk",
-        "content": {"type": "image", "mimeType": "image/png", "data": PIXEL}}});
-    play(&project, &mut screen, &json!([says("Here it is:"), image]));
-    screen.until("Here it is:");
-    screen.until("[image: PNG 1×1, 70 bytes]");
+        "content": {"type": "image", "mimeType": "image/png", "data": PIXEL_PNG_BASE64}}});
+    play_steps(
+        &project,
+        &mut screen,
+        &json!([message_step("Here it is:"), image]),
+    );
+    screen.wait_for("Here it is:");
+    screen.wait_for("[image: PNG 1×1, 70 bytes]");
 }
 
 /// A picture of one pixel.
-pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub(crate) const PIXEL_PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

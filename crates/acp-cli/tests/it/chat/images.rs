@@ -7,7 +7,7 @@ use crate::common::screen::ChatScreen;
 use crate::common::{ACP, TestProject};
 
 /// An agent that takes images, and says what is in a file when it is asked for it by its name.
-const AGENT: &str = r#"
+const IMAGE_AGENT_SCRIPT: &str = r#"
 while read -r line; do
     id=${line#*\"id\":}; id=${id%%[,\}]*}
     case $line in
@@ -25,80 +25,83 @@ done
 "#;
 
 /// What the tests are run in is not what they are about.
-const NOWHERE: &str =
+const UNREADABLE_IMAGE: &str =
     "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
 /// A PNG of 40×40 pixels: its upper half is red, its lower half blue.
-const HALVES: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
+const TWO_COLOR_IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
 
 const RED: vt100::Color = vt100::Color::Rgb(255, 0, 0);
 const BLUE: vt100::Color = vt100::Color::Rgb(0, 0, 255);
 
-fn image(data: &str) -> String {
+fn image_block(data: &str) -> String {
     format!(r#"{{"type":"image","mimeType":"image/png","data":"{data}","uri":"file:///a.png"}}"#)
 }
 
-fn update(update: &str) -> String {
+fn update_line(update: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
     ) + "\n"
 }
 
-fn says(content: &str) -> String {
-    update(&format!(
+fn message_update(content: &str) -> String {
+    update_line(&format!(
         r#"{{"sessionUpdate":"agent_message_chunk","content":{content}}}"#
     ))
 }
 
-fn text(text: &str) -> String {
+fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":"{text}"}}"#)
 }
 
 /// A chat with the agent, with this in the user's configuration.
-fn chat(project: &TestProject, images: &str) -> ChatScreen {
-    chat_with(project, images, |_| {})
+fn start_chat(project: &TestProject, images: &str) -> ChatScreen {
+    start_chat_after(project, images, |_| {})
 }
 
 /// The same, with something done as soon as it is started.
-fn chat_with(
+fn start_chat_after(
     project: &TestProject,
     images: &str,
     first: impl FnOnce(&mut ChatScreen),
 ) -> ChatScreen {
-    project.configure("config.toml", &format!("[chat]\nimages = \"{images}\"\n"));
-    project.write("agent.sh", AGENT);
-    project.write("one", &(says(&image(HALVES)) + &says(&text("Nice."))));
+    project.write_config("config.toml", &format!("[chat]\nimages = \"{images}\"\n"));
+    project.write_file("agent.sh", IMAGE_AGENT_SCRIPT);
+    project.write_file(
+        "one",
+        &(message_update(&image_block(TWO_COLOR_IMAGE)) + &message_update(&text_block("Nice."))),
+    );
     let lines: Vec<String> = (0..60).map(|n| format!("line {n}\\n\\n")).collect();
-    project.write("many", &says(&text(&lines.concat())));
+    project.write_file("many", &message_update(&text_block(&lines.concat())));
     let card = format!(
         r#"{{"sessionUpdate":"tool_call","toolCallId":"1","title":"Screenshot","status":"completed","content":[{{"type":"content","content":{}}}]}}"#,
-        image(HALVES)
+        image_block(TWO_COLOR_IMAGE)
     );
-    project.write("card", &update(&card));
-    let half = &HALVES[..HALVES.len() / 8 * 4];
-    project.write("broken", &says(&image(half)));
+    project.write_file("card", &update_line(&card));
+    let half = &TWO_COLOR_IMAGE[..TWO_COLOR_IMAGE.len() / 8 * 4];
+    project.write_file("broken", &message_update(&image_block(half)));
     // All that is sent to the terminal is kept as well.
-    let line = format!("{NOWHERE} {ACP} chat -- sh agent.sh");
+    let line = format!("{UNREADABLE_IMAGE} {ACP} chat -- sh agent.sh");
     let line = format!("script --quiet --return --flush --command '{line}' sent");
     let mut screen = ChatScreen::start(project, 80, 40, &line);
     first(&mut screen);
     // Its session is open: what the agent takes is known.
-    screen.until("1 · sh");
+    screen.wait_for("1 · sh");
     screen
 }
 
 /// What the terminal was sent so far.
-fn sent(project: &TestProject) -> String {
+fn sent_images(project: &TestProject) -> String {
     let sent = std::fs::read(project.file("sent")).unwrap();
     String::from_utf8_lossy(&sent).into_owned()
 }
 
 /// The same, once this is in it: the copy is written behind what is shown.
 #[track_caller]
-fn sent_with(project: &TestProject, text: &str) -> String {
+fn sent_images_with(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
     loop {
-        let sent = sent(project);
+        let sent = sent_images(project);
         if sent.contains(text) {
             return sent;
         }
@@ -109,7 +112,7 @@ fn sent_with(project: &TestProject, text: &str) -> String {
 
 /// The row of a text on the screen.
 #[track_caller]
-fn row(screen: &ChatScreen, text: &str) -> u16 {
+fn find_row(screen: &ChatScreen, text: &str) -> u16 {
     let shown = screen.text();
     let row = shown.lines().position(|line| line.contains(text));
     let row = row.unwrap_or_else(|| panic!("no {text}:\n{shown}"));
@@ -118,109 +121,113 @@ fn row(screen: &ChatScreen, text: &str) -> u16 {
 
 /// The colors of the upper and the lower half of a cell.
 #[track_caller]
-fn colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
-    let cell = screen.picture().cell(row, column).unwrap();
+fn cell_colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
+    let cell = screen.screen().cell(row, column).unwrap();
     (cell.fgcolor(), cell.bgcolor())
 }
 
 /// Waits until so many rows of blocks are there, each of so many columns.
 #[track_caller]
-fn until_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
+fn wait_for_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);
-    screen.until_it(&format!("{rows} rows of {columns} blocks"), |text| {
+    screen.wait_for_text_that(&format!("{rows} rows of {columns} blocks"), |text| {
         text.lines().filter(|line| line.contains(&whole)).count() == rows
     });
 }
 
-const TO_THE_BEGINNING: &str = "\u{1b}[1;5H";
+const CTRL_HOME: &str = "\u{1b}[1;5H";
 
-const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
+const IMAGE_LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
 
 #[test]
-fn blocks_have_the_colors_of_the_image_and_leave_nothing_behind() {
+fn block_images_have_the_image_colors_and_leave_nothing_behind() {
     let project = TestProject::new();
     // What the terminal can do is asked; this one answers too late, and nobody takes that for something typed.
-    let mut screen = chat(&project, "auto");
-    assert!(sent(&project).contains("\x1b[16t\x1b[c"));
-    screen.key("too \u{1b}[6;20;10t\u{1b}[?62;4;22clate");
-    screen.until("│too late ");
-    screen.key("\u{15}");
-    screen.until("Type a prompt");
-    screen.say("say one");
-    screen.until("Nice.");
-    until_blocks(&mut screen, 20, 40);
+    let mut screen = start_chat(&project, "auto");
+    assert!(sent_images(&project).contains("\x1b[16t\x1b[c"));
+    screen.send_keys("too \u{1b}[6;20;10t\u{1b}[?62;4;22clate");
+    screen.wait_for("│too late ");
+    screen.send_keys("\u{15}");
+    screen.wait_for("Type a prompt");
+    screen.send_line("say one");
+    screen.wait_for("Nice.");
+    wait_for_blocks(&mut screen, 20, 40);
     let is_there = |screen: &ChatScreen| {
-        let label = row(screen, LABEL);
-        assert_eq!(row(screen, "Nice."), label + 21);
+        let label = find_row(screen, IMAGE_LABEL);
+        assert_eq!(find_row(screen, "Nice."), label + 21);
         for column in [2, 20, 41] {
-            assert_eq!(colors(screen, label + 1, column), (RED, RED));
-            assert_eq!(colors(screen, label + 10, column), (RED, RED));
-            assert_eq!(colors(screen, label + 11, column), (BLUE, BLUE));
-            assert_eq!(colors(screen, label + 20, column), (BLUE, BLUE));
+            assert_eq!(cell_colors(screen, label + 1, column), (RED, RED));
+            assert_eq!(cell_colors(screen, label + 10, column), (RED, RED));
+            assert_eq!(cell_colors(screen, label + 11, column), (BLUE, BLUE));
+            assert_eq!(cell_colors(screen, label + 20, column), (BLUE, BLUE));
         }
         let beside = (vt100::Color::Default, vt100::Color::Default);
-        assert_eq!(colors(screen, label + 1, 42), beside);
+        assert_eq!(cell_colors(screen, label + 1, 42), beside);
     };
     is_there(&screen);
     // Help lies over it, and goes.
-    screen.key("?");
-    screen.until("╭ Help");
-    screen.key("\u{1b}");
-    screen.until_gone("╭ Help");
-    until_blocks(&mut screen, 20, 40);
+    screen.send_keys("?");
+    screen.wait_for("╭ Help");
+    screen.send_keys("\u{1b}");
+    screen.wait_until_gone("╭ Help");
+    wait_for_blocks(&mut screen, 20, 40);
     is_there(&screen);
     // Scrolled out in part, then wholly.
-    screen.say("say many");
-    screen.until("line 59");
-    screen.until_gone("▀");
-    screen.key(TO_THE_BEGINNING);
-    until_blocks(&mut screen, 20, 40);
+    screen.send_line("say many");
+    screen.wait_for("line 59");
+    screen.wait_until_gone("▀");
+    screen.send_keys(CTRL_HOME);
+    wait_for_blocks(&mut screen, 20, 40);
     // Half as high, it is half as large.
     screen.resize(80, 20);
-    until_blocks(&mut screen, 10, 20);
-    screen.key("\u{11}");
-    let (code, text) = screen.end();
+    wait_for_blocks(&mut screen, 10, 20);
+    screen.send_keys("\u{11}");
+    let (code, text) = screen.wait_for_exit();
     assert_eq!(code, Some(0));
     assert!(!text.contains('▀'), "{text}");
 }
 
 #[test]
-fn a_tool_call_and_the_person_show_images_too() {
+fn images_in_tool_calls_and_prompts_are_shown() {
     let project = TestProject::new();
-    let mut screen = chat(&project, "blocks");
-    std::fs::write(project.file("own.png"), STANDARD.decode(HALVES).unwrap()).unwrap();
+    let mut screen = start_chat(&project, "blocks");
+    std::fs::write(
+        project.file("own.png"),
+        STANDARD.decode(TWO_COLOR_IMAGE).unwrap(),
+    )
+    .unwrap();
     // Dropped on the terminal, which pastes its path.
     let path = project.file("own.png");
-    screen.key(&format!("\u{1b}[200~{}\u{1b}[201~", path.display()));
-    screen.until("own.png");
-    screen.key("\r");
-    screen.until("[image: PNG 40×40");
-    until_blocks(&mut screen, 20, 40);
-    let label = row(&screen, "[image: PNG 40×40");
-    assert_eq!(colors(&screen, label + 1, 2), (RED, RED));
-    screen.until_gone("Esc: cancel");
-    screen.say("say card");
-    screen.until("Screenshot");
-    screen.until_it("the tool call's image at the end", |text| {
+    screen.send_keys(&format!("\u{1b}[200~{}\u{1b}[201~", path.display()));
+    screen.wait_for("own.png");
+    screen.send_keys("\r");
+    screen.wait_for("[image: PNG 40×40");
+    wait_for_blocks(&mut screen, 20, 40);
+    let label = find_row(&screen, "[image: PNG 40×40");
+    assert_eq!(cell_colors(&screen, label + 1, 2), (RED, RED));
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_line("say card");
+    screen.wait_for("Screenshot");
+    screen.wait_for_text_that("the tool call's image at the end", |text| {
         let whole = format!("    {}", "▀".repeat(40));
         text.lines().filter(|line| **line == whole).count() == 20
     });
-    let label = row(&screen, LABEL);
-    assert_eq!(colors(&screen, label + 1, 4), (RED, RED));
-    assert_eq!(colors(&screen, label + 20, 43), (BLUE, BLUE));
+    let label = find_row(&screen, IMAGE_LABEL);
+    assert_eq!(cell_colors(&screen, label + 1, 4), (RED, RED));
+    assert_eq!(cell_colors(&screen, label + 20, 43), (BLUE, BLUE));
 }
 
 #[test]
-fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
+fn kitty_gets_a_reencoded_image_and_deletes_it_afterwards() {
     let project = TestProject::new();
-    let mut screen = chat(&project, "kitty");
-    screen.say("say one");
-    screen.until("Nice.");
-    screen.until("\u{10eeee}\u{305}\u{305}");
+    let mut screen = start_chat(&project, "kitty");
+    screen.send_line("say one");
+    screen.wait_for("Nice.");
+    screen.wait_for("\u{10eeee}\u{305}\u{305}");
     // 40×40 pixels on cells of 10×20.
-    let label = row(&screen, LABEL);
-    assert_eq!(row(&screen, "Nice."), label + 3);
-    let sent_so_far = sent_with(&project, "\x1b_G");
+    let label = find_row(&screen, IMAGE_LABEL);
+    assert_eq!(find_row(&screen, "Nice."), label + 3);
+    let sent_so_far = sent_images_with(&project, "\x1b_G");
     let commands: Vec<&str> = sent_so_far.split("\x1b_G").skip(1).collect();
     let (said, data) = commands[0].split_once(';').unwrap();
     let id = said
@@ -237,17 +244,17 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
     // Its number is the color of its cells.
     let id: u32 = id.parse().unwrap();
     let [_, r, g, b] = id.to_be_bytes();
-    let cell = screen.picture().cell(label + 1, 2).unwrap();
+    let cell = screen.screen().cell(label + 1, 2).unwrap();
     assert_eq!(cell.fgcolor(), vt100::Color::Rgb(r, g, b));
     // Nothing the agent has sent went to the terminal as it came.
-    assert!(!sent_so_far.contains(HALVES));
+    assert!(!sent_so_far.contains(TWO_COLOR_IMAGE));
     // Scrolled out, no cell has it any more; at the end the terminal is told to forget it.
-    screen.say("say many");
-    screen.until("line 59");
-    screen.until_gone("\u{10eeee}");
-    screen.key("\u{11}");
-    assert_eq!(screen.end().0, Some(0));
-    let all = sent(&project);
+    screen.send_line("say many");
+    screen.wait_for("line 59");
+    screen.wait_until_gone("\u{10eeee}");
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
+    let all = sent_images(&project);
     assert_eq!(all.matches("a=T").count(), 1);
     let forgotten = all
         .find(&format!("\x1b_Gq=2,a=d,d=I,i={id}\x1b\\"))
@@ -256,56 +263,65 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
 }
 
 #[test]
-fn a_terminal_that_says_that_it_has_sixels_is_sent_them() {
+fn sixel_terminal_gets_sixels() {
     let project = TestProject::new();
-    let mut screen = chat_with(&project, "auto", |screen| {
+    let mut screen = start_chat_after(&project, "auto", |screen| {
         // What the terminal says comes the same way as what the person types meanwhile.
-        screen.key("say o\u{1b}[6;20;10t\u{1b}[?62;4;22c");
+        screen.send_keys("say o\u{1b}[6;20;10t\u{1b}[?62;4;22c");
     });
-    screen.until("say o");
-    screen.key("ne\r");
-    screen.until("Nice.");
-    let label = row(&screen, LABEL);
-    assert_eq!(row(&screen, "Nice."), label + 3);
+    screen.wait_for("say o");
+    screen.send_keys("ne\r");
+    screen.wait_for("Nice.");
+    let label = find_row(&screen, IMAGE_LABEL);
+    assert_eq!(find_row(&screen, "Nice."), label + 3);
     let whole = "\x1b[4X\x1bP0;1q\"1;1;40;20#";
     let begun = std::time::Instant::now();
-    while sent(&project).matches(whole).count() < 2 {
-        assert!(begun.elapsed().as_secs() < 60, "{}", sent(&project));
+    while sent_images(&project).matches(whole).count() < 2 {
+        assert!(begun.elapsed().as_secs() < 60, "{}", sent_images(&project));
         screen.settle();
     }
-    let of = |row: usize| sent(&project).split(whole).nth(row).unwrap().to_owned();
+    let of = |row: usize| {
+        sent_images(&project)
+            .split(whole)
+            .nth(row)
+            .unwrap()
+            .to_owned()
+    };
     assert!(of(1).contains(";2;100;0;0#"), "{}", of(1));
     assert!(of(2).contains(";2;0;0;100#"), "{}", of(2));
 }
 
 #[test]
-fn switched_off_they_are_a_line_that_says_what_they_are() {
+fn disabled_images_are_shown_as_labels() {
     let project = TestProject::new();
-    let mut screen = chat(&project, "off");
-    screen.say("say one");
-    screen.until("Nice.");
-    assert_eq!(row(&screen, "Nice."), row(&screen, LABEL) + 1);
+    let mut screen = start_chat(&project, "off");
+    screen.send_line("say one");
+    screen.wait_for("Nice.");
+    assert_eq!(
+        find_row(&screen, "Nice."),
+        find_row(&screen, IMAGE_LABEL) + 1
+    );
     // Nor is the terminal asked anything.
-    assert!(!sent(&project).contains("\x1b[16t"));
+    assert!(!sent_images(&project).contains("\x1b[16t"));
 }
 
 #[test]
-fn a_broken_image_says_so_where_it_would_be() {
+fn broken_image_is_reported_in_its_place() {
     let project = TestProject::new();
-    let mut screen = chat(&project, "blocks");
-    screen.say("say broken");
-    screen.until("cannot show the image: corrupt image");
+    let mut screen = start_chat(&project, "blocks");
+    screen.send_line("say broken");
+    screen.wait_for("cannot show the image: corrupt image");
     assert_eq!(
-        row(&screen, "cannot show the image"),
-        row(&screen, "[image: PNG 40×40") + 1
+        find_row(&screen, "cannot show the image"),
+        find_row(&screen, "[image: PNG 40×40") + 1
     );
 }
 
 #[test]
-fn a_way_that_is_not_known_is_told() {
+fn unknown_image_mode_is_an_error() {
     let project = TestProject::new();
-    project.configure("config.toml", "[chat]\nimages = \"ascii\"\n");
+    project.write_config("config.toml", "[chat]\nimages = \"ascii\"\n");
     let mut screen = ChatScreen::start(&project, 120, 24, &format!("{ACP} chat"));
-    screen.until("config.toml, line 2: unknown variant");
-    assert_eq!(screen.end().0, Some(2));
+    screen.wait_for("config.toml, line 2: unknown variant");
+    assert_eq!(screen.wait_for_exit().0, Some(2));
 }

@@ -3,125 +3,128 @@
 use super::*;
 
 /// A chat with an agent that has these ways to log in.
-fn locked_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
-    configure(project, &[("vault", &format!("--ways {ways}"))]);
-    let mut screen = begin(project, columns, rows, "--agent vault");
-    screen.until("vault requires you to log in");
-    screen.until("l: log in");
+fn start_logged_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
+    write_agents_config(project, &[("vault", &format!("--ways {ways}"))]);
+    let mut screen = start_chat_with_args(project, columns, rows, "--agent vault");
+    screen.wait_for("vault requires you to log in");
+    screen.wait_for("l: log in");
     screen
 }
 
 #[test]
-fn what_was_written_before_the_login_is_said_after_it() {
+fn typed_prompt_is_sent_after_the_login() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
-        let mut screen = locked_out(&project, "plain", columns, rows);
-        screen.say("hello");
-        screen.until("↳ hello");
-        is_golden(&mut screen, &project, &format!("login-{columns}x{rows}"));
-        screen.key("l");
-        screen.until("you said hello");
-        screen.until_gone("requires you to log in");
-        screen.until("logged in");
-        assert_eq!(project.read("signed-in"), "{}");
+        let mut screen = start_logged_out(&project, "plain", columns, rows);
+        screen.send_line("hello");
+        screen.wait_for("↳ hello");
+        assert_golden(&mut screen, &project, &format!("login-{columns}x{rows}"));
+        screen.send_keys("l");
+        screen.wait_for("you said hello");
+        screen.wait_until_gone("requires you to log in");
+        screen.wait_for("logged in");
+        assert_eq!(project.read_file("signed-in"), "{}");
     }
 }
 
 #[test]
-fn a_prompt_that_is_refused_goes_on_after_the_login() {
+fn rejected_prompt_is_sent_again_after_the_login() {
     let project = TestProject::new();
-    let mut screen = locked_out(&project, "plain", 80, 24);
-    screen.key("l");
-    screen.until("· vault");
-    screen.say("hello");
-    screen.until("you said hello");
-    screen.until_gone("Esc: cancel");
+    let mut screen = start_logged_out(&project, "plain", 80, 24);
+    screen.send_keys("l");
+    screen.wait_for("· vault");
+    screen.send_line("hello");
+    screen.wait_for("you said hello");
+    screen.wait_until_gone("Esc: cancel");
     // It is forgotten meanwhile.
     std::fs::remove_file(project.file("signed-in")).unwrap();
-    screen.say("again");
-    screen.until("vault requires you to log in");
-    screen.until("↳ again");
-    screen.key("l");
-    screen.until("you said again");
-    screen.until_gone("requires you to log in");
+    screen.send_line("again");
+    screen.wait_for("vault requires you to log in");
+    screen.wait_for("↳ again");
+    screen.send_keys("l");
+    screen.wait_for("you said again");
+    screen.wait_until_gone("requires you to log in");
 }
 
 #[test]
-fn a_program_that_asks_has_the_terminal_for_itself() {
+fn login_program_gets_the_terminal() {
     let project = TestProject::new();
-    let mut screen = locked_out(&project, "program", 80, 24);
-    screen.key("l");
-    screen.until("password for the vault:");
+    let mut screen = start_logged_out(&project, "program", 80, 24);
+    screen.send_keys("l");
+    screen.wait_for("password for the vault:");
     assert!(
         !screen.text().contains("requires you to log in"),
         "{}",
         screen.text()
     );
-    screen.say("wrong");
-    screen.until("login failed: the agent failed (exit code 7)");
-    screen.until("l: log in");
-    screen.key("l");
+    screen.send_line("wrong");
+    screen.wait_for("login failed: the agent failed (exit code 7)");
+    screen.wait_for("l: log in");
+    screen.send_keys("l");
     // What was on the terminal before is there again, with the first question.
-    screen.until_it("the question once more", |text| {
+    screen.wait_for_text_that("the question once more", |text| {
         text.matches("password for the vault:").count() == 2
     });
-    screen.say("sesame");
-    screen.until("· vault");
-    screen.say("hello");
-    screen.until("you said hello");
+    screen.send_line("sesame");
+    screen.wait_for("· vault");
+    screen.send_line("hello");
+    screen.wait_for("you said hello");
 }
 
 #[test]
-fn of_several_ways_one_is_chosen() {
+fn one_of_several_login_methods_is_chosen() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
-        let mut screen = locked_out(&project, "plain,form,program", columns, rows);
-        screen.key("l");
-        screen.until("╭ Log in");
-        is_golden(&mut screen, &project, &format!("logins-{columns}x{rows}"));
-        screen.key("form");
-        screen.until("› By form");
-        screen.key(ENTER);
+        let mut screen = start_logged_out(&project, "plain,form,program", columns, rows);
+        screen.send_keys("l");
+        screen.wait_for("╭ Log in");
+        assert_golden(&mut screen, &project, &format!("logins-{columns}x{rows}"));
+        screen.send_keys("form");
+        screen.wait_for("› By form");
+        screen.send_keys(ENTER);
         // What it asks for belongs to no session, and there is none yet.
-        screen.until("vault asks: Who are you?");
-        read_what_is_asked();
-        screen.key("abcd");
+        screen.wait_for("vault asks: Who are you?");
+        run_question_reader();
+        screen.send_keys("abcd");
         // Where there is no room for all of it, it is read to its end first.
-        screen.key("\u{1b}[6~");
-        screen.key("\u{1b}[6~");
-        screen.until("[ ] bugs");
-        screen.key("\u{13}");
-        screen.until("· vault");
-        assert_eq!(project.read("signed-in"), r#"{"days":30,"key":"abcd"}"#);
+        screen.send_keys("\u{1b}[6~");
+        screen.send_keys("\u{1b}[6~");
+        screen.wait_for("[ ] bugs");
+        screen.send_keys("\u{13}");
+        screen.wait_for("· vault");
+        assert_eq!(
+            project.read_file("signed-in"),
+            r#"{"days":30,"key":"abcd"}"#
+        );
     }
 }
 
 #[test]
-fn a_login_that_is_declined_can_be_tried_again() {
+fn declined_login_can_be_retried() {
     let project = TestProject::new();
-    let mut screen = locked_out(&project, "form", 80, 24);
-    screen.key("l");
-    screen.until("vault asks: Who are you?");
-    read_what_is_asked();
-    screen.key(SHIFT_TAB);
-    screen.key(ENTER);
-    screen.until("login failed:");
-    screen.until("l: log in");
-    screen.key("l");
-    screen.until("vault asks: Who are you?");
+    let mut screen = start_logged_out(&project, "form", 80, 24);
+    screen.send_keys("l");
+    screen.wait_for("vault asks: Who are you?");
+    run_question_reader();
+    screen.send_keys(SHIFT_TAB);
+    screen.send_keys(ENTER);
+    screen.wait_for("login failed:");
+    screen.wait_for("l: log in");
+    screen.send_keys("l");
+    screen.wait_for("vault asks: Who are you?");
 }
 
 #[test]
-fn one_can_log_out() {
+fn logout_works() {
     let project = TestProject::new();
-    let mut screen = locked_out(&project, "plain", 80, 24);
-    screen.key("l");
-    screen.until("· vault");
-    screen.key("\u{10}");
-    screen.until("╭ Commands");
-    screen.key("log out");
-    screen.until("› Log out");
-    screen.key(ENTER);
-    screen.until("logged out");
+    let mut screen = start_logged_out(&project, "plain", 80, 24);
+    screen.send_keys("l");
+    screen.wait_for("· vault");
+    screen.send_keys("\u{10}");
+    screen.wait_for("╭ Commands");
+    screen.send_keys("log out");
+    screen.wait_for("› Log out");
+    screen.send_keys(ENTER);
+    screen.wait_for("logged out");
     assert!(!project.file("signed-in").exists());
 }

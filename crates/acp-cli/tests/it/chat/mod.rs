@@ -39,6 +39,6 @@ const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 /// No test, but the agent of the others: they start this program again, with the flags in its environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
-fn the_agent() {
-    itself::be(be_the_agent);
+fn run_as_agent() {
+    itself::run_if_agent(run_agent);
 }

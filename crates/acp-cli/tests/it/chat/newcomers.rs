@@ -4,19 +4,19 @@
 use super::*;
 
 /// A chat with an agent that is a script of the shell: `$id` is that of the request in `$line`, `answer` answers it.
-fn with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
+fn start_with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
     let helpers = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
         refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"%s"}}\n' "$id" "$1" "$2"; }
         says() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$1"; }
         hear() { read -r line || exit 0; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
     "#;
-    project.write("agent.sh", &format!("{helpers}\n{script}"));
-    begin(project, columns, rows, "-- sh agent.sh")
+    project.write_file("agent.sh", &format!("{helpers}\n{script}"));
+    start_chat_with_args(project, columns, rows, "-- sh agent.sh")
 }
 
 /// One that does what must be done and offers nothing else.
-const PLAIN: &str = r#"
+const MINIMAL_AGENT_SCRIPT: &str = r#"
     while hear; do case $line in
         *'"initialize"'*) answer '{"protocolVersion":1}';;
         *'"session/new"'*) answer '{"sessionId":"s"}';;
@@ -31,117 +31,118 @@ const F4: &str = "\u{1b}OS";
 const F5: &str = "\u{1b}[15~";
 
 #[test]
-fn one_that_is_not_installed_is_told_with_how_to_install_it() {
+fn missing_agent_is_reported_with_install_instructions() {
     let project = TestProject::new();
-    let mut screen = begin(&project, 80, 24, "-- no-such-agent");
-    screen.until("no-such-agent could not be started: command not found: `no-such-agent`");
-    screen.until("r: retry");
+    let mut screen = start_chat_with_args(&project, 80, 24, "-- no-such-agent");
+    screen.wait_for("no-such-agent could not be started: command not found: `no-such-agent`");
+    screen.wait_for("r: retry");
     drop(screen);
-    let mut screen = begin(&project, 80, 24, "--agent mistral-vibe");
-    screen.until("could not be started");
-    screen.until("install it with: uv tool install mistral-vibe");
+    let mut screen = start_chat_with_args(&project, 80, 24, "--agent mistral-vibe");
+    screen.wait_for("could not be started");
+    screen.wait_for("install it with: uv tool install mistral-vibe");
 }
 
 #[test]
-fn one_that_hangs_at_its_start_is_told_with_what_it_has_printed() {
+fn hanging_agent_is_reported_with_its_output() {
     let project = TestProject::new();
     let hangs = "echo loading the model >&2; echo ready; sleep 1000";
-    let mut screen = with_script(&project, 80, 24, hangs);
-    screen.until("starting sh");
-    screen.until("sh has not responded yet. Does it speak ACP on stdin and stdout?");
+    let mut screen = start_with_script(&project, 80, 24, hangs);
+    screen.wait_for("starting sh");
+    screen.wait_for("sh has not responded yet. Does it speak ACP on stdin and stdout?");
     // They are broken over two lines here.
-    screen.until_it("F5: restart agent   Ctrl-Q: quit", |text| {
+    screen.wait_for_text_that("F5: restart agent   Ctrl-Q: quit", |text| {
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ").contains("F5: restart agent Ctrl-Q: quit")
     });
-    screen.until("loading the model");
-    screen.until("ready");
+    screen.wait_for("loading the model");
+    screen.wait_for("ready");
     // What was written meanwhile is kept, and so is the way out.
-    screen.key("something");
-    screen.key(F5);
-    screen.until_gone("has not responded yet");
-    screen.until("sh has not responded yet");
-    screen.until("│something");
-    screen.key(CTRL_Q);
-    assert_eq!(screen.end().0, Some(0));
+    screen.send_keys("something");
+    screen.send_keys(F5);
+    screen.wait_until_gone("has not responded yet");
+    screen.wait_for("sh has not responded yet");
+    screen.wait_for("│something");
+    screen.send_keys(CTRL_Q);
+    assert_eq!(screen.wait_for_exit().0, Some(0));
 }
 
 #[test]
-fn one_that_opens_no_session_is_told() {
+fn failure_to_open_a_session_is_reported() {
     let project = TestProject::new();
     let hangs = r#"hear; answer '{"protocolVersion":1}'; hear; sleep 1000"#;
-    let mut screen = with_script(&project, 80, 24, hangs);
-    screen.until("opening the session");
-    screen.until("sh is still opening the session.");
-    screen.until("F5: restart agent   Ctrl-Q: quit");
+    let mut screen = start_with_script(&project, 80, 24, hangs);
+    screen.wait_for("opening the session");
+    screen.wait_for("sh is still opening the session.");
+    screen.wait_for("F5: restart agent   Ctrl-Q: quit");
 }
 
 #[test]
-fn one_that_only_says_how_it_is_used_is_told_with_that() {
+fn usage_message_of_an_agent_is_shown() {
     for (to, code) in [("", 0), (">&2", 2)] {
         let project = TestProject::new();
         let usage = format!("echo 'usage: agent [--acp]' {to}; exit {code}");
-        let mut screen = with_script(&project, 80, 24, &usage);
-        screen.until(&format!("sh exited before responding: exit code {code}"));
-        screen.until("usage: agent [--acp]");
-        screen.until("r: retry");
+        let mut screen = start_with_script(&project, 80, 24, &usage);
+        screen.wait_for(&format!("sh exited before responding: exit code {code}"));
+        screen.wait_for("usage: agent [--acp]");
+        screen.wait_for("r: retry");
     }
 }
 
 #[test]
-fn what_is_no_agent_at_all_is_told() {
+fn program_that_is_not_an_agent_is_reported() {
     let project = TestProject::new();
     // It sends back what it is sent.
-    let mut screen = begin(&project, 80, 24, "-- cat");
-    screen.until("cat does not speak ACP: unknown method `initialize`");
-    screen.until("r: retry");
+    let mut screen = start_chat_with_args(&project, 80, 24, "-- cat");
+    screen.wait_for("cat does not speak ACP: unknown method `initialize`");
+    screen.wait_for("r: retry");
 }
 
 #[test]
-fn one_that_writes_noise_to_stdout_can_be_talked_to() {
+fn agent_with_noise_on_stdout_works() {
     let project = TestProject::new();
-    let noisy =
-        format!("echo 'Welcome to Noisy 3!'; echo; printf '\\033[31mDEBUG\\033[0m on\\n'\n{PLAIN}");
-    let mut screen = with_script(&project, 80, 24, &noisy);
-    screen.until("ignoring agent output on stdout that is not a message: Welcome");
-    screen.say("hello");
-    screen.until("hello yourself");
-    screen.until_gone("Esc: cancel");
-    screen.key(F4);
-    screen.until("Agent log");
-    screen.until("│ Welcome to Noisy 3!");
-    screen.until("│ DEBUG on");
-    screen.key(ESCAPE);
-    screen.until_gone("Agent log");
+    let noisy = format!(
+        "echo 'Welcome to Noisy 3!'; echo; printf '\\033[31mDEBUG\\033[0m on\\n'\n{MINIMAL_AGENT_SCRIPT}"
+    );
+    let mut screen = start_with_script(&project, 80, 24, &noisy);
+    screen.wait_for("ignoring agent output on stdout that is not a message: Welcome");
+    screen.send_line("hello");
+    screen.wait_for("hello yourself");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys(F4);
+    screen.wait_for("Agent log");
+    screen.wait_for("│ Welcome to Noisy 3!");
+    screen.wait_for("│ DEBUG on");
+    screen.send_keys(ESCAPE);
+    screen.wait_until_gone("Agent log");
 }
 
 #[test]
-fn one_without_any_optional_capability_can_be_talked_to() {
+fn agent_without_optional_capabilities_works() {
     let project = TestProject::new();
-    let mut screen = with_script(&project, 80, 24, PLAIN);
-    screen.until("· sh");
-    screen.say("hello");
-    screen.until("hello yourself");
-    screen.until_gone("Esc: cancel");
-    screen.key(CTRL_O);
-    screen.until("this agent cannot list sessions");
-    screen.key(SHIFT_TAB);
-    screen.until("this agent has no modes");
+    let mut screen = start_with_script(&project, 80, 24, MINIMAL_AGENT_SCRIPT);
+    screen.wait_for("· sh");
+    screen.send_line("hello");
+    screen.wait_for("hello yourself");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys(CTRL_O);
+    screen.wait_for("this agent cannot list sessions");
+    screen.send_keys(SHIFT_TAB);
+    screen.wait_for("this agent has no modes");
     // It ends, and cannot load what it has forgotten: that is said before the person begins anew.
-    screen.say("die");
-    screen.until("sh ended: exit code 3");
-    screen.until("out of memory");
-    screen.until("r: restart in a new session (this agent cannot load sessions);");
-    screen.until("hello yourself");
-    screen.key("r");
-    screen.until_gone("sh ended");
-    screen.until_gone("hello yourself");
-    screen.say("hello");
-    screen.until("hello yourself");
+    screen.send_line("die");
+    screen.wait_for("sh ended: exit code 3");
+    screen.wait_for("out of memory");
+    screen.wait_for("r: restart in a new session (this agent cannot load sessions);");
+    screen.wait_for("hello yourself");
+    screen.send_keys("r");
+    screen.wait_until_gone("sh ended");
+    screen.wait_until_gone("hello yourself");
+    screen.send_line("hello");
+    screen.wait_for("hello yourself");
 }
 
 #[test]
-fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
+fn version_2_agent_works_if_version_2_is_requested() {
     let draft = r#"
         while hear; do case $line in
             *'"initialize"'*) answer '{"protocolVersion":2,"info":{"name":"two","title":"Second","version":"1"},"capabilities":{"session":{}}}';;
@@ -161,45 +162,45 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
         ),
     ] {
         let project = TestProject::new();
-        let mut screen = with_script(&project, 80, 24, script);
-        screen.until(told);
-        screen.until("v: use protocol version 2 (draft)");
-        screen.key("v");
-        screen.until("· Second");
+        let mut screen = start_with_script(&project, 80, 24, script);
+        screen.wait_for(told);
+        screen.wait_for("v: use protocol version 2 (draft)");
+        screen.send_keys("v");
+        screen.wait_for("· Second");
     }
 }
 
 #[test]
-fn one_that_wants_a_login_and_names_no_way_is_told() {
+fn login_requirement_without_methods_is_reported() {
     let project = TestProject::new();
     let closed = r#"
         while hear; do case $line in
             *'"initialize"'*) answer '{"protocolVersion":1}';;
             *'"session/new"'*) if test -e key; then answer '{"sessionId":"s"}'; else refuse -32000 'run `sh login` first'; fi;;
         esac; done"#;
-    let mut screen = with_script(&project, 80, 24, closed);
-    screen.until("sh says: run `sh login` first");
-    screen.until("The agent offers no way to log in from here.");
-    screen.until("r: try again");
-    project.write("key", "");
-    screen.key("r");
-    screen.until("· sh");
+    let mut screen = start_with_script(&project, 80, 24, closed);
+    screen.wait_for("sh says: run `sh login` first");
+    screen.wait_for("The agent offers no way to log in from here.");
+    screen.wait_for("r: try again");
+    project.write_file("key", "");
+    screen.send_keys("r");
+    screen.wait_for("· sh");
 }
 
 #[test]
-fn one_that_does_not_stop_can_be_started_again() {
+fn hanging_turn_is_ended_by_restarting_the_agent() {
     let project = TestProject::new();
-    let deaf = PLAIN.replace("says 'hello yourself'; answer", ": ; : ");
-    let mut screen = with_script(&project, 80, 24, &deaf);
-    screen.until("· sh");
-    screen.say("hello");
-    screen.until("Esc: cancel");
-    screen.key(F5);
-    screen.until("the agent is working; press F5 again to restart it");
-    screen.key(ESCAPE);
-    screen.until("cancelling… the agent has not stopped yet   F5: restart agent");
-    screen.key(F5);
-    screen.until("· sh");
-    screen.until("Type a prompt");
-    screen.until_gone("cancelling");
+    let deaf = MINIMAL_AGENT_SCRIPT.replace("says 'hello yourself'; answer", ": ; : ");
+    let mut screen = start_with_script(&project, 80, 24, &deaf);
+    screen.wait_for("· sh");
+    screen.send_line("hello");
+    screen.wait_for("Esc: cancel");
+    screen.send_keys(F5);
+    screen.wait_for("the agent is working; press F5 again to restart it");
+    screen.send_keys(ESCAPE);
+    screen.wait_for("cancelling… the agent has not stopped yet   F5: restart agent");
+    screen.send_keys(F5);
+    screen.wait_for("· sh");
+    screen.wait_for("Type a prompt");
+    screen.wait_until_gone("cancelling");
 }

@@ -1,7 +1,7 @@
 //! An agent that plays what a test has written down, and writes down what it hears.
 //!
-//! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into [`HEARD`], as
-//! the content blocks it came in.
+//! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into
+//! [`RECORD_FILE`], as the content blocks it came in.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Where it writes down what it has heard, in its working directory.
-pub(crate) const HEARD: &str = "heard";
+pub(crate) const RECORD_FILE: &str = "heard";
 
 /// A step.
 #[derive(Deserialize)]
@@ -41,13 +41,13 @@ struct PlayerPermission {
 }
 
 /// Is the agent, with these flags, on stdin and stdout.
-pub(crate) fn be(flags: &[String]) {
+pub(crate) fn run_player(flags: &[String]) {
     let has = |flag: &str| flags.iter().any(|known| known == flag);
     let takes = PromptCapabilities::new()
         .image(has("--images"))
         .embedded_context(has("--embedded"));
     let options = match has("--options") {
-        true => serde_json::from_value(options()).unwrap(),
+        true => serde_json::from_value(config_options()).unwrap(),
         false => Vec::new(),
     };
     let player = PlayerAgent {
@@ -69,7 +69,7 @@ struct PlayerAgent {
 }
 
 /// An option of each sort. Nothing is in the order of the alphabet.
-fn options() -> Value {
+fn config_options() -> Value {
     json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "write", "options": [
             {"value": "write", "name": "Write", "description": "changes files"},
@@ -89,10 +89,10 @@ fn options() -> Value {
     ])
 }
 
-fn hear(what: &impl serde::Serialize) {
+fn record(what: &impl serde::Serialize) {
     // Whole or not at all: who reads it may be quick.
     std::fs::write(".heard", serde_json::to_string(what).unwrap()).unwrap();
-    std::fs::rename(".heard", HEARD).unwrap();
+    std::fs::rename(".heard", RECORD_FILE).unwrap();
 }
 
 impl Agent for PlayerAgent {
@@ -135,14 +135,14 @@ impl Agent for PlayerAgent {
             SessionConfigOptionValue::Id(id) => json!(id),
             SessionConfigOptionValue::Boolean(set) => json!(set),
         };
-        hear(&json!({"option": option, "value": heard}));
+        record(&json!({"option": option, "value": heard}));
         Ok(options.clone())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         let Some(file) = text.strip_prefix("play ") else {
-            hear(&prompt.content);
+            record(&prompt.content);
             turn.send_message(format!("heard {} blocks", prompt.content.len()))
                 .await?;
             return Ok(StopReason::EndTurn);
@@ -153,18 +153,18 @@ impl Agent for PlayerAgent {
             match step {
                 PlayerStep::Update(update) => turn.send_update(*update).await?,
                 PlayerStep::In(told) => turn.connection().notify(&*told).await?,
-                PlayerStep::Wait(file) => turn.or_cancelled(until_there(&file)).await?,
+                PlayerStep::Wait(file) => turn.or_cancelled(wait_for_file(&file)).await?,
                 PlayerStep::Ask(asks) => {
                     let outcome = turn
                         .request_permission(asks.tool_call, asks.options)
                         .await?;
-                    hear(&outcome);
+                    record(&outcome);
                 }
                 PlayerStep::AskIn(session, asks) => {
                     let PlayerPermission { tool_call, options } = *asks;
                     let request = RequestPermissionRequest::new(session, tool_call, options);
                     let answer = turn.connection().request(&request).await?;
-                    hear(&answer.outcome);
+                    record(&answer.outcome);
                 }
                 PlayerStep::Visit(url) => {
                     let elicitation_id = "page".into();
@@ -173,7 +173,7 @@ impl Agent for PlayerAgent {
                         url,
                     };
                     let message = "Please confirm the device.";
-                    hear(&turn.elicit(message, page, None).await?);
+                    record(&turn.elicit(message, page, None).await?);
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Agent for PlayerAgent {
 }
 
 /// A test has no other way to tell it that it may go on.
-async fn until_there(file: &str) -> Result<()> {
+async fn wait_for_file(file: &str) -> Result<()> {
     while !std::path::Path::new(file).exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

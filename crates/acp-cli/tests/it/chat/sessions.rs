@@ -3,96 +3,96 @@
 use super::*;
 
 #[test]
-fn an_old_session_is_loaded_from_the_list() {
+fn old_session_is_loaded_from_the_list() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    read(&mut screen);
-    screen.key("\u{11}");
-    assert_eq!(screen.end().0, Some(0));
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    run_question_reader_on(&mut screen);
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
 
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{f}");
-    screen.until("╭ Sessions");
-    screen.until("› /read src/main.rs");
-    screen.key(ENTER);
-    screen.until("✓ ▤ Read src/main.rs");
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{f}");
+    screen.wait_for("╭ Sessions");
+    screen.wait_for("› /read src/main.rs");
+    screen.send_keys(ENTER);
+    screen.wait_for("✓ ▤ Read src/main.rs");
 }
 
 #[test]
-fn a_chat_in_a_sandbox_keeps_its_sessions() {
+fn sandboxed_chat_stores_its_sessions() {
     if let Err(error) = acp_host::Sandbox::new([]) {
         eprintln!("skipped: {error}");
         return;
     }
     let project = TestProject::new();
-    hello(&project);
+    write_hello_file(&project);
     let confined = format!("{ACP} chat --sandbox");
     let mut screen = ChatScreen::start(&project, 80, 24, &confined);
-    screen.until("Ask");
-    read(&mut screen);
-    screen.key("\u{11}");
-    assert_eq!(screen.end().0, Some(0));
+    screen.wait_for("Ask");
+    run_question_reader_on(&mut screen);
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
 
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{f}");
-    screen.until("› /read src/main.rs");
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{f}");
+    screen.wait_for("› /read src/main.rs");
 }
 
 /// A session of before, which is called as what was said in it.
-fn of_before(project: &TestProject, said: &str, until: &str) {
-    let mut screen = chat(project, 80, 24);
-    screen.say(said);
-    screen.until(until);
-    screen.until_gone("Esc: cancel");
-    screen.key("\u{11}");
-    assert_eq!(screen.end().0, Some(0));
+fn create_old_session(project: &TestProject, said: &str, until: &str) {
+    let mut screen = start_chat(project, 80, 24);
+    screen.send_line(said);
+    screen.wait_for(until);
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
 }
 
 /// A project with two sessions of before.
-fn with_two() -> TestProject {
+fn project_with_two_sessions() -> TestProject {
     let project = TestProject::new();
-    hello(&project);
-    of_before(&project, "/read src/main.rs", "✓ ▤ Read src/main.rs");
-    of_before(&project, "/read notes.txt", "✓ ▤ Read notes.txt");
+    write_hello_file(&project);
+    create_old_session(&project, "/read src/main.rs", "✓ ▤ Read src/main.rs");
+    create_old_session(&project, "/read notes.txt", "✓ ▤ Read notes.txt");
     project
 }
 
 #[test]
-fn sessions_are_found_by_typing() {
+fn session_list_is_filtered_by_typing() {
     for (columns, rows) in SIZES {
-        let project = with_two();
-        let mut screen = chat(&project, columns, rows);
-        screen.key("\u{f}");
-        screen.until("/read notes.txt");
-        screen.until("/read src/main.rs");
-        screen.until_gone("loading");
-        is_golden(&mut screen, &project, &format!("sessions-{columns}x{rows}"));
-        screen.key("main");
-        screen.until_gone("/read notes.txt");
-        screen.until("› /read src/main.rs");
-        screen.key(ENTER);
-        screen.until("println!(\"hi\");");
+        let project = project_with_two_sessions();
+        let mut screen = start_chat(&project, columns, rows);
+        screen.send_keys("\u{f}");
+        screen.wait_for("/read notes.txt");
+        screen.wait_for("/read src/main.rs");
+        screen.wait_until_gone("loading");
+        assert_golden(&mut screen, &project, &format!("sessions-{columns}x{rows}"));
+        screen.send_keys("main");
+        screen.wait_until_gone("/read notes.txt");
+        screen.wait_for("› /read src/main.rs");
+        screen.send_keys(ENTER);
+        screen.wait_for("println!(\"hi\");");
     }
 }
 
 #[test]
-fn a_session_is_deleted_when_that_is_said_twice() {
-    let project = with_two();
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{f}");
-    screen.until("/read notes.txt");
-    screen.key("notes");
-    screen.until("› /read notes.txt");
-    screen.key("\u{4}");
-    screen.until("Press Ctrl-D again to delete permanently");
-    screen.key("\u{4}");
-    screen.until("session deleted");
-    screen.key(ESCAPE);
-    screen.until("/read src/main.rs");
+fn session_is_deleted_after_confirmation() {
+    let project = project_with_two_sessions();
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{f}");
+    screen.wait_for("/read notes.txt");
+    screen.send_keys("notes");
+    screen.wait_for("› /read notes.txt");
+    screen.send_keys("\u{4}");
+    screen.wait_for("Press Ctrl-D again to delete permanently");
+    screen.send_keys("\u{4}");
+    screen.wait_for("session deleted");
+    screen.send_keys(ESCAPE);
+    screen.wait_for("/read src/main.rs");
     assert!(!screen.text().contains("/read notes.txt"));
     drop(screen);
-    let listed = project.shell("acp sessions").code(0).stdout;
+    let listed = project.run_shell("acp sessions").expect_code(0).stdout;
     assert!(
         listed.contains("main.rs") && !listed.contains("notes.txt"),
         "{listed}"
@@ -100,139 +100,139 @@ fn a_session_is_deleted_when_that_is_said_twice() {
 }
 
 #[test]
-fn a_session_is_forked_and_the_copy_goes_its_own_way() {
-    let project = with_two();
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{f}");
-    screen.key("main");
-    screen.until("› /read src/main.rs");
-    screen.key("\u{6}");
-    screen.until_gone("╭ Sessions");
-    screen.until(" 2 ");
-    screen.until("Type a prompt");
-    screen.say("/read notes.txt");
-    screen.until("✓ ▤ Read notes.txt");
-    screen.until_gone("Esc: cancel");
+fn forked_session_is_independent() {
+    let project = project_with_two_sessions();
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{f}");
+    screen.send_keys("main");
+    screen.wait_for("› /read src/main.rs");
+    screen.send_keys("\u{6}");
+    screen.wait_until_gone("╭ Sessions");
+    screen.wait_for(" 2 ");
+    screen.wait_for("Type a prompt");
+    screen.send_line("/read notes.txt");
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.wait_until_gone("Esc: cancel");
     drop(screen);
-    let listed = project.shell("acp sessions").code(0).stdout;
+    let listed = project.run_shell("acp sessions").expect_code(0).stdout;
     assert_eq!(listed.lines().count(), 3, "{listed}");
 }
 
 #[test]
-fn a_session_has_the_name_it_is_given() {
+fn session_can_be_renamed() {
     let project = TestProject::new();
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{1b}OQ");
-    screen.until("╭ Session name");
-    screen.key("The parser");
-    screen.key(ENTER);
-    screen.until(" 1 · The parser");
-    screen.key("\u{1b}OQ");
-    screen.until("╭ Session name");
-    screen.key("\u{15}Lines");
-    screen.key(ESCAPE);
-    screen.until_gone("╭ Session name");
-    screen.until(" 1 · The parser");
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{1b}OQ");
+    screen.wait_for("╭ Session name");
+    screen.send_keys("The parser");
+    screen.send_keys(ENTER);
+    screen.wait_for(" 1 · The parser");
+    screen.send_keys("\u{1b}OQ");
+    screen.wait_for("╭ Session name");
+    screen.send_keys("\u{15}Lines");
+    screen.send_keys(ESCAPE);
+    screen.wait_until_gone("╭ Session name");
+    screen.wait_for(" 1 · The parser");
 }
 
 #[test]
-fn a_conversation_is_saved_as_markdown() {
+fn conversation_is_exported_as_markdown() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    read(&mut screen);
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    run_question_reader_on(&mut screen);
     let save = |screen: &mut ChatScreen| {
-        screen.key("\u{10}");
-        screen.until("╭ Commands");
-        screen.key("markdown");
-        screen.until("› Save conversation as Markdown");
-        screen.key(ENTER);
-        screen.until("╭ Save as Markdown to");
-        screen.until("-read-src-main-rs.md");
-        screen.key("\u{15}talk.md");
-        screen.key(ENTER);
+        screen.send_keys("\u{10}");
+        screen.wait_for("╭ Commands");
+        screen.send_keys("markdown");
+        screen.wait_for("› Save conversation as Markdown");
+        screen.send_keys(ENTER);
+        screen.wait_for("╭ Save as Markdown to");
+        screen.wait_for("-read-src-main-rs.md");
+        screen.send_keys("\u{15}talk.md");
+        screen.send_keys(ENTER);
     };
     save(&mut screen);
-    screen.until("saved as ");
-    let text = project.read("talk.md");
+    screen.wait_for("saved as ");
+    let text = project.read_file("talk.md");
     assert!(text.contains("/read src/main.rs"), "{text}");
     assert!(text.contains("println!(\"hi\");"), "{text}");
     // What is there is not written over.
     save(&mut screen);
-    screen.until("cannot save ");
-    assert_eq!(project.read("talk.md"), text);
+    screen.wait_for("cannot save ");
+    assert_eq!(project.read_file("talk.md"), text);
 }
 
 #[test]
-fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
+fn named_session_is_started_in_the_chat_and_continued_by_a_script() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = begin(&project, 80, 24, "--session build");
-    screen.until("named `build`; reopen it with `acp chat --session NAME`");
-    read(&mut screen);
+    write_hello_file(&project);
+    let mut screen = start_chat_with_args(&project, 80, 24, "--session build");
+    screen.wait_for("named `build`; reopen it with `acp chat --session NAME`");
+    run_question_reader_on(&mut screen);
     // Another name beside it.
-    screen.key("\u{1b}OQ");
-    screen.until("╭ Session name");
-    screen.key("\u{15}");
-    screen.key("the build");
-    screen.key(ENTER);
-    screen.until("· the build");
-    screen.until("named `the build`");
-    screen.key("\u{11}");
-    assert_eq!(screen.end().0, Some(0));
+    screen.send_keys("\u{1b}OQ");
+    screen.wait_for("╭ Session name");
+    screen.send_keys("\u{15}");
+    screen.send_keys("the build");
+    screen.send_keys(ENTER);
+    screen.wait_for("· the build");
+    screen.wait_for("named `the build`");
+    screen.send_keys("\u{11}");
+    assert_eq!(screen.wait_for_exit().0, Some(0));
 
     for name in ["build", "the build"] {
         let done = project.run(&["--session", name, "/read src/main.rs"]);
-        done.code(0).shows(&["Read `src/main.rs`"]);
+        done.expect_code(0).expect_stdout(&["Read `src/main.rs`"]);
     }
-    let mut screen = begin(&project, 80, 24, "--session build");
-    screen.until("✓ ▤ Read src/main.rs");
-    screen.key("\u{f}");
-    screen.until("╭ Sessions");
-    screen.until("build · the build · /read src/main.rs");
+    let mut screen = start_chat_with_args(&project, 80, 24, "--session build");
+    screen.wait_for("✓ ▤ Read src/main.rs");
+    screen.send_keys("\u{f}");
+    screen.wait_for("╭ Sessions");
+    screen.wait_for("build · the build · /read src/main.rs");
 }
 
 #[test]
-fn a_session_that_is_open_is_not_deleted() {
+fn open_session_is_not_deleted() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    read(&mut screen);
-    screen.key("\u{f}");
-    screen.until("› /read src/main.rs");
-    screen.key("\u{4}");
-    screen.until("Press Ctrl-D again to delete permanently: /read src/main.rs");
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    run_question_reader_on(&mut screen);
+    screen.send_keys("\u{f}");
+    screen.wait_for("› /read src/main.rs");
+    screen.send_keys("\u{4}");
+    screen.wait_for("Press Ctrl-D again to delete permanently: /read src/main.rs");
     // Any other key takes it back.
-    screen.key(DOWN);
-    screen.until_gone("Press Ctrl-D again to delete");
-    screen.key("\u{4}");
-    screen.until("Press Ctrl-D again to delete");
-    screen.key("\u{4}");
-    screen.until("this session is open in a tab; close the tab first");
-    screen.key(ESCAPE);
-    screen.until_gone("╭ Sessions");
+    screen.send_keys(DOWN);
+    screen.wait_until_gone("Press Ctrl-D again to delete");
+    screen.send_keys("\u{4}");
+    screen.wait_for("Press Ctrl-D again to delete");
+    screen.send_keys("\u{4}");
+    screen.wait_for("this session is open in a tab; close the tab first");
+    screen.send_keys(ESCAPE);
+    screen.wait_until_gone("╭ Sessions");
     drop(screen);
-    let listed = project.shell("acp sessions").code(0).stdout;
+    let listed = project.run_shell("acp sessions").expect_code(0).stdout;
     assert!(listed.contains("main.rs"), "{listed}");
 }
 
 #[test]
-fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
+fn open_session_can_be_forked() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    read(&mut screen);
-    screen.key("\u{10}");
-    screen.until("╭ Commands");
-    screen.key("fork this");
-    screen.until("› Fork this session");
-    screen.key(ENTER);
-    screen.until(" 2 ");
-    screen.until("Type a prompt");
-    screen.say("/read notes.txt");
-    screen.until("✓ ▤ Read notes.txt");
-    screen.key("\u{1b}1");
-    screen.until("println!(\"hi\");");
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    run_question_reader_on(&mut screen);
+    screen.send_keys("\u{10}");
+    screen.wait_for("╭ Commands");
+    screen.send_keys("fork this");
+    screen.wait_for("› Fork this session");
+    screen.send_keys(ENTER);
+    screen.wait_for(" 2 ");
+    screen.wait_for("Type a prompt");
+    screen.send_line("/read notes.txt");
+    screen.wait_for("✓ ▤ Read notes.txt");
+    screen.send_keys("\u{1b}1");
+    screen.wait_for("println!(\"hi\");");
     assert!(
         !screen.text().contains("✓ ▤ Read notes.txt"),
         "{}",
@@ -241,27 +241,27 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
 }
 
 /// A chat with an agent that has sessions of before, and the first of them chosen.
-fn with_sessions_of(project: &TestProject, flags: &str) -> ChatScreen {
-    configure(project, &[("archive", flags)]);
-    let mut screen = begin(project, 80, 24, "--agent archive");
-    screen.until("· archive");
-    screen.key("\u{f}");
+fn start_with_sessions(project: &TestProject, flags: &str) -> ChatScreen {
+    write_agents_config(project, &[("archive", flags)]);
+    let mut screen = start_chat_with_args(project, 80, 24, "--agent archive");
+    screen.wait_for("· archive");
+    screen.send_keys("\u{f}");
     // Without what would ring, and with when it was.
-    screen.until("The first  ");
-    screen.until(" ago");
+    screen.wait_for("The first  ");
+    screen.wait_for(" ago");
     screen
 }
 
 #[test]
-fn a_session_that_is_not_told_again_is_gone_on_with() {
+fn session_is_resumed_without_replay() {
     for (opens, told) in [("load", true), ("resume", false), ("load,resume", true)] {
         let project = TestProject::new();
         let flags = format!("--sessions 3 --opens {opens}");
-        configure(&project, &[("archive", &flags)]);
-        let mut screen = begin(&project, 80, 24, "--agent archive --resume sess_0");
-        screen.until("· archive");
-        screen.say("hello");
-        screen.until("you said hello");
+        write_agents_config(&project, &[("archive", &flags)]);
+        let mut screen = start_chat_with_args(&project, 80, 24, "--agent archive --resume sess_0");
+        screen.wait_for("· archive");
+        screen.send_line("hello");
+        screen.wait_for("you said hello");
         assert_eq!(
             screen.text().contains("old answer"),
             told,
@@ -272,18 +272,18 @@ fn a_session_that_is_not_told_again_is_gone_on_with() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_is_told_of_and_another_begun() {
+fn failure_to_open_a_session_is_reported_and_another_started() {
     let project = TestProject::new();
-    let mut screen = with_sessions_of(&project, "--sessions 3 --opens load");
-    screen.key("sess_2");
-    screen.until("› sess_2");
-    screen.key(ENTER);
-    screen.until("cannot open the session: ");
-    screen.until("session not found: sess_2");
-    screen.until("2 ✗ archive");
-    screen.until("n: new session");
-    screen.key("n");
-    screen.until("2 · archive");
-    screen.say("hello");
-    screen.until("you said hello");
+    let mut screen = start_with_sessions(&project, "--sessions 3 --opens load");
+    screen.send_keys("sess_2");
+    screen.wait_for("› sess_2");
+    screen.send_keys(ENTER);
+    screen.wait_for("cannot open the session: ");
+    screen.wait_for("session not found: sess_2");
+    screen.wait_for("2 ✗ archive");
+    screen.wait_for("n: new session");
+    screen.send_keys("n");
+    screen.wait_for("2 · archive");
+    screen.send_line("hello");
+    screen.wait_for("you said hello");
 }

@@ -7,40 +7,45 @@ use serde_json::{Value, json};
 use super::*;
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A chat with the bundled agent, which answers typed commands.
-pub(crate) fn chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
-    let mut screen = begin(project, columns, rows, "");
-    screen.until("Ask");
+pub(crate) fn start_chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
+    let mut screen = start_chat_with_args(project, columns, rows, "");
+    screen.wait_for("Ask");
     screen
 }
 
 /// A chat with these arguments.
-pub(crate) fn begin(project: &TestProject, columns: u16, rows: u16, args: &str) -> ChatScreen {
+pub(crate) fn start_chat_with_args(
+    project: &TestProject,
+    columns: u16,
+    rows: u16,
+    args: &str,
+) -> ChatScreen {
     let mut screen = ChatScreen::start(project, columns, rows, &format!("{ACP} chat {args}"));
-    screen.until("Type a prompt");
+    screen.wait_for("Type a prompt");
     screen
 }
 
 /// A chat with the [`player`], whose session is open.
-pub(crate) fn with_player(
+pub(crate) fn start_with_player(
     project: &TestProject,
     columns: u16,
     rows: u16,
     flags: &str,
 ) -> ChatScreen {
-    configure(project, &[("player", &format!("--player {flags}"))]);
-    let mut screen = begin(project, columns, rows, "--agent player");
-    screen.until("· Player");
+    write_agents_config(project, &[("player", &format!("--player {flags}"))]);
+    let mut screen = start_chat_with_args(project, columns, rows, "--agent player");
+    screen.wait_for("· Player");
     screen
 }
 
 /// Agents by name, each this program with flags.
-pub(crate) fn configure(project: &TestProject, agents: &[(&str, &str)]) {
+pub(crate) fn write_agents_config(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();
     for (name, flags) in agents {
-        let script = itself::script("chat::the_agent", flags);
+        let script = itself::agent_script("chat::run_as_agent", flags);
         let file = project.file(&format!(".{name}.sh"));
         std::fs::write(&file, script).unwrap();
         let file = file.display();
@@ -48,40 +53,40 @@ pub(crate) fn configure(project: &TestProject, agents: &[(&str, &str)]) {
             "[agents.{name}]\ncommand = [\"sh\", \"{file}\"]\n\n"
         ));
     }
-    project.configure("config.toml", &config);
+    project.write_config("config.toml", &config);
 }
 
 /// Is the agent that these flags are of.
-pub(crate) fn be_the_agent(flags: &[String]) {
+pub(crate) fn run_agent(flags: &[String]) {
     if flags.iter().any(|flag| flag == "--player") {
-        player::be(flags);
+        player::run_player(flags);
     } else {
-        common::agent::be(flags);
+        common::agent::run_agent(flags);
     }
 }
 
 /// Has the [`player`] play these steps, a JSON array.
-pub(crate) fn play(project: &TestProject, screen: &mut ChatScreen, steps: &Value) {
-    project.write(".steps.json", &steps.to_string());
-    screen.say("play .steps.json");
+pub(crate) fn play_steps(project: &TestProject, screen: &mut ChatScreen, steps: &Value) {
+    project.write_file(".steps.json", &steps.to_string());
+    screen.send_line("play .steps.json");
 }
 
 /// A piece of the agent's answer.
-pub(crate) fn says(text: &str) -> Value {
-    chunk("agent_message_chunk", text)
+pub(crate) fn message_step(text: &str) -> Value {
+    chunk_step("agent_message_chunk", text)
 }
 
 /// A piece of its thoughts.
-pub(crate) fn thinks(text: &str) -> Value {
-    chunk("agent_thought_chunk", text)
+pub(crate) fn thought_step(text: &str) -> Value {
+    chunk_step("agent_thought_chunk", text)
 }
 
-fn chunk(kind: &str, text: &str) -> Value {
+fn chunk_step(kind: &str, text: &str) -> Value {
     json!({"update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}})
 }
 
 /// A tool call, or what has become of it.
-pub(crate) fn tool_call(fields: Value) -> Value {
+pub(crate) fn tool_call_step(fields: Value) -> Value {
     let mut update = fields;
     let known = update.get("title").is_none();
     let kind = if known {
@@ -94,53 +99,53 @@ pub(crate) fn tool_call(fields: Value) -> Value {
 }
 
 /// The agent waits until the project has a file of this name.
-pub(crate) fn waits(file: &str) -> Value {
+pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
 
 /// What the agent was told, or answered, as it has written it down.
 #[track_caller]
-pub(crate) fn heard(project: &TestProject) -> Value {
-    serde_json::from_str(&project.read(player::HEARD)).unwrap()
+pub(crate) fn read_record(project: &TestProject) -> Value {
+    serde_json::from_str(&project.read_file(player::RECORD_FILE)).unwrap()
 }
 
 /// Waits until the agent has been told this.
 #[track_caller]
-pub(crate) fn until_heard(project: &TestProject, what: &Value) {
+pub(crate) fn wait_for_record(project: &TestProject, what: &Value) {
     let begun = Instant::now();
-    while !project.file(player::HEARD).exists() || heard(project) != *what {
-        assert!(begun.elapsed() < PATIENCE, "not heard: {what}");
+    while !project.file(player::RECORD_FILE).exists() || read_record(project) != *what {
+        assert!(begun.elapsed() < TIMEOUT, "not heard: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Waits as a person does who reads what is asked: keys count once nothing was typed for 300 ms.
-pub(crate) fn read_what_is_asked() {
+pub(crate) fn run_question_reader() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
 /// Waits until the screen is as it was when someone looked at it; `UPDATE_GOLDEN=1` takes it as it is.
 #[track_caller]
-pub(crate) fn is_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {
+pub(crate) fn assert_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/chat/golden");
     let file = directory.join(format!("{name}.txt"));
     let root = project.path().display().to_string();
-    let shown = |text: &str| still(&without(&root, text)) + "\n";
+    let shown = |text: &str| hide_times(&hide_path(&root, text)) + "\n";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         screen.settle();
         std::fs::write(&file, shown(&screen.text())).unwrap();
         let page = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
-        std::fs::write(page, screen.page()).unwrap();
+        std::fs::write(page, screen.to_html()).unwrap();
         return;
     }
     let golden = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
-    screen.until_it(&format!("as in {name}.txt:\n{golden}"), |text| {
+    screen.wait_for_text_that(&format!("as in {name}.txt:\n{golden}"), |text| {
         shown(text) == golden
     });
 }
 
 /// The text without where the project is, which is another place each time; also where a window hides half of it.
-fn without(root: &str, text: &str) -> String {
+fn hide_path(root: &str, text: &str) -> String {
     let lines = text.lines().map(|line| {
         if let Some((before, after)) = line.split_once(root) {
             // What follows stays in its column.
@@ -163,7 +168,7 @@ fn without(root: &str, text: &str) -> String {
 }
 
 /// The text with what moves by itself standing still: signs that turn, and how long a turn has taken.
-fn still(text: &str) -> String {
+fn hide_times(text: &str) -> String {
     let turning = |c: char| {
         if "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(c) {
             '⠿'
@@ -181,40 +186,40 @@ fn still(text: &str) -> String {
 }
 
 /// A turn, to its end.
-pub(crate) fn read(screen: &mut ChatScreen) {
-    screen.say("/read src/main.rs");
-    screen.until("✓ ▤ Read src/main.rs");
-    screen.until_gone("Esc: cancel");
+pub(crate) fn run_question_reader_on(screen: &mut ChatScreen) {
+    screen.send_line("/read src/main.rs");
+    screen.wait_for("✓ ▤ Read src/main.rs");
+    screen.wait_until_gone("Esc: cancel");
 }
 
-pub(crate) fn hello(project: &TestProject) {
+pub(crate) fn write_hello_file(project: &TestProject) {
     std::fs::create_dir_all(project.file("src")).unwrap();
-    project.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
+    project.write_file("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
 }
 
 /// Waits until this code has the colors of its language: at first it may have none, since they are unpacked while the
 /// chat is at work.
 #[track_caller]
-pub(crate) fn colored(screen: &mut ChatScreen, code: &str) {
-    screen.until_so(&format!("{code} in colors"), |screen| {
-        cell(screen, code).fgcolor() != vt100::Color::Default
+pub(crate) fn assert_colored(screen: &mut ChatScreen, code: &str) {
+    screen.wait_for_screen_that(&format!("{code} in colors"), |screen| {
+        find_cell(screen, code).fgcolor() != vt100::Color::Default
     });
 }
 
 /// The cell where a text begins.
 #[track_caller]
-pub(crate) fn cell<'a>(screen: &'a ChatScreen, text: &str) -> &'a vt100::Cell {
-    let (row, column) = find(screen, text);
-    screen.picture().cell(row, column).unwrap()
+pub(crate) fn find_cell<'a>(screen: &'a ChatScreen, text: &str) -> &'a vt100::Cell {
+    let (row, column) = find_position(screen, text);
+    screen.screen().cell(row, column).unwrap()
 }
 
 /// Where a text is on the screen: row and column.
 #[track_caller]
-pub(crate) fn find(screen: &ChatScreen, text: &str) -> (u16, u16) {
-    let (rows, columns) = screen.picture().size();
+pub(crate) fn find_position(screen: &ChatScreen, text: &str) -> (u16, u16) {
+    let (rows, columns) = screen.screen().size();
     for row in 0..rows.get() {
         let cells = (0..columns.get()).filter_map(|column| {
-            let cell = screen.picture().cell(row, column)?;
+            let cell = screen.screen().cell(row, column)?;
             (!cell.is_wide_continuation()).then_some((column, cell))
         });
         let mut line = String::new();
@@ -236,7 +241,7 @@ pub(crate) fn find(screen: &ChatScreen, text: &str) -> (u16, u16) {
 }
 
 /// The process of the agent that works in the project.
-pub(crate) fn agent_of(project: &TestProject) -> rustix::process::Pid {
+pub(crate) fn agent_pid(project: &TestProject) -> rustix::process::Pid {
     let cwd = std::fs::canonicalize(project.path()).unwrap();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(id) = process.file_name().to_string_lossy().parse::<i32>() else {
@@ -253,7 +258,7 @@ pub(crate) fn agent_of(project: &TestProject) -> rustix::process::Pid {
 }
 
 /// The process that has started this one.
-pub(crate) fn parent_of(child: rustix::process::Pid) -> rustix::process::Pid {
+pub(crate) fn parent_pid(child: rustix::process::Pid) -> rustix::process::Pid {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.as_raw_pid())).unwrap();
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     let parent = parent.unwrap().trim().parse().unwrap();
@@ -262,12 +267,12 @@ pub(crate) fn parent_of(child: rustix::process::Pid) -> rustix::process::Pid {
 
 /// Waits until a process has ended, whether or not anybody has asked how.
 #[track_caller]
-pub(crate) fn until_gone(process: rustix::process::Pid) {
+pub(crate) fn wait_until_exited(process: rustix::process::Pid) {
     let begun = Instant::now();
     let file = format!("/proc/{}/status", process.as_raw_pid());
     let runs = || std::fs::read_to_string(&file).is_ok_and(|s| !s.contains("State:\tZ"));
     while runs() {
-        assert!(begun.elapsed() < PATIENCE, "{process:?} goes on");
+        assert!(begun.elapsed() < TIMEOUT, "{process:?} goes on");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -3,74 +3,74 @@
 use super::*;
 
 #[test]
-fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
+fn waiting_tab_does_not_block_another() {
     for (columns, rows) in SIZES {
         let project = TestProject::new();
-        hello(&project);
-        let mut screen = chat(&project, columns, rows);
-        screen.say("/run echo one");
-        screen.until("ACP Agent wants to: Run");
-        screen.key("\u{14}");
-        screen.until(" 2 ");
-        screen.until("Type a prompt");
-        screen.say("/read src/main.rs");
-        screen.until("println!(\"hi\");");
-        screen.until_gone("Esc: cancel");
-        is_golden(&mut screen, &project, &format!("tabs-{columns}x{rows}"));
-        screen.key("\u{1b}1");
-        screen.until("ACP Agent wants to: Run");
-        screen.key(ESCAPE);
-        screen.until("cancelled");
+        write_hello_file(&project);
+        let mut screen = start_chat(&project, columns, rows);
+        screen.send_line("/run echo one");
+        screen.wait_for("ACP Agent wants to: Run");
+        screen.send_keys("\u{14}");
+        screen.wait_for(" 2 ");
+        screen.wait_for("Type a prompt");
+        screen.send_line("/read src/main.rs");
+        screen.wait_for("println!(\"hi\");");
+        screen.wait_until_gone("Esc: cancel");
+        assert_golden(&mut screen, &project, &format!("tabs-{columns}x{rows}"));
+        screen.send_keys("\u{1b}1");
+        screen.wait_for("ACP Agent wants to: Run");
+        screen.send_keys(ESCAPE);
+        screen.wait_for("cancelled");
     }
 }
 
 #[test]
-fn two_agents_are_talked_to_in_two_tabs() {
+fn two_agents_run_in_two_tabs() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = with_player(&project, 80, 24, "");
-    screen.say("first");
-    screen.until("heard 1 blocks");
+    write_hello_file(&project);
+    let mut screen = start_with_player(&project, 80, 24, "");
+    screen.send_line("first");
+    screen.wait_for("heard 1 blocks");
     // The bundled agent is always among them.
-    screen.key("\u{1b}a");
-    screen.until("╭ Select agent for new session");
-    screen.key("acp");
-    screen.until("› acp");
-    screen.key(ENTER);
-    screen.until("ACP Agent");
-    screen.until(" Ask");
-    read(&mut screen);
-    screen.key("\u{1b}1");
-    screen.until("heard 1 blocks");
+    screen.send_keys("\u{1b}a");
+    screen.wait_for("╭ Select agent for new session");
+    screen.send_keys("acp");
+    screen.wait_for("› acp");
+    screen.send_keys(ENTER);
+    screen.wait_for("ACP Agent");
+    screen.wait_for(" Ask");
+    run_question_reader_on(&mut screen);
+    screen.send_keys("\u{1b}1");
+    screen.wait_for("heard 1 blocks");
     assert!(!screen.text().contains("✓ ▤ Read"));
-    screen.key("\u{1b}[1;3C");
-    screen.until("✓ ▤ Read src/main.rs");
-    screen.key("\u{1b}w");
-    screen.until_gone(" 2 ");
-    screen.until("heard 1 blocks");
+    screen.send_keys("\u{1b}[1;3C");
+    screen.wait_for("✓ ▤ Read src/main.rs");
+    screen.send_keys("\u{1b}w");
+    screen.wait_until_gone(" 2 ");
+    screen.wait_for("heard 1 blocks");
 }
 
 #[test]
-fn what_happens_in_another_tab_is_marked_in_the_bar() {
+fn activity_in_another_tab_is_marked_in_the_tab_bar() {
     let project = TestProject::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    screen.key("\u{14}");
-    screen.until(" 2 · ACP Agent");
-    screen.say("/run echo one");
-    screen.until("ACP Agent wants to: Run");
-    screen.key("\u{1b}1");
-    screen.until("Type a prompt");
-    screen.until("2 ? /run echo one");
-    assert_eq!(cell(&screen, "? /run").fgcolor(), vt100::Color::Idx(3));
+    write_hello_file(&project);
+    let mut screen = start_chat(&project, 80, 24);
+    screen.send_keys("\u{14}");
+    screen.wait_for(" 2 · ACP Agent");
+    screen.send_line("/run echo one");
+    screen.wait_for("ACP Agent wants to: Run");
+    screen.send_keys("\u{1b}1");
+    screen.wait_for("Type a prompt");
+    screen.wait_for("2 ? /run echo one");
+    assert_eq!(find_cell(&screen, "? /run").fgcolor(), vt100::Color::Idx(3));
     // The window's title says so, too, to whom it is behind others.
     assert!(screen.title().starts_with("? "), "{}", screen.title());
-    screen.key("\u{1b}2");
-    screen.until("ACP Agent wants to: Run");
-    read_what_is_asked();
-    screen.key("n");
-    screen.until_gone("wants to");
-    screen.until_gone("Esc: cancel");
-    screen.key("\u{1b}1");
-    screen.until("2 · /run echo one");
+    screen.send_keys("\u{1b}2");
+    screen.wait_for("ACP Agent wants to: Run");
+    run_question_reader();
+    screen.send_keys("n");
+    screen.wait_until_gone("wants to");
+    screen.wait_until_gone("Esc: cancel");
+    screen.send_keys("\u{1b}1");
+    screen.wait_for("2 · /run echo one");
 }

@@ -1,4 +1,4 @@
-//! An agent that this test program is itself when it is started as [`NAME`]: one that can be logged in
+//! An agent that this test program is itself when it is started as [`AGENT_TEST_NAME`]: one that can be logged in
 //! to, that keeps sessions, and that asks.
 //!
 //! What it knows is in files of its working directory: `signed-in` is there when someone is logged in, and
@@ -15,25 +15,25 @@ use acp::v1::*;
 use acp::{Agent, Error, Options, Result, jsonrpc};
 
 /// The test that is the agent, for [`super::itself`].
-pub(crate) const NAME: &str = "common::agent::the_agent";
+pub(crate) const AGENT_TEST_NAME: &str = "common::agent::run_as_agent";
 
 /// What is added to its command for logging in in the terminal.
-const SIGN_IN: &str = "--sign-in";
+const SIGN_IN_FLAG: &str = "--sign-in";
 
 /// How many sessions it gives at a time.
-pub(crate) const PAGE: usize = 1000;
+pub(crate) const PAGE_SIZE: usize = 1000;
 
 /// No test, but the agent of the others.
 #[test]
 #[ignore = "it is the agent of the other tests"]
-fn the_agent() {
-    super::itself::be(be);
+fn run_as_agent() {
+    super::itself::run_if_agent(run_agent);
 }
 
 /// Is the agent, with these flags, on stdin and stdout.
-pub(crate) fn be(args: &[String]) {
-    if args.iter().any(|arg| arg == SIGN_IN) {
-        sign_in();
+pub(crate) fn run_agent(args: &[String]) {
+    if args.iter().any(|arg| arg == SIGN_IN_FLAG) {
+        run_sign_in();
     }
     let value = |name: &str| {
         let at = args.iter().position(|arg| arg == name)?;
@@ -58,7 +58,7 @@ pub(crate) fn be(args: &[String]) {
     if let Some(aside) = value("--moves-root-to") {
         super::reach::move_root(std::path::Path::new(&aside));
     }
-    let mut options = Options::new().limits(acp::agent::limits());
+    let mut options = Options::new().limits(acp::agent::default_limits());
     if value("--protocol").as_deref() == Some("2") {
         options = options.draft_version_2();
     }
@@ -72,9 +72,9 @@ pub(crate) fn be(args: &[String]) {
 }
 
 /// The program in the terminal.
-fn sign_in() -> ! {
+fn run_sign_in() -> ! {
     let place = std::env::var("SIGN_IN_TO").unwrap_or_default();
-    if agent_runs() {
+    if is_agent_running() {
         println!("the agent still runs");
         std::process::exit(9);
     }
@@ -90,14 +90,14 @@ fn sign_in() -> ! {
 }
 
 #[cfg(unix)]
-fn agent_runs() -> bool {
+fn is_agent_running() -> bool {
     let pid = std::fs::read_to_string("agent-pid").unwrap();
     rustix::process::Pid::from_raw(pid.parse().unwrap())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 #[cfg(not(unix))]
-fn agent_runs() -> bool {
+fn is_agent_running() -> bool {
     false
 }
 
@@ -115,15 +115,15 @@ struct ScriptedAgent {
 }
 
 impl ScriptedAgent {
-    fn check(&self) -> Result<()> {
+    fn check_logged_in(&self) -> Result<()> {
         if self.ways.is_empty() || std::path::Path::new("signed-in").exists() {
             return Ok(());
         }
         Err(Error::Rpc(jsonrpc::Error::auth_required()))
     }
 
-    fn open(&self, session: &Session) -> Result<OpenedSession> {
-        self.check()?;
+    fn open_session(&self, session: &Session) -> Result<OpenedSession> {
+        self.check_logged_in()?;
         if self.forgets {
             let what = format!("session {}", session.id());
             return Err(Error::Rpc(jsonrpc::Error::resource_not_found(what)));
@@ -139,7 +139,7 @@ impl ScriptedAgent {
 }
 
 /// A form with a field of every sort.
-fn form() -> ElicitationMode {
+fn sample_form() -> ElicitationMode {
     let schema = r#"{
         "type": "object", "title": "About you", "required": ["key"],
         "properties": {
@@ -156,7 +156,7 @@ fn form() -> ElicitationMode {
 }
 
 /// What the person did with a question, and what they filled in.
-fn heard(action: &ElicitationAction) -> String {
+fn describe_action(action: &ElicitationAction) -> String {
     let told = serde_json::to_string(action).unwrap();
     std::fs::write("heard", &told).unwrap();
     told
@@ -167,7 +167,7 @@ impl Authentication for ScriptedAgent {
         let method = |way: &String| match way.as_str() {
             "program" => AuthMethod::Terminal(
                 AuthMethodTerminal::new("program", "Password")
-                    .args(vec![SIGN_IN.to_owned()])
+                    .args(vec![SIGN_IN_FLAG.to_owned()])
                     .env(BTreeMap::from([(
                         "SIGN_IN_TO".to_owned(),
                         "the vault".to_owned(),
@@ -185,9 +185,9 @@ impl Authentication for ScriptedAgent {
         let answers = match method.as_str() {
             "form" => {
                 let action = cx
-                    .elicit("Who are you?\nIt is for the log.", form())
+                    .elicit("Who are you?\nIt is for the log.", sample_form())
                     .await?;
-                heard(&action);
+                describe_action(&action);
                 match action {
                     ElicitationAction::Accept(accept) => accept.content.unwrap_or_default(),
                     _ => return Err(Error::internal("you do not want to")),
@@ -199,7 +199,7 @@ impl Authentication for ScriptedAgent {
                     url: "https://example.org/login?code=\u{1b}[2K42".to_owned(),
                 };
                 let action = cx.elicit("Please log in on the web.", page).await?;
-                heard(&action);
+                describe_action(&action);
                 if !matches!(action, ElicitationAction::Accept(_)) {
                     return Err(Error::internal("you do not want to"));
                 }
@@ -226,7 +226,7 @@ impl Authentication for ScriptedAgent {
 
 impl ListSessions for ScriptedAgent {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
-        self.check()?;
+        self.check_logged_in()?;
         if self.endless {
             return Ok(ListSessionsResponse::new(Vec::new()).next_cursor("again"));
         }
@@ -237,7 +237,7 @@ impl ListSessions for ScriptedAgent {
             .is_some_and(|wanted| *wanted != cwd.to_string_lossy());
         let all = self.sessions.filter(|_| !elsewhere).unwrap_or_default();
         let from: usize = request.cursor.map_or(0, |cursor| cursor.parse().unwrap());
-        let to = all.min(from + PAGE);
+        let to = all.min(from + PAGE_SIZE);
         let session = |n: usize| {
             let session = SessionInfo::new(format!("sess_{n}"), cwd.to_string_lossy());
             match n {
@@ -255,7 +255,7 @@ impl ListSessions for ScriptedAgent {
 
 impl LoadSession for ScriptedAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        let opened = self.open(session)?;
+        let opened = self.open_session(session)?;
         session
             .replay_user_message(ContentBlock::text("old question"))
             .await?;
@@ -266,7 +266,7 @@ impl LoadSession for ScriptedAgent {
 
 impl ResumeSession for ScriptedAgent {
     async fn resume(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        self.open(session)
+        self.open_session(session)
     }
 }
 
@@ -278,15 +278,15 @@ impl Agent for ScriptedAgent {
     }
 
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        self.check()?;
+        self.check_logged_in()?;
         Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-        self.check()?;
+        self.check_logged_in()?;
         let text = match prompt.text().as_str() {
-            "ask" => heard(&turn.elicit("Who are you?", form(), None).await?),
-            "reach" => super::reach::reach(&turn).await?,
+            "ask" => describe_action(&turn.elicit("Who are you?", sample_form(), None).await?),
+            "reach" => super::reach::reach_paths(&turn).await?,
             text => format!("you said {text}"),
         };
         turn.send_message(text).await?;

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// With this set, a test that would be skipped fails instead.
-const REQUIRED: &str = "ACP_REQUIRE_CHROMIUM";
+const REQUIRE_VARIABLE: &str = "ACP_REQUIRE_CHROMIUM";
 
 /// What Chromium is called.
-const NAMES: [&str; 5] = [
+const BROWSER_NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -22,7 +22,7 @@ const NAMES: [&str; 5] = [
 ];
 
 /// How long a page may take to become what is waited for. Machines that test are busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Browser {
     process: Child,
@@ -42,9 +42,12 @@ impl Browser {
             let version = Command::new(name).arg("--version").output();
             version.is_ok_and(|version| version.status.success())
         };
-        let Some(name) = NAMES.iter().find(runs) else {
-            let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "1");
-            assert!(!required, "{REQUIRED} is set, and there is no Chromium");
+        let Some(name) = BROWSER_NAMES.iter().find(runs) else {
+            let required = std::env::var_os(REQUIRE_VARIABLE).is_some_and(|value| value == "1");
+            assert!(
+                !required,
+                "{REQUIRE_VARIABLE} is set, and there is no Chromium"
+            );
             // Past the harness, which keeps what tests that pass print to itself.
             let _ = writeln!(std::io::stderr(), "skipped: there is no Chromium");
             return None;
@@ -114,7 +117,7 @@ impl Browser {
     }
 
     /// The value of an expression; a promise is waited for.
-    pub(crate) fn value(&mut self, expression: &str) -> Value {
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut result = self.call("Runtime.evaluate", params);
         assert!(
@@ -124,8 +127,8 @@ impl Browser {
         result["result"]["value"].take()
     }
 
-    pub(crate) fn text(&mut self, expression: &str) -> String {
-        let value = self.value(expression);
+    pub(crate) fn evaluate_text(&mut self, expression: &str) -> String {
+        let value = self.evaluate(expression);
         value
             .as_str()
             .unwrap_or_else(|| panic!("{expression}: {value}"))
@@ -133,26 +136,26 @@ impl Browser {
     }
 
     /// Opens a file and waits until the page has made itself.
-    pub(crate) fn open(&mut self, file: &Path) {
+    pub(crate) fn open_page(&mut self, file: &Path) {
         self.call(
             "Page.navigate",
             json!({"url": format!("file://{}", file.display())}),
         );
-        self.wait("document.documentElement?.dataset.ready > 0");
+        self.wait_for("document.documentElement?.dataset.ready > 0");
     }
 
     /// Waits until this is so. The page is asked again and again: it changes by itself.
-    pub(crate) fn wait(&mut self, condition: &str) {
+    pub(crate) fn wait_for(&mut self, condition: &str) {
         let start = Instant::now();
-        while self.value(condition) != json!(true) {
-            assert!(start.elapsed() < PATIENCE, "never: {condition}");
+        while self.evaluate(condition) != json!(true) {
+            assert!(start.elapsed() < TIMEOUT, "never: {condition}");
             // A frame of the page's own.
-            self.value("new Promise((resume) => setTimeout(resume, 16))");
+            self.evaluate("new Promise((resume) => setTimeout(resume, 16))");
         }
     }
 
     /// What was written to the console, refused by a policy, or thrown; and what was fetched beside the page.
-    pub(crate) fn complaints(&mut self) -> Vec<Value> {
+    pub(crate) fn console_errors(&mut self) -> Vec<Value> {
         let events = std::mem::take(&mut self.events);
         let of = |event: &Value| match event["method"].as_str() {
             Some("Log.entryAdded" | "Runtime.exceptionThrown" | "Page.javascriptDialogOpening") => {

@@ -42,7 +42,7 @@ impl ScriptedEditor {
             2 => json!({"protocolVersion": 2, "info": info, "capabilities": {}}),
             _ => json!({"protocolVersion": 1, "clientInfo": info}),
         };
-        let answer = editor.ask("initialize", params).unwrap();
+        let answer = editor.send_and_wait("initialize", params).unwrap();
         assert_eq!(answer["protocolVersion"], version);
         editor
     }
@@ -69,7 +69,7 @@ impl ScriptedEditor {
             let kind = update["sessionUpdate"].as_str().unwrap();
             let parts = ["agent_", "tool_", "plan", "terminal_"];
             self.updates += usize::from(parts.iter().any(|part| kind.starts_with(part)));
-            self.shown.update(update);
+            self.shown.apply_update(update);
         }
         if message["method"] == "session/request_permission" {
             panic!("nobody expects a question: {line}");
@@ -78,7 +78,7 @@ impl ScriptedEditor {
     }
 
     /// Waits for the answer to a request.
-    fn answer(&mut self, id: i64) -> Result<Value, String> {
+    fn read_response(&mut self, id: i64) -> Result<Value, String> {
         while let Some(mut message) = self.next() {
             if message["id"] == id {
                 return match message["error"]["message"].as_str() {
@@ -90,15 +90,15 @@ impl ScriptedEditor {
         Err("the agent has ended".to_owned())
     }
 
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
+    pub(crate) fn send_and_wait(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let id = self.send(method, params);
-        self.answer(id)
+        self.read_response(id)
     }
 
     /// Opens a session in which the agent asks nothing.
     pub(crate) fn new_session(&mut self, cwd: &std::path::Path) -> String {
         let params = json!({"cwd": cwd, "mcpServers": []});
-        let mut opened = self.ask("session/new", params).unwrap();
+        let mut opened = self.send_and_wait("session/new", params).unwrap();
         let session = opened["sessionId"].take();
         self.set_mode(&session, "code");
         session.as_str().unwrap().to_owned()
@@ -106,22 +106,27 @@ impl ScriptedEditor {
 
     pub(crate) fn set_mode(&mut self, session: &Value, mode: &str) {
         let params = json!({"sessionId": session, "configId": "mode", "value": mode});
-        self.ask("session/set_config_option", params).unwrap();
+        self.send_and_wait("session/set_config_option", params)
+            .unwrap();
     }
 
     /// Opens an old session and is shown it again, all of it.
-    pub(crate) fn load(&mut self, session: &str, cwd: &std::path::Path) -> Result<Value, String> {
+    pub(crate) fn load_session(
+        &mut self,
+        session: &str,
+        cwd: &std::path::Path,
+    ) -> Result<Value, String> {
         self.shown = ShownSession::default();
         let mut params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
         if self.version == 2 {
             params["replayFrom"] = json!({"type": "start"});
-            return self.ask("session/resume", params);
+            return self.send_and_wait("session/resume", params);
         }
-        self.ask("session/load", params)
+        self.send_and_wait("session/load", params)
     }
 
     /// Sends a prompt; gives what its end is to be waited for with.
-    pub(crate) fn begin(&mut self, session: &str, text: &str) -> i64 {
+    pub(crate) fn start_prompt(&mut self, session: &str, text: &str) -> i64 {
         let prompt = json!([{"type": "text", "text": text}]);
         let params = json!({"sessionId": session, "prompt": prompt});
         self.send("session/prompt", params)
@@ -129,12 +134,12 @@ impl ScriptedEditor {
 
     /// Runs a turn, and gives its stop reason.
     pub(crate) fn prompt(&mut self, session: &str, text: &str) -> Result<String, String> {
-        let id = self.begin(session, text);
+        let id = self.start_prompt(session, text);
         if self.version == 1 {
-            let answer = self.answer(id)?;
+            let answer = self.read_response(id)?;
             return Ok(answer["stopReason"].as_str().unwrap().to_owned());
         }
-        self.answer(id)?;
+        self.read_response(id)?;
         while let Some(message) = self.next() {
             let update = &message["params"]["update"];
             if update["state"] == "idle" {
@@ -169,7 +174,7 @@ impl ScriptedEditor {
     }
 
     /// Closes the agent's stdin and waits for its end.
-    pub(crate) fn leave(mut self) {
+    pub(crate) fn close(mut self) {
         drop(self.stdin.take());
         while self.next().is_some() {}
         assert!(self.child.wait().unwrap().success());
@@ -196,7 +201,7 @@ pub(crate) struct ShownSession {
 }
 
 impl ShownSession {
-    fn update(&mut self, update: &Value) {
+    fn apply_update(&mut self, update: &Value) {
         let text = |name: &str| update[name].as_str().unwrap_or_default().to_owned();
         let kind = text("sessionUpdate");
         match kind.as_str() {
@@ -238,13 +243,13 @@ impl ShownSession {
                 let output = self.terminals.entry(text("terminalId")).or_default();
                 output.push(text("data"));
             }
-            "plan" => self.plan = Some(steps(&update["entries"])),
-            "plan_update" => self.plan = Some(steps(&update["plan"]["entries"])),
+            "plan" => self.plan = Some(plan_steps(&update["entries"])),
+            "plan_update" => self.plan = Some(plan_steps(&update["plan"]["entries"])),
             _ => {}
         }
     }
 
-    fn output(&self, terminal: &str) -> Vec<u8> {
+    fn terminal_output(&self, terminal: &str) -> Vec<u8> {
         use base64::Engine as _;
         let pieces = self.terminals.get(terminal).into_iter().flatten();
         let decode = |piece: &String| {
@@ -258,7 +263,7 @@ impl ShownSession {
     /// That what is shown now is all that was shown `before` the agent was killed. There may be more of it: what
     /// was kept, and then not written any more. `plans` are those that the turn shows, in order.
     #[track_caller]
-    pub(crate) fn has_all_of(&self, before: &Self, plans: &[Vec<(String, String)>]) {
+    pub(crate) fn assert_includes(&self, before: &Self, plans: &[Vec<(String, String)>]) {
         for (id, (speaker, text)) in &before.texts {
             let now = self.texts.get(id);
             let (who, now) = now.unwrap_or_else(|| panic!("message {id} is lost: {before:#?}"));
@@ -292,7 +297,10 @@ impl ShownSession {
             }
         }
         for terminal in before.terminals.keys() {
-            let (now, before) = (self.output(terminal), before.output(terminal));
+            let (now, before) = (
+                self.terminal_output(terminal),
+                before.terminal_output(terminal),
+            );
             assert!(now.starts_with(&before), "{terminal}: {now:?} {before:?}");
         }
         let place = |plan: &Option<Vec<_>>| {
@@ -304,7 +312,7 @@ impl ShownSession {
     }
 }
 
-pub(crate) fn steps(entries: &Value) -> Vec<(String, String)> {
+pub(crate) fn plan_steps(entries: &Value) -> Vec<(String, String)> {
     let step = |entry: &Value| {
         let text = |name: &str| entry[name].as_str().unwrap().to_owned();
         (text("content"), text("status"))

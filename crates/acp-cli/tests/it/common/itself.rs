@@ -6,30 +6,30 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 /// The variable with the flags of the agent that this program is to be.
-const FLAGS: &str = "ACP_TEST_AGENT";
+const FLAGS_VARIABLE: &str = "ACP_TEST_AGENT";
 
 /// A shell script that starts this program as the agent that the ignored test of this name is. The agent's flags are
 /// these, and the arguments of the script.
-pub(crate) fn script(test: &str, flags: &str) -> String {
+pub(crate) fn agent_script(test: &str, flags: &str) -> String {
     let this = std::env::current_exe().unwrap();
     format!(
-        "exec 3>&1 >/dev/null\n{FLAGS}=\"{flags} $*\" exec {} --exact {test} --ignored --nocapture\n",
+        "exec 3>&1 >/dev/null\n{FLAGS_VARIABLE}=\"{flags} $*\" exec {} --exact {test} --ignored --nocapture\n",
         this.display()
     )
 }
 
 /// Writes such a script, and gives the command line that runs it.
-pub(crate) fn write_script(file: &Path, test: &str) -> String {
-    std::fs::write(file, script(test, "")).unwrap();
+pub(crate) fn write_agent_script(file: &Path, test: &str) -> String {
+    std::fs::write(file, agent_script(test, "")).unwrap();
     format!("sh {}", file.display())
 }
 
 /// Is the agent, if this program was started as one, and ends with it. Its stdout is the client's again.
-pub(crate) fn be(agent: impl FnOnce(&[String])) {
-    let Ok(flags) = std::env::var(FLAGS) else {
+pub(crate) fn run_if_agent(agent: impl FnOnce(&[String])) {
+    let Ok(flags) = std::env::var(FLAGS_VARIABLE) else {
         return;
     };
-    rustix::stdio::dup2_stdout(client()).unwrap();
+    rustix::stdio::dup2_stdout(client_output()).unwrap();
     let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
     agent(&flags);
     // The harness has nothing to add for the client.
@@ -37,6 +37,6 @@ pub(crate) fn be(agent: impl FnOnce(&[String])) {
 }
 
 /// Where the client listens.
-pub(crate) fn client() -> File {
+pub(crate) fn client_output() -> File {
     OpenOptions::new().write(true).open("/dev/fd/3").unwrap()
 }

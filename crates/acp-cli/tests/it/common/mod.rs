@@ -20,10 +20,10 @@ use std::process::{Command, Output, Stdio};
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// The variable that says where the binary is, if it is not where it was built.
-pub(crate) const ELSEWHERE: &str = "ACP_UNDER_TEST";
+pub(crate) const BINARY_VARIABLE: &str = "ACP_UNDER_TEST";
 
 /// Rules that allow all commands.
-const COMMANDS: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
+const ALLOW_COMMANDS_RULES: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
 /// A directory to work in, with the files of a small project, and one beside it for what a user has in
 /// their home: whoever runs the tests has rules, answers and sessions of their own.
@@ -38,10 +38,10 @@ impl TestProject {
             directory: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),
         };
-        for (_, place) in project.home() {
+        for (_, place) in project.home_variables() {
             std::fs::create_dir(place).unwrap();
         }
-        project.write("notes.txt", "first\nsecond\nthird\n");
+        project.write_file("notes.txt", "first\nsecond\nthird\n");
         project
     }
 
@@ -50,12 +50,12 @@ impl TestProject {
     }
 
     /// Where the bundled agent keeps its sessions.
-    pub(crate) fn sessions(&self) -> PathBuf {
+    pub(crate) fn sessions_directory(&self) -> PathBuf {
         self.home.path().join("XDG_STATE_HOME/acp")
     }
 
     /// A directory of this name beside the project, which is there from now on.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn path_outside(&self, name: &str) -> PathBuf {
         let directory = self.home.path().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         directory
@@ -66,12 +66,12 @@ impl TestProject {
     }
 
     /// The places of the user's own files.
-    pub(crate) fn home(&self) -> [(&'static str, PathBuf); 2] {
+    pub(crate) fn home_variables(&self) -> [(&'static str, PathBuf); 2] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
     }
 
     /// Writes a file of the user's configuration.
-    pub(crate) fn configure(&self, name: &str, text: &str) {
+    pub(crate) fn write_config(&self, name: &str, text: &str) {
         let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(name), text).unwrap();
@@ -79,53 +79,53 @@ impl TestProject {
 
     /// The user's rules allow all commands: the bundled agent runs them in code mode without asking.
     pub(crate) fn allow_commands(&self) {
-        self.configure("permissions.toml", COMMANDS);
+        self.write_config("permissions.toml", ALLOW_COMMANDS_RULES);
     }
 
     /// What an agent's command line begins with, so that it has such rules and `acp run` has not.
     pub(crate) fn allowing_commands(&self) -> [String; 2] {
         let config = self.home.path().join("agent");
         std::fs::create_dir_all(config.join("acp")).unwrap();
-        std::fs::write(config.join("acp/permissions.toml"), COMMANDS).unwrap();
+        std::fs::write(config.join("acp/permissions.toml"), ALLOW_COMMANDS_RULES).unwrap();
         [
             "env".to_owned(),
             format!("XDG_CONFIG_HOME={}", config.display()),
         ]
     }
 
-    pub(crate) fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write_file(&self, name: &str, text: &str) {
         std::fs::write(self.file(name), text).unwrap();
     }
 
-    pub(crate) fn read(&self, name: &str) -> String {
+    pub(crate) fn read_file(&self, name: &str) -> String {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
     /// `acp run` in this project.
     pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
-        CommandResult::of(self.command(args).output().unwrap())
+        CommandResult::from_output(self.agent_command(args).output().unwrap())
     }
 
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.acp(&["run"]);
+    pub(crate) fn agent_command(&self, args: &[&str]) -> Command {
+        let mut command = self.acp_command(&["run"]);
         command.args(args);
         command
     }
 
     /// `acp` in this project.
-    pub(crate) fn acp(&self, args: &[&str]) -> Command {
-        let acp = std::env::var(ELSEWHERE).unwrap_or_else(|_| ACP.to_owned());
-        let mut command = self.program(&acp);
+    pub(crate) fn acp_command(&self, args: &[&str]) -> Command {
+        let acp = std::env::var(BINARY_VARIABLE).unwrap_or_else(|_| ACP.to_owned());
+        let mut command = self.program_command(&acp);
         command.args(args);
         command
     }
 
     /// A program in this project, that finds nothing of whoever runs the test.
-    pub(crate) fn program(&self, program: &str) -> Command {
+    pub(crate) fn program_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.path())
-            .envs(self.home())
+            .envs(self.home_variables())
             .stdin(Stdio::null());
         for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
             command.env_remove(key);
@@ -134,15 +134,15 @@ impl TestProject {
     }
 
     /// What is typed in a shell, where the binary is in `PATH`.
-    pub(crate) fn shell(&self, line: &str) -> CommandResult {
-        CommandResult::of(self.in_shell(line).output().unwrap())
+    pub(crate) fn run_shell(&self, line: &str) -> CommandResult {
+        CommandResult::from_output(self.shell_command(line).output().unwrap())
     }
 
     /// The same, to be started; what it prints is caught.
-    pub(crate) fn in_shell(&self, line: &str) -> Command {
+    pub(crate) fn shell_command(&self, line: &str) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
-        let mut command = self.program("sh");
+        let mut command = self.program_command("sh");
         command
             .args(["-c", line])
             .env("PATH", format!("{binaries}:{path}"))
@@ -151,23 +151,24 @@ impl TestProject {
         command
     }
 
-    /// The command line that is this test program as [`agent`].
+    /// The command line that is this test program as [`agent_line`].
     #[cfg(unix)]
-    pub(crate) fn agent(&self, flags: &str) -> String {
-        let script = itself::write_script(&self.home.path().join("agent.sh"), agent::NAME);
+    pub(crate) fn agent_line(&self, flags: &str) -> String {
+        let script =
+            itself::write_agent_script(&self.home.path().join("agent.sh"), agent::AGENT_TEST_NAME);
         format!("{script} {flags}")
     }
 
     /// `acp run` with the bundled agent playing a script.
-    pub(crate) fn play(&self, args: &[&str], turn: &str) -> CommandResult {
-        let script = self.script(turn);
+    pub(crate) fn run_script(&self, args: &[&str], turn: &str) -> CommandResult {
+        let script = self.script_line(turn);
         let mut all = args.to_vec();
         all.extend(["go", "--", ACP, "agent", "--script", &script]);
         self.run(&all)
     }
 
     /// Writes a script of one turn and gives its path. It is kept beside the project.
-    pub(crate) fn script(&self, turn: &str) -> String {
+    pub(crate) fn script_line(&self, turn: &str) -> String {
         let file = self.file(".script.json");
         std::fs::write(&file, format!("{{\"turns\": [[{turn}]]}}")).unwrap();
         file.to_str().unwrap().to_owned()
@@ -183,7 +184,7 @@ pub(crate) struct CommandResult {
 }
 
 impl CommandResult {
-    pub(crate) fn of(output: Output) -> Self {
+    pub(crate) fn from_output(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -192,14 +193,14 @@ impl CommandResult {
     }
 
     #[track_caller]
-    pub(crate) fn code(self, code: i32) -> Self {
+    pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
     /// That these appear on stdout, in this order.
     #[track_caller]
-    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+    pub(crate) fn expect_stdout(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
         for part in parts {
             let at = rest
@@ -211,7 +212,7 @@ impl CommandResult {
     }
 
     #[track_caller]
-    pub(crate) fn says(self, part: &str) -> Self {
+    pub(crate) fn expect_stderr(self, part: &str) -> Self {
         assert!(
             self.stderr.contains(part),
             "stderr does not say {part:?}: {self:#?}"
@@ -221,7 +222,7 @@ impl CommandResult {
 
     /// The line of stderr with this in it, without the spaces around it.
     #[track_caller]
-    pub(crate) fn line(&self, part: &str) -> String {
+    pub(crate) fn find_line(&self, part: &str) -> String {
         let line = self.stderr.lines().find(|line| line.contains(part));
         let line = line.unwrap_or_else(|| panic!("stderr has no {part:?}: {self:#?}"));
         line.trim().to_owned()

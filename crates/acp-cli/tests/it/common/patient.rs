@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A reader that fails when nothing comes for too long.
 pub(crate) struct TimedReader {
@@ -39,7 +39,7 @@ impl TimedReader {
     }
 
     /// What has come already.
-    pub(crate) fn now(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn read_available(&mut self) -> Option<Vec<u8>> {
         if !self.rest.is_empty() {
             return Some(std::mem::take(&mut self.rest));
         }
@@ -50,7 +50,7 @@ impl TimedReader {
 impl Read for TimedReader {
     fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
         if self.rest.is_empty() {
-            self.rest = match self.chunks.recv_timeout(PATIENCE) {
+            self.rest = match self.chunks.recv_timeout(TIMEOUT) {
                 Ok(chunk) => chunk?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {

@@ -7,15 +7,15 @@ use acp::Result;
 use acp::agent::Turn;
 
 /// The paths to try.
-pub(crate) const PATHS: &str = "paths.json";
+pub(crate) const PATHS_FILE: &str = "paths.json";
 
 /// What came of it, in the same order: what was read, and whether something was written.
-pub(crate) const REACHED: &str = "reached.json";
+pub(crate) const REACHED_FILE: &str = "reached.json";
 
 /// Asks the client for each path.
-pub(crate) async fn reach(turn: &Turn) -> Result<String> {
+pub(crate) async fn reach_paths(turn: &Turn) -> Result<String> {
     let paths: Vec<String> =
-        serde_json::from_str(&std::fs::read_to_string(PATHS).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(PATHS_FILE).unwrap()).unwrap();
     let mut reached: Vec<(Option<String>, bool)> = Vec::new();
     for path in &paths {
         let read = turn.read_text_file(path, None, None).await.ok();
@@ -23,7 +23,7 @@ pub(crate) async fn reach(turn: &Turn) -> Result<String> {
         let written = turn.write_text_file(path, "written by an attempt").await;
         reached.push((read.or(part), written.is_ok()));
     }
-    std::fs::write(REACHED, serde_json::to_string(&reached).unwrap()).unwrap();
+    std::fs::write(REACHED_FILE, serde_json::to_string(&reached).unwrap()).unwrap();
     Ok(format!("tried {} paths", paths.len()))
 }
 

@@ -9,27 +9,27 @@ use super::TestProject;
 use super::patient::TimedReader;
 
 /// How long something that must be seen may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a page of the screen looks: each cell has its place, whatever font there is.
-const STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
+const PAGE_STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
     b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
 
 /// The 16 colors that a terminal's owner has chosen; here they are ours.
-const PALETTE: [&str; 16] = [
+const COLOR_PALETTE: [&str; 16] = [
     "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
     "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
 ];
 
-fn color(color: vt100::Color, otherwise: &str) -> String {
+fn css_color(color: vt100::Color, otherwise: &str) -> String {
     match color {
-        vt100::Color::Idx(n) if n < 16 => PALETTE[usize::from(n)].to_owned(),
+        vt100::Color::Idx(n) if n < 16 => COLOR_PALETTE[usize::from(n)].to_owned(),
         vt100::Color::Rgb(r, g, b) => format!("rgb({r},{g},{b})"),
         _ => otherwise.to_owned(),
     }
 }
 
-fn size(cells: u16) -> NonZeroU16 {
+fn to_nonzero(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
 }
 
@@ -70,7 +70,7 @@ impl ChatScreen {
             tty.display()
         );
         let mut child = project
-            .program("script")
+            .program_command("script")
             .args(["--quiet", "--return", "--flush", "--command"])
             .arg(line)
             .arg("/dev/null")
@@ -88,8 +88,8 @@ impl ChatScreen {
             keys,
             printed: TimedReader::new(printed),
             picture: vt100::Parser::new_with_callbacks(
-                size(rows),
-                size(columns),
+                to_nonzero(rows),
+                to_nonzero(columns),
                 0,
                 WindowTitle::default(),
             ),
@@ -105,7 +105,7 @@ impl ChatScreen {
         rows.join("\n")
     }
 
-    pub(crate) fn picture(&self) -> &vt100::Screen {
+    pub(crate) fn screen(&self) -> &vt100::Screen {
         self.picture.screen()
     }
 
@@ -115,18 +115,18 @@ impl ChatScreen {
     }
 
     /// What is on the screen now with its colors, as a page for a browser: to be looked at.
-    pub(crate) fn page(&self) -> String {
-        let (rows, columns) = self.picture().size();
-        let mut page = format!("<meta charset=utf-8><style>{STYLE}</style><pre>");
+    pub(crate) fn to_html(&self) -> String {
+        let (rows, columns) = self.screen().size();
+        let mut page = format!("<meta charset=utf-8><style>{PAGE_STYLE}</style><pre>");
         for row in 0..rows.get() {
             for column in 0..columns.get() {
-                let cell = self.picture().cell(row, column).unwrap();
+                let cell = self.screen().cell(row, column).unwrap();
                 if cell.is_wide_continuation() {
                     continue;
                 }
                 let (mut text, mut behind) = (
-                    color(cell.fgcolor(), "#d4d4d8"),
-                    color(cell.bgcolor(), "#16181d"),
+                    css_color(cell.fgcolor(), "#d4d4d8"),
+                    css_color(cell.bgcolor(), "#16181d"),
                 );
                 if cell.inverse() {
                     std::mem::swap(&mut text, &mut behind);
@@ -161,18 +161,18 @@ impl ChatScreen {
 
     /// Waits until the screen is as it should be.
     #[track_caller]
-    pub(crate) fn until_it(&mut self, what: &str, is: impl Fn(&str) -> bool) {
-        self.until_so(what, |screen| is(&screen.text()));
+    pub(crate) fn wait_for_text_that(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        self.wait_for_screen_that(what, |screen| is(&screen.text()));
     }
 
     /// The same, by more than its text.
     #[track_caller]
-    pub(crate) fn until_so(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
+    pub(crate) fn wait_for_screen_that(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         let mut bytes = [0; 4096];
         while !is(self) {
             assert!(
-                begun.elapsed() < PATIENCE,
+                begun.elapsed() < TIMEOUT,
                 "not seen: {what}\n{}",
                 self.text()
             );
@@ -186,33 +186,33 @@ impl ChatScreen {
     /// Waits for as long as a person would before they take a picture of it.
     pub(crate) fn settle(&mut self) {
         std::thread::sleep(Duration::from_millis(700));
-        while let Some(bytes) = self.printed.now() {
+        while let Some(bytes) = self.printed.read_available() {
             self.picture.process(&bytes);
         }
     }
 
     /// Waits until this is on the screen.
     #[track_caller]
-    pub(crate) fn until(&mut self, shown: &str) {
-        self.until_it(shown, |text| text.contains(shown));
+    pub(crate) fn wait_for(&mut self, shown: &str) {
+        self.wait_for_text_that(shown, |text| text.contains(shown));
     }
 
     /// Waits until this is not on the screen any more.
     #[track_caller]
-    pub(crate) fn until_gone(&mut self, shown: &str) {
-        self.until_it(&format!("without {shown}"), |text| !text.contains(shown));
+    pub(crate) fn wait_until_gone(&mut self, shown: &str) {
+        self.wait_for_text_that(&format!("without {shown}"), |text| !text.contains(shown));
     }
 
     /// Types.
-    pub(crate) fn key(&mut self, keys: &str) {
+    pub(crate) fn send_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// Types a line and sends it.
-    pub(crate) fn say(&mut self, line: &str) {
-        self.key(line);
-        self.key("\r");
+    pub(crate) fn send_line(&mut self, line: &str) {
+        self.send_keys(line);
+        self.send_keys("\r");
     }
 
     /// Gives the terminal another size.
@@ -228,11 +228,11 @@ impl ChatScreen {
         assert!(set.success());
         self.picture
             .screen_mut()
-            .set_size(size(rows), size(columns));
+            .set_size(to_nonzero(rows), to_nonzero(columns));
     }
 
     /// The exit code, and all that was printed since the screen was looked at last.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.printed.read_to_end(&mut rest).unwrap();
         self.picture.process(&rest);

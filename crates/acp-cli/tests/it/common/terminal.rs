@@ -18,7 +18,7 @@ impl CommandTerminal {
     /// Starts a command line of the shell in the project.
     pub(crate) fn start(project: &TestProject, line: &str) -> Self {
         let mut child = project
-            .program("script")
+            .program_command("script")
             .args(["--quiet", "--return", "--flush", "--command"])
             .arg(line)
             .arg("/dev/null")
@@ -40,7 +40,7 @@ impl CommandTerminal {
 
     /// Waits until this is on the screen.
     #[track_caller]
-    pub(crate) fn until(&mut self, shown: &str) {
+    pub(crate) fn wait_for(&mut self, shown: &str) {
         let mut bytes = [0; 1024];
         while !self.seen.contains(shown) {
             let n = self.screen.read(&mut bytes);
@@ -53,18 +53,18 @@ impl CommandTerminal {
     /// Waits until this is on the screen, types the answer, and forgets what was there.
     #[track_caller]
     pub(crate) fn answer(&mut self, shown: &str, keys: &str) {
-        self.until(shown);
+        self.wait_for(shown);
         self.seen.clear();
-        self.key(keys);
+        self.send_keys(keys);
     }
 
-    pub(crate) fn key(&mut self, keys: &str) {
+    pub(crate) fn send_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// The exit code, and all that was on the screen.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).unwrap();
         self.seen.push_str(&String::from_utf8_lossy(&rest));
@@ -73,8 +73,8 @@ impl CommandTerminal {
 
     /// That it ends with this exit code; gives what was on the screen.
     #[track_caller]
-    pub(crate) fn ends(self, code: i32) -> String {
-        let (ended, screen) = self.end();
+    pub(crate) fn expect_exit(self, code: i32) -> String {
+        let (ended, screen) = self.wait_for_exit();
         assert_eq!(ended, Some(code), "{screen}");
         screen
     }

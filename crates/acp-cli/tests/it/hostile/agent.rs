@@ -12,53 +12,53 @@ use serde_json::{Value, json};
 use super::{ACP, ChatScreen, CommandResult, CommandTerminal, TestProject, itself};
 
 /// The variable that has the file with the agent's steps.
-pub(crate) const STEPS: &str = "HOSTILE_AGENT_STEPS";
+pub(crate) const STEPS_VARIABLE: &str = "HOSTILE_AGENT_STEPS";
 
 /// The variable that has the file where the agent records what it was answered, a JSON value a line.
-const ANSWERS: &str = "HOSTILE_AGENT_ANSWERS";
+const RESPONSES_VARIABLE: &str = "HOSTILE_AGENT_ANSWERS";
 
 /// The session that the agent opens.
-pub(crate) const SESSION: &str = "s";
+pub(crate) const SESSION_ID: &str = "s";
 
 /// A step that sends a request and waits for its answer.
-pub(crate) fn request(method: &str, params: Value) -> Value {
+pub(crate) fn request_step(method: &str, params: Value) -> Value {
     json!({ "request": { "method": method, "params": params } })
 }
 
 /// A step that sends a request and goes on without waiting. What is answered later is recorded all the same.
-pub(crate) fn request_at_once(method: &str, params: Value) -> Value {
+pub(crate) fn request_without_waiting_step(method: &str, params: Value) -> Value {
     json!({ "send": { "id": method, "method": method, "params": params } })
 }
 
 /// A step that sends a notification.
-pub(crate) fn notify(method: &str, params: Value) -> Value {
+pub(crate) fn notification_step(method: &str, params: Value) -> Value {
     json!({ "send": { "method": method, "params": params } })
 }
 
 /// A step that sends an update of the session.
-pub(crate) fn update(update: Value) -> Value {
-    notify(
+pub(crate) fn update_step(update: Value) -> Value {
+    notification_step(
         "session/update",
-        json!({ "sessionId": SESSION, "update": update }),
+        json!({ "sessionId": SESSION_ID, "update": update }),
     )
 }
 
 /// A step that has a shell run a line, as the agent's own child.
-pub(crate) fn shell(line: &str) -> Value {
+pub(crate) fn shell_step(line: &str) -> Value {
     json!({ "shell": line })
 }
 
 /// A step that waits until there is a file of this name.
-pub(crate) fn wait_for(file: &str) -> Value {
+pub(crate) fn wait_step(file: &str) -> Value {
     json!({ "wait": file })
 }
 
 /// A step that asks for permission for a tool call, with the usual options.
-pub(crate) fn ask(tool_call: Value) -> Value {
+pub(crate) fn permission_step(tool_call: Value) -> Value {
     let option = |kind: &str, name: &str| json!({"optionId": kind, "name": name, "kind": kind});
-    request(
+    request_step(
         "session/request_permission",
-        json!({"sessionId": SESSION, "toolCall": tool_call, "options": [
+        json!({"sessionId": SESSION_ID, "toolCall": tool_call, "options": [
             option("allow_once", "Allow"),
             option("allow_always", "Always allow"),
             option("reject_once", "Reject"),
@@ -67,54 +67,54 @@ pub(crate) fn ask(tool_call: Value) -> Value {
 }
 
 /// A step that runs a command in a terminal of the client's.
-pub(crate) fn terminal(command: &str, args: &[&str]) -> Value {
-    request(
+pub(crate) fn terminal_step(command: &str, args: &[&str]) -> Value {
+    request_step(
         "terminal/create",
-        json!({"sessionId": SESSION, "command": command, "args": args}),
+        json!({"sessionId": SESSION_ID, "command": command, "args": args}),
     )
 }
 
 /// The command line that starts the agent with these steps.
-pub(crate) fn command(project: &TestProject, steps: &[Value]) -> Vec<String> {
-    project.write(".steps", &Value::from(steps.to_vec()).to_string());
+pub(crate) fn agent_command(project: &TestProject, steps: &[Value]) -> Vec<String> {
+    project.write_file(".steps", &Value::from(steps.to_vec()).to_string());
     let script = format!(
-        "export {STEPS}={} {ANSWERS}={}
+        "export {STEPS_VARIABLE}={} {RESPONSES_VARIABLE}={}
 {}",
         project.file(".steps").display(),
-        answers_file(project).display(),
-        itself::script("hostile::the_agent", "")
+        responses_file(project).display(),
+        itself::agent_script("hostile::run_as_agent", "")
     );
     ["sh", "-c", &script].map(str::to_owned).to_vec()
 }
 
 /// `acp run` with the agent, without a terminal.
-pub(crate) fn run(project: &TestProject, args: &[&str], steps: &[Value]) -> CommandResult {
-    CommandResult::of(to_run(project, args, steps).output().unwrap())
+pub(crate) fn run_steps(project: &TestProject, args: &[&str], steps: &[Value]) -> CommandResult {
+    CommandResult::from_output(run_command(project, args, steps).output().unwrap())
 }
 
 /// The same, to be started.
-pub(crate) fn to_run(
+pub(crate) fn run_command(
     project: &TestProject,
     args: &[&str],
     steps: &[Value],
 ) -> std::process::Command {
-    let agent = command(project, steps);
-    let writable = writable(project, &args.join(" "));
+    let agent = agent_command(project, steps);
+    let writable = writable_args(project, &args.join(" "));
     let mut all: Vec<&str> = args.to_vec();
     all.extend(writable.iter().map(String::as_str));
     all.extend(["go", "--"]);
     all.extend(agent.iter().map(String::as_str));
-    project.command(&all)
+    project.agent_command(&all)
 }
 
 /// What lets the agent record its answers in a sandbox, if these arguments put it into one.
-fn writable(project: &TestProject, args: &str) -> Vec<String> {
+fn writable_args(project: &TestProject, args: &str) -> Vec<String> {
     let implied = ["--allow none", "--allow reads"];
     let is_confined = match args.contains("--sandbox") {
         true => !args.contains("--sandbox=off"),
         false => implied.iter().any(|policy| args.contains(policy)),
     };
-    let answers = project.beside("answers");
+    let answers = project.path_outside("answers");
     match is_confined {
         true => vec!["--writable".to_owned(), answers.display().to_string()],
         false => Vec::new(),
@@ -127,8 +127,8 @@ pub(crate) fn run_on_terminal(
     args: &str,
     steps: &[Value],
 ) -> CommandTerminal {
-    configure(project, steps);
-    let writable = writable(project, args).join(" ");
+    write_agent_config(project, steps);
+    let writable = writable_args(project, args).join(" ");
     CommandTerminal::start(
         project,
         &format!("{ACP} run --agent hostile {args} {writable} go"),
@@ -136,50 +136,55 @@ pub(crate) fn run_on_terminal(
 }
 
 /// `acp chat` with the agent, which begins its steps when it is told something.
-pub(crate) fn chat(project: &TestProject, columns: u16, rows: u16, steps: &[Value]) -> ChatScreen {
-    configure(project, steps);
+pub(crate) fn start_chat(
+    project: &TestProject,
+    columns: u16,
+    rows: u16,
+    steps: &[Value],
+) -> ChatScreen {
+    write_agent_config(project, steps);
     let mut screen = ChatScreen::start(
         project,
         columns,
         rows,
         &format!("{ACP} chat --agent hostile"),
     );
-    screen.until("hostile");
+    screen.wait_for("hostile");
     screen
 }
 
 /// Makes the agent one that can be named.
-pub(crate) fn configure(project: &TestProject, steps: &[Value]) {
-    let command = serde_json::to_string(&command(project, steps)).unwrap();
-    project.configure(
+pub(crate) fn write_agent_config(project: &TestProject, steps: &[Value]) {
+    let command = serde_json::to_string(&agent_command(project, steps)).unwrap();
+    project.write_config(
         "config.toml",
         &format!("[agents.hostile]\ncommand = {command}\n"),
     );
 }
 
 /// What the agent was answered to its requests, in the order in which the answers came: `result` or `error`.
-pub(crate) fn answers(project: &TestProject) -> Vec<Value> {
-    let text = std::fs::read_to_string(answers_file(project)).unwrap_or_default();
+pub(crate) fn read_responses(project: &TestProject) -> Vec<Value> {
+    let text = std::fs::read_to_string(responses_file(project)).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
 /// Beside the project, where the agent may write in a sandbox, too.
-fn answers_file(project: &TestProject) -> PathBuf {
-    project.beside("answers").join("answers")
+fn responses_file(project: &TestProject) -> PathBuf {
+    project.path_outside("answers").join("answers")
 }
 
 /// Is the agent.
-pub(crate) fn be() {
-    let steps = std::fs::read_to_string(std::env::var(STEPS).unwrap()).unwrap();
+pub(crate) fn run_hostile_agent() {
+    let steps = std::fs::read_to_string(std::env::var(STEPS_VARIABLE).unwrap()).unwrap();
     let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
     HostileAgent {
-        client: itself::client(),
+        client: itself::client_output(),
         heard: BufReader::new(std::io::stdin()),
         asked: 0,
     }
-    .serve(&steps);
+    .run_steps(&steps);
 }
 
 struct HostileAgent<R> {
@@ -190,18 +195,18 @@ struct HostileAgent<R> {
 }
 
 impl<R: BufRead> HostileAgent<R> {
-    fn serve(&mut self, steps: &[Value]) {
+    fn run_steps(&mut self, steps: &[Value]) {
         while let Some(message) = self.next() {
             let result = match message["method"].as_str() {
                 Some("initialize") => {
                     json!({"protocolVersion": 1, "agentInfo": {"name": "hostile", "version": "1"},
                     "agentCapabilities": {"loadSession": true}})
                 }
-                Some("session/new") => json!({"sessionId": SESSION}),
+                Some("session/new") => json!({"sessionId": SESSION_ID}),
                 Some("session/load") => json!({}),
                 Some("session/prompt") => {
                     for step in steps {
-                        self.play(step);
+                        self.run_step(step);
                     }
                     json!({"stopReason": "end_turn"})
                 }
@@ -211,7 +216,7 @@ impl<R: BufRead> HostileAgent<R> {
         }
     }
 
-    fn play(&mut self, step: &Value) {
+    fn run_step(&mut self, step: &Value) {
         let (kind, what) = step.as_object().unwrap().iter().next().unwrap();
         match kind.as_str() {
             "send" => self.send(what.clone()),
@@ -230,7 +235,7 @@ impl<R: BufRead> HostileAgent<R> {
             "shell" => {
                 let line = what.as_str().unwrap();
                 let output = Command::new("sh").args(["-c", line]).output().unwrap();
-                record(&json!({"shell": String::from_utf8_lossy(&output.stdout),
+                record_response(&json!({"shell": String::from_utf8_lossy(&output.stdout),
                     "stderr": String::from_utf8_lossy(&output.stderr), "code": output.status.code()}));
             }
             "wait" => {
@@ -258,15 +263,15 @@ impl<R: BufRead> HostileAgent<R> {
         }
         let message: Value = serde_json::from_str(&line).unwrap();
         if message["method"].is_null() {
-            record(&message);
+            record_response(&message);
         }
         Some(message)
     }
 }
 
 /// Where the agent cannot write there, nothing is recorded.
-fn record(answer: &Value) {
-    let file = std::env::var(ANSWERS).unwrap();
+fn record_response(answer: &Value) {
+    let file = std::env::var(RESPONSES_VARIABLE).unwrap();
     let file = OpenOptions::new().create(true).append(true).open(file);
     if let Ok(mut file) = file {
         let _ = file.write_all(format!("{answer}\n").as_bytes());

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Waits for the next question and chooses the first option with this in its name.
-fn choose(terminal: &mut CommandTerminal, name: &str) {
-    terminal.until("answer [1-");
+fn choose_option(terminal: &mut CommandTerminal, name: &str) {
+    terminal.wait_for("answer [1-");
     let mut options = terminal.seen.lines().filter_map(|line| {
         let (number, option) = line.trim().split_once([')', '.'])?;
         number.parse::<u8>().ok().map(|number| (number, option))
@@ -14,68 +14,71 @@ fn choose(terminal: &mut CommandTerminal, name: &str) {
     let option = options.find(|(_, option)| option.contains(name));
     let (number, _) = option.unwrap_or_else(|| panic!("no option {name:?}: {}", terminal.seen));
     terminal.seen.clear();
-    terminal.key(&format!("{number}\n"));
+    terminal.send_keys(&format!("{number}\n"));
 }
 
-fn command(line: &str) -> Value {
+fn command_call(line: &str) -> Value {
     json!({"toolCallId": "c", "title": "Run it", "kind": "execute", "rawInput": {"command": line}})
 }
 
-fn create(params: Value) -> Value {
-    let mut all = json!({"sessionId": agent::SESSION});
+fn create_terminal_step(params: Value) -> Value {
+    let mut all = json!({"sessionId": agent::SESSION_ID});
     all.as_object_mut()
         .unwrap()
         .extend(params.as_object().unwrap().clone());
-    agent::request("terminal/create", all)
+    agent::request_step("terminal/create", all)
 }
 
-fn write(path: &str, content: &str) -> Value {
-    agent::request(
+fn write_file_step(path: &str, content: &str) -> Value {
+    agent::request_step(
         "fs/write_text_file",
-        json!({"sessionId": agent::SESSION, "path": path, "content": content}),
+        json!({"sessionId": agent::SESSION_ID, "path": path, "content": content}),
     )
 }
 
 /// What was answered to the last request.
-fn last(project: &TestProject) -> Value {
-    agent::answers(project).pop().unwrap_or_default()
+fn last_response(project: &TestProject) -> Value {
+    agent::read_responses(project).pop().unwrap_or_default()
 }
 
 #[test]
-fn a_yes_to_reading_allows_no_command() {
+fn allowing_a_read_allows_no_command() {
     let project = TestProject::new();
     let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
         "locations": [{"path": project.file("notes.txt")}]});
-    let steps = [agent::ask(read), agent::terminal("touch", &["stolen"])];
-    let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Allow");
-    choose(&mut terminal, "Reject");
-    terminal.ends(0);
-    assert!(!project.file("stolen").exists());
-    assert!(last(&project)["error"].is_object());
-}
-
-#[test]
-fn a_yes_covers_the_command_that_was_shown_and_covers_it_once() {
-    let project = TestProject::new();
     let steps = [
-        agent::ask(command("echo one >> runs")),
-        create(json!({"command": "sh", "args": ["-c", "echo one >> runs"]})),
-        agent::wait_for("runs"),
-        create(json!({"command": "sh", "args": ["-c", "echo one >> runs"]})),
+        agent::permission_step(read),
+        agent::terminal_step("touch", &["stolen"]),
     ];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Allow");
-    choose(&mut terminal, "Reject");
-    terminal.ends(0);
-    assert_eq!(project.read("runs"), "one\n");
+    choose_option(&mut terminal, "Allow");
+    choose_option(&mut terminal, "Reject");
+    terminal.expect_exit(0);
+    assert!(!project.file("stolen").exists());
+    assert!(last_response(&project)["error"].is_object());
 }
 
 #[test]
-fn a_yes_covers_no_other_directory_and_no_other_variables() {
+fn allowing_a_command_covers_it_once() {
+    let project = TestProject::new();
+    let steps = [
+        agent::permission_step(command_call("echo one >> runs")),
+        create_terminal_step(json!({"command": "sh", "args": ["-c", "echo one >> runs"]})),
+        agent::wait_step("runs"),
+        create_terminal_step(json!({"command": "sh", "args": ["-c", "echo one >> runs"]})),
+    ];
+    let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
+    choose_option(&mut terminal, "Allow");
+    choose_option(&mut terminal, "Reject");
+    terminal.expect_exit(0);
+    assert_eq!(project.read_file("runs"), "one\n");
+}
+
+#[test]
+fn allowing_a_command_covers_no_other_directory_or_environment() {
     let project = TestProject::new();
     std::fs::create_dir(project.file("evil")).unwrap();
-    project.write("evil/ls", "#!/bin/sh\ntouch stolen\n");
+    project.write_file("evil/ls", "#!/bin/sh\ntouch stolen\n");
     let ls = project.file("evil/ls");
     std::fs::set_permissions(&ls, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for differs in [
@@ -85,20 +88,23 @@ fn a_yes_covers_no_other_directory_and_no_other_variables() {
     ] {
         let mut params = differs.clone();
         params["command"] = json!("ls");
-        let steps = [agent::ask(command("ls")), create(params)];
+        let steps = [
+            agent::permission_step(command_call("ls")),
+            create_terminal_step(params),
+        ];
         let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-        choose(&mut terminal, "Allow");
+        choose_option(&mut terminal, "Allow");
         // What is different is part of the question.
-        terminal.until("evil");
-        choose(&mut terminal, "Reject");
-        terminal.ends(0);
+        terminal.wait_for("evil");
+        choose_option(&mut terminal, "Reject");
+        terminal.expect_exit(0);
         assert!(!project.file("stolen").exists(), "{differs}");
-        assert!(last(&project)["error"].is_object(), "{differs}");
+        assert!(last_response(&project)["error"].is_object(), "{differs}");
     }
 }
 
 #[test]
-fn a_yes_to_one_edit_covers_no_other_file_and_no_other_text() {
+fn allowing_an_edit_covers_no_other_file_or_text() {
     let project = TestProject::new();
     let notes = project.file("notes.txt");
     let notes = notes.to_str().unwrap();
@@ -106,65 +112,65 @@ fn a_yes_to_one_edit_covers_no_other_file_and_no_other_text() {
     let edit = json!({"toolCallId": "e", "title": "Edit notes.txt", "kind": "edit", "content": [
         {"type": "diff", "path": notes, "oldText": "second", "newText": "2nd"}]});
     let steps = [
-        agent::ask(edit),
-        write(other.to_str().unwrap(), "stolen"),
-        write(notes, "first\n2nd\nthird\nstolen\n"),
-        write(notes, "first\n2nd\nthird\n"),
+        agent::permission_step(edit),
+        write_file_step(other.to_str().unwrap(), "stolen"),
+        write_file_step(notes, "first\n2nd\nthird\nstolen\n"),
+        write_file_step(notes, "first\n2nd\nthird\n"),
     ];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Allow");
-    choose(&mut terminal, "Reject");
-    choose(&mut terminal, "Reject");
-    terminal.ends(0);
+    choose_option(&mut terminal, "Allow");
+    choose_option(&mut terminal, "Reject");
+    choose_option(&mut terminal, "Reject");
+    terminal.expect_exit(0);
     assert!(!other.exists());
-    assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
+    assert_eq!(project.read_file("notes.txt"), "first\n2nd\nthird\n");
 }
 
 #[test]
-fn a_yes_ends_with_its_tool_call() {
+fn grant_ends_with_its_tool_call() {
     let project = TestProject::new();
     let done =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
     let steps = [
-        agent::ask(command("touch stolen")),
-        agent::update(done),
-        agent::terminal("touch", &["stolen"]),
+        agent::permission_step(command_call("touch stolen")),
+        agent::update_step(done),
+        agent::terminal_step("touch", &["stolen"]),
     ];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Allow");
-    choose(&mut terminal, "Reject");
-    terminal.ends(0);
+    choose_option(&mut terminal, "Allow");
+    choose_option(&mut terminal, "Reject");
+    terminal.expect_exit(0);
     assert!(!project.file("stolen").exists());
 }
 
 #[test]
-fn two_options_with_one_id_are_refused() {
+fn duplicate_option_ids_are_rejected() {
     let project = TestProject::new();
-    let ask = agent::request(
+    let ask = agent::request_step(
         "session/request_permission",
-        json!({"sessionId": agent::SESSION, "toolCall": command("touch stolen"), "options": [
+        json!({"sessionId": agent::SESSION_ID, "toolCall": command_call("touch stolen"), "options": [
             {"optionId": "x", "name": "Reject", "kind": "reject_once"},
             {"optionId": "x", "name": "Allow", "kind": "allow_always"},
         ]}),
     );
     for allow in ["all", "reads", "none"] {
-        let ended = agent::run(&project, &["--allow", allow], std::slice::from_ref(&ask));
-        let ended = ended.code(0);
+        let ended = agent::run_steps(&project, &["--allow", allow], std::slice::from_ref(&ask));
+        let ended = ended.expect_code(0);
         assert!(
             ended.stderr.contains("malformed permission request"),
             "{ended:#?}"
         );
-        assert_eq!(last(&project)["error"]["code"], -32602, "{allow}");
+        assert_eq!(last_response(&project)["error"]["code"], -32602, "{allow}");
     }
-    let steps = [ask, agent::terminal("touch", &["stolen"])];
+    let steps = [ask, agent::terminal_step("touch", &["stolen"])];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Reject");
-    terminal.ends(0);
+    choose_option(&mut terminal, "Reject");
+    terminal.expect_exit(0);
     assert!(!project.file("stolen").exists());
 }
 
 #[test]
-fn what_a_request_contains_counts_and_not_what_it_is_called() {
+fn request_is_judged_by_its_content_not_its_title() {
     let project = TestProject::new();
     let diff =
         json!([{"type": "diff", "path": project.file("x"), "oldText": null, "newText": "x"}]);
@@ -180,47 +186,57 @@ fn what_a_request_contains_counts_and_not_what_it_is_called() {
         call["toolCallId"] = json!("c");
         call["title"] = json!("Read a file");
         call["kind"] = json!("read");
-        agent::run(&project, &["--allow", "reads"], &[agent::ask(call.clone())]).code(0);
-        let answer = last(&project);
+        agent::run_steps(
+            &project,
+            &["--allow", "reads"],
+            &[agent::permission_step(call.clone())],
+        )
+        .expect_code(0);
+        let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
             "{call}: {answer}"
         );
     }
     let call = json!({"toolCallId": "c", "title": "Read a file", "kind": "read"});
-    agent::run(&project, &["--allow", "reads"], &[agent::ask(call)]).code(0);
+    agent::run_steps(
+        &project,
+        &["--allow", "reads"],
+        &[agent::permission_step(call)],
+    )
+    .expect_code(0);
     assert_eq!(
-        last(&project)["result"]["outcome"]["optionId"],
+        last_response(&project)["result"]["outcome"]["optionId"],
         "allow_once"
     );
 }
 
 #[test]
-fn never_is_not_evaded_by_what_is_put_around_the_command() {
+fn denied_command_cannot_be_wrapped() {
     let project = TestProject::new();
     let marked = |call: &mut Value, key: &str, value: Value| call["rawInput"][key] = value;
     // "Never" is among the client's own options, for what the agent did not ask for.
-    let steps = [agent::terminal("touch", &["stolen"])];
+    let steps = [agent::terminal_step("touch", &["stolen"])];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Always reject exactly this in this project");
-    terminal.ends(0);
+    choose_option(&mut terminal, "Always reject exactly this in this project");
+    terminal.expect_exit(0);
 
     let sub = project.file("sub");
     std::fs::create_dir(&sub).unwrap();
-    let mut with_env = command("touch stolen");
+    let mut with_env = command_call("touch stolen");
     marked(&mut with_env, "env", json!({"X": "1"}));
-    let mut elsewhere = command("touch stolen");
+    let mut elsewhere = command_call("touch stolen");
     marked(&mut elsewhere, "cwd", json!(sub));
-    let mut as_other = command("touch stolen");
+    let mut as_other = command_call("touch stolen");
     as_other["kind"] = json!("other");
     for step in [
-        agent::ask(with_env),
-        agent::ask(elsewhere),
-        agent::ask(as_other),
-        agent::ask(command("true; touch stolen")),
+        agent::permission_step(with_env),
+        agent::permission_step(elsewhere),
+        agent::permission_step(as_other),
+        agent::permission_step(command_call("true; touch stolen")),
     ] {
-        agent::run(&project, &["--allow", "all"], std::slice::from_ref(&step)).code(0);
-        let answer = last(&project);
+        agent::run_steps(&project, &["--allow", "all"], std::slice::from_ref(&step)).expect_code(0);
+        let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",
             "{step}: {answer}"
@@ -231,8 +247,13 @@ fn never_is_not_evaded_by_what_is_put_around_the_command() {
         json!({"command": "touch", "args": ["stolen"], "cwd": sub}),
         json!({"command": "sh", "args": ["-c", "true; touch stolen"]}),
     ] {
-        agent::run(&project, &["--allow", "all"], &[create(params.clone())]).code(0);
-        assert!(last(&project)["error"].is_object(), "{params}");
+        agent::run_steps(
+            &project,
+            &["--allow", "all"],
+            &[create_terminal_step(params.clone())],
+        )
+        .expect_code(0);
+        assert!(last_response(&project)["error"].is_object(), "{params}");
         assert!(
             !project.file("stolen").exists() && !sub.join("stolen").exists(),
             "{params}"
@@ -241,26 +262,31 @@ fn never_is_not_evaded_by_what_is_put_around_the_command() {
 }
 
 #[test]
-fn always_covers_the_directory_that_it_was_given_in() {
+fn always_answer_covers_the_directory_it_was_given_in() {
     let project = TestProject::new();
     let sub = project.file("sub");
     std::fs::create_dir(&sub).unwrap();
-    let steps = [agent::ask(command("make all"))];
+    let steps = [agent::permission_step(command_call("make all"))];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Always allow");
-    terminal.ends(0);
-    let mut elsewhere = command("make all");
+    choose_option(&mut terminal, "Always allow");
+    terminal.expect_exit(0);
+    let mut elsewhere = command_call("make all");
     elsewhere["rawInput"]["cwd"] = json!(sub);
-    let mut with_diff = command("make all");
+    let mut with_diff = command_call("make all");
     with_diff["content"] =
         json!([{"type": "diff", "path": project.file("x"), "oldText": null, "newText": "x"}]);
     for (call, then) in [
-        (command("make all"), "allow_once"),
+        (command_call("make all"), "allow_once"),
         (elsewhere, "reject_once"),
         (with_diff, "reject_once"),
     ] {
-        agent::run(&project, &["--allow", "reads"], &[agent::ask(call.clone())]).code(0);
-        let answer = last(&project);
+        agent::run_steps(
+            &project,
+            &["--allow", "reads"],
+            &[agent::permission_step(call.clone())],
+        )
+        .expect_code(0);
+        let answer = last_response(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], then,
             "{call}: {answer}"
@@ -269,37 +295,37 @@ fn always_covers_the_directory_that_it_was_given_in() {
 }
 
 #[test]
-fn in_the_chat_a_yes_covers_what_was_shown_and_nothing_else() {
+fn chat_grant_covers_only_what_was_shown() {
     let project = TestProject::new();
     let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
         "locations": [{"path": project.file("notes.txt")}]});
     let steps = [
-        agent::ask(read),
-        agent::terminal("touch", &["stolen"]),
-        agent::ask(command("touch wanted")),
-        agent::terminal("touch", &["wanted"]),
-        agent::wait_for("wanted"),
+        agent::permission_step(read),
+        agent::terminal_step("touch", &["stolen"]),
+        agent::permission_step(command_call("touch wanted")),
+        agent::terminal_step("touch", &["wanted"]),
+        agent::wait_step("wanted"),
     ];
-    let mut screen = agent::chat(&project, 100, 40, &steps);
-    screen.say("go");
+    let mut screen = agent::start_chat(&project, 100, 40, &steps);
+    screen.send_line("go");
     for (shown, key) in [
         ("Read notes.txt", "y"),
         ("touch stolen", "n"),
         ("touch wanted", "y"),
     ] {
-        screen.until_it(shown, |text| {
+        screen.wait_for_text_that(shown, |text| {
             text.split_once("asks for permission")
                 .is_some_and(|(_, question)| question.contains(shown))
         });
         // Keys count once the question was there for a moment.
         std::thread::sleep(std::time::Duration::from_millis(400));
-        screen.key(key);
+        screen.send_keys(key);
     }
-    screen.until_gone("asks for permission");
-    screen.until_gone("Esc: cancel");
+    screen.wait_until_gone("asks for permission");
+    screen.wait_until_gone("Esc: cancel");
     assert!(!project.file("stolen").exists());
     assert!(project.file("wanted").exists());
-    let answers = agent::answers(&project);
+    let answers = agent::read_responses(&project);
     assert!(answers[1]["error"].is_object(), "{answers:?}");
     assert!(
         answers[3]["result"]["terminalId"].is_string(),

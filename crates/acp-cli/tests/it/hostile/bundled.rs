@@ -3,10 +3,10 @@
 use super::*;
 
 /// What it can be told to do, and how it shows.
-const DEEDS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
+const FORBIDDEN_PROMPTS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
 
 /// Whether the agent has done it.
-fn is_done(project: &TestProject, deed: &str, shown: &str) -> bool {
+fn was_executed(project: &TestProject, deed: &str, shown: &str) -> bool {
     let made = std::fs::remove_file(project.file("made")).is_ok();
     let read = shown.contains("second");
     match deed.starts_with("/read") {
@@ -16,19 +16,19 @@ fn is_done(project: &TestProject, deed: &str, shown: &str) -> bool {
 }
 
 /// Has something remembered that has nothing to do with the rest.
-fn remember(project: &TestProject) {
+fn write_remembered_answers(project: &TestProject) {
     let mut terminal = CommandTerminal::start(project, &format!("{ACP} run '/run touch other'"));
     terminal.answer("answer [1-4]: ", "2\n");
-    let screen = terminal.ends(0);
+    let screen = terminal.expect_exit(0);
     assert!(screen.contains("remembered for this project"), "{screen}");
 }
 
 #[test]
-fn the_policy_of_acp_run_binds_it_in_every_mode() {
+fn acp_run_policy_binds_every_mode() {
     let project = TestProject::new();
     for remembered in [false, true] {
         if remembered {
-            remember(&project);
+            write_remembered_answers(&project);
         }
         for (policy, looks, changes) in [
             (Some("none"), false, false),
@@ -38,7 +38,7 @@ fn the_policy_of_acp_run_binds_it_in_every_mode() {
             (None, true, false),
         ] {
             for mode in ["ask", "code", "architect"] {
-                for deed in DEEDS {
+                for deed in FORBIDDEN_PROMPTS {
                     let mut args = vec!["--mode", mode];
                     args.extend(policy.iter().flat_map(|policy| ["--allow", policy]));
                     args.push(deed);
@@ -47,7 +47,7 @@ fn the_policy_of_acp_run_binds_it_in_every_mode() {
                         true => looks,
                         false => changes,
                     };
-                    let done = is_done(&project, deed, &ended.stdout);
+                    let done = was_executed(&project, deed, &ended.stdout);
                     assert_eq!(
                         done, expected,
                         "{args:?}, remembered: {remembered}\n{}{}",
@@ -70,8 +70,8 @@ enum ActionOutcome {
 }
 
 /// What becomes of it in a chat.
-fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String) {
-    project.write(".deed", deed);
+fn action_outcome(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String) {
+    project.write_file(".deed", deed);
     let line = format!("{ACP} chat {args} \"$(cat .deed)\"");
     let mut screen = ChatScreen::start(project, 100, 30, &line);
     let done = |text: &str| {
@@ -81,7 +81,7 @@ fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String
     };
     let refused = |text: &str| text.contains("ejected") || text.contains("Permission denied");
     let asked = |text: &str| text.contains("enter choose");
-    screen.until_it("what becomes of it", |text| {
+    screen.wait_for_text_that("what becomes of it", |text| {
         done(text) || refused(text) || asked(text)
     });
     let mut fate = ActionOutcome::Done;
@@ -89,12 +89,12 @@ fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String
         fate = ActionOutcome::Asked;
         // A person reads what is asked: keys count once nothing was typed for 300 ms.
         screen.settle();
-        screen.key("y");
-        screen.until_gone("enter choose");
-        screen.until_it("that it is done", |text| done(text) || asked(text));
+        screen.send_keys("y");
+        screen.wait_until_gone("enter choose");
+        screen.wait_for_text_that("that it is done", |text| done(text) || asked(text));
     }
     let shown = screen.text();
-    if !is_done(project, deed, &shown) {
+    if !was_executed(project, deed, &shown) {
         assert_eq!(
             fate,
             ActionOutcome::Done,
@@ -106,12 +106,12 @@ fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String
 }
 
 #[test]
-fn the_policy_of_acp_chat_binds_it_in_every_mode_and_nothing_is_asked_twice() {
+fn acp_chat_policy_binds_every_mode_without_asking_twice() {
     use ActionOutcome::{Asked, Done, Refused};
     let project = TestProject::new();
     for remembered in [false, true] {
         if remembered {
-            remember(&project);
+            write_remembered_answers(&project);
         }
         for (policy, mode, fates) in [
             ("none", "ask", [Refused, Refused, Refused]),
@@ -124,9 +124,9 @@ fn the_policy_of_acp_chat_binds_it_in_every_mode_and_nothing_is_asked_twice() {
             ("all", "ask", [Done, Done, Done]),
             ("all", "code", [Done, Done, Done]),
         ] {
-            for (deed, expected) in DEEDS.into_iter().zip(fates) {
+            for (deed, expected) in FORBIDDEN_PROMPTS.into_iter().zip(fates) {
                 let args = format!("--allow {policy} --mode {mode}");
-                let (fate, shown) = fate(&project, &args, deed);
+                let (fate, shown) = action_outcome(&project, &args, deed);
                 assert_eq!(
                     fate, expected,
                     "{args} {deed}, remembered: {remembered}\n{shown}"

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 #[test]
-fn as_an_ordinary_user_too() {
-    crate::ordinary_user::runs_the_tests_of(module_path!(), &[(ELSEWHERE, Path::new(ACP))]);
+fn tests_pass_as_an_ordinary_user() {
+    crate::ordinary_user::rerun_as_ordinary_user(
+        module_path!(),
+        &[(BINARY_VARIABLE, Path::new(ACP))],
+    );
 }
 
 /// Where there are no sandboxes the agent is started all the same, and that is said; nothing else can be tested.
-fn possible() -> bool {
+fn is_sandbox_available() -> bool {
     let sandbox = acp_host::Sandbox::new([]);
     if let Err(error) = &sandbox {
         println!("skipped: {error}");
@@ -41,7 +44,7 @@ impl HostileFixture {
             home: tempfile::tempdir().unwrap(),
             elsewhere: ["/tmp", "/var/tmp", "/dev/shm"].map(directory_in).into(),
         };
-        for place in victim.places() {
+        for place in victim.watched_directories() {
             std::fs::write(place.join("file"), "as it was\n").unwrap();
             std::fs::write(place.join("other"), "other\n").unwrap();
             std::fs::create_dir(place.join("empty")).unwrap();
@@ -52,7 +55,7 @@ impl HostileFixture {
     }
 
     /// Each place that must not be changed.
-    fn places(&self) -> Vec<PathBuf> {
+    fn watched_directories(&self) -> Vec<PathBuf> {
         let elsewhere = self.elsewhere.iter().map(|directory| directory.path());
         [self.project.path(), self.home.path()]
             .into_iter()
@@ -62,9 +65,9 @@ impl HostileFixture {
     }
 
     /// All that is there, with what is in it.
-    fn seen(&self) -> BTreeMap<PathBuf, String> {
+    fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
-        let mut todo = self.places();
+        let mut todo = self.watched_directories();
         while let Some(directory) = todo.pop() {
             for entry in std::fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
@@ -84,17 +87,19 @@ impl HostileFixture {
     }
 
     /// Has the agent do all that it can think of, one attack after the other.
-    fn attack(&self, args: &[&str]) -> CommandResult {
-        let mut steps = vec![agent::shell("echo mine > ${HOSTILE_AGENT_ANSWERS}.more")];
-        for place in self.places() {
+    fn run_attacks(&self, args: &[&str]) -> CommandResult {
+        let mut steps = vec![agent::shell_step(
+            "echo mine > ${HOSTILE_AGENT_ANSWERS}.more",
+        )];
+        for place in self.watched_directories() {
             let attack =
-                |attack: &&str| agent::shell(&format!("cd {} && {attack}", place.display()));
-            steps.extend(ATTACKS.iter().map(attack));
+                |attack: &&str| agent::shell_step(&format!("cd {} && {attack}", place.display()));
+            steps.extend(ATTACK_COMMANDS.iter().map(attack));
         }
-        let mut run = agent::to_run(&self.project, args, &steps);
-        let before = self.seen();
-        let ended = CommandResult::of(run.env("HOME", self.home.path()).output().unwrap());
-        let after = self.seen();
+        let mut run = agent::run_command(&self.project, args, &steps);
+        let before = self.snapshot();
+        let ended = CommandResult::from_output(run.env("HOME", self.home.path()).output().unwrap());
+        let after = self.snapshot();
         let changed = |path: &&PathBuf| before.get(*path) != after.get(*path);
         let changed: Vec<_> = before.keys().chain(after.keys()).filter(changed).collect();
         assert!(changed.is_empty(), "{args:?}: {changed:?}: {ended:#?}");
@@ -103,7 +108,7 @@ impl HostileFixture {
 }
 
 /// Lines of shell that would change something in the directory where they run.
-const ATTACKS: &[&str] = &[
+const ATTACK_COMMANDS: &[&str] = &[
     "echo stolen > file",
     "echo stolen >> file",
     ": > file",
@@ -134,126 +139,128 @@ const ATTACKS: &[&str] = &[
 ];
 
 #[test]
-fn an_agent_that_never_asks_changes_nothing_where_it_may_only_read() {
-    if !possible() {
+fn read_only_policy_confines_an_agent_that_never_asks() {
+    if !is_sandbox_available() {
         return;
     }
     for allow in ["none", "reads"] {
         let victim = HostileFixture::new();
-        let ended = victim.attack(&["--allow", allow]).code(0);
-        let answers = agent::answers(&victim.project);
+        let ended = victim.run_attacks(&["--allow", allow]).expect_code(0);
+        let answers = agent::read_responses(&victim.project);
         // It did all that it was told to, and no more than its first step came to anything.
         assert_eq!(
             answers.len(),
-            1 + ATTACKS.len() * victim.places().len(),
+            1 + ATTACK_COMMANDS.len() * victim.watched_directories().len(),
             "{ended:#?}"
         );
         assert_eq!(answers[0]["code"], 0, "{answers:?}");
-        for (answer, line) in answers[1..].iter().zip(ATTACKS.iter().cycle()) {
+        for (answer, line) in answers[1..].iter().zip(ATTACK_COMMANDS.iter().cycle()) {
             assert_ne!(answer["code"], 0, "{line}: {answer}");
         }
     }
 }
 
 #[test]
-fn read_only_is_the_same_by_name() {
-    if !possible() {
+fn read_only_sandbox_equals_the_read_only_policy() {
+    if !is_sandbox_available() {
         return;
     }
     let victim = HostileFixture::new();
     victim
-        .attack(&["--allow", "all", "--sandbox=read-only"])
-        .code(0);
-    assert_eq!(agent::answers(&victim.project)[0]["code"], 0);
+        .run_attacks(&["--allow", "all", "--sandbox=read-only"])
+        .expect_code(0);
+    assert_eq!(agent::read_responses(&victim.project)[0]["code"], 0);
 }
 
 #[test]
-fn the_policy_that_nobody_typed_confines_nobody() {
+fn default_policy_confines_no_agent() {
     let project = TestProject::new();
-    agent::run(&project, &[], &[agent::shell("echo its own > state")]);
-    assert_eq!(project.read("state"), "its own\n");
-    agent::run(
+    agent::run_steps(&project, &[], &[agent::shell_step("echo its own > state")]);
+    assert_eq!(project.read_file("state"), "its own\n");
+    agent::run_steps(
         &project,
         &["--allow", "reads", "--sandbox=off"],
-        &[agent::shell("echo more > state")],
+        &[agent::shell_step("echo more > state")],
     );
-    assert_eq!(project.read("state"), "more\n");
+    assert_eq!(project.read_file("state"), "more\n");
 }
 
 #[test]
-fn in_the_chat_it_is_the_same() {
-    if !possible() {
+fn read_only_chat_confines_the_agent() {
+    if !is_sandbox_available() {
         return;
     }
     let project = TestProject::new();
     let done = serde_json::json!({"sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "done with it"}});
     let steps = [
-        agent::shell("echo mine > ${HOSTILE_AGENT_ANSWERS}.more"),
-        agent::shell("echo stolen > stolen"),
-        agent::update(done),
+        agent::shell_step("echo mine > ${HOSTILE_AGENT_ANSWERS}.more"),
+        agent::shell_step("echo stolen > stolen"),
+        agent::update_step(done),
     ];
-    agent::configure(&project, &steps);
-    let answers = project.beside("answers");
+    agent::write_agent_config(&project, &steps);
+    let answers = project.path_outside("answers");
     let line = format!(
         "{ACP} chat --allow none --writable {} --agent hostile go",
         answers.display()
     );
     let mut screen = ChatScreen::start(&project, 100, 30, &line);
-    screen.until("done with it");
-    let answers = agent::answers(&project);
+    screen.wait_for("done with it");
+    let answers = agent::read_responses(&project);
     assert_eq!(answers[0]["code"], 0, "{answers:?}");
     assert_ne!(answers[1]["code"], 0, "{answers:?}");
     assert!(!project.file("stolen").exists());
 }
 
 #[test]
-fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
-    if !possible() {
+fn sandboxed_agent_leaves_no_changed_trusted_files() {
+    if !is_sandbox_available() {
         return;
     }
     let project = TestProject::new();
     let git = project
-        .shell("git init -q . && git config user.name me")
-        .code(0);
-    let config = project.read(".git/config");
+        .run_shell("git init -q . && git config user.name me")
+        .expect_code(0);
+    let config = project.read_file(".git/config");
     let steps = [
-        agent::shell("git config core.fsmonitor 'touch stolen'; echo evil > .git/hooks/pre-commit"),
-        agent::shell("mkdir .vscode && echo evil > .vscode/tasks.json && echo hers > file"),
+        agent::shell_step(
+            "git config core.fsmonitor 'touch stolen'; echo evil > .git/hooks/pre-commit",
+        ),
+        agent::shell_step("mkdir .vscode && echo evil > .vscode/tasks.json && echo hers > file"),
     ];
-    let ended = agent::run(&project, &["--sandbox", "--allow", "all"], &steps).code(0);
-    let answers = agent::answers(&project);
+    let ended = agent::run_steps(&project, &["--sandbox", "--allow", "all"], &steps).expect_code(0);
+    let answers = agent::read_responses(&project);
     assert!(
         answers.iter().all(|answer| answer["code"] == 0),
         "{answers:?} {git:?}"
     );
-    assert_eq!(project.read(".git/config"), config);
+    assert_eq!(project.read_file(".git/config"), config);
     assert!(!project.file(".git/hooks/pre-commit").exists());
     assert!(!project.file(".vscode").exists());
-    assert_eq!(project.read("file"), "hers\n");
-    project.shell("git status").code(0);
+    assert_eq!(project.read_file("file"), "hers\n");
+    project.run_shell("git status").expect_code(0);
     assert!(!project.file("stolen").exists());
     // The person is told, and can look at it.
-    let line = ended.line("acp reverted 3 changes");
+    let line = ended.find_line("acp reverted 3 changes");
     let kept = line.rsplit("saved in ").next().unwrap();
     let kept = std::fs::read_to_string(Path::new(kept).join("undone__.git__hooks__pre-commit"));
     assert_eq!(kept.unwrap(), "evil\n");
 }
 
 #[test]
-fn in_the_chat_it_leaves_none_when_its_turn_ends() {
-    if !possible() {
+fn chat_reverts_trusted_files_when_the_turn_ends() {
+    if !is_sandbox_available() {
         return;
     }
     let project = TestProject::new();
-    agent::configure(&project, &[agent::shell("echo evil > .envrc")]);
-    let answers = project.beside("answers");
+    agent::write_agent_config(&project, &[agent::shell_step("echo evil > .envrc")]);
+    let answers = project.path_outside("answers");
     let line = format!(
         "{ACP} chat --sandbox --writable {} --agent hostile go",
         answers.display()
     );
     let mut screen = ChatScreen::start(&project, 160, 30, &line);
-    screen.until("acp reverted a change");
-    assert_eq!(agent::answers(&project)[0]["code"], 0);
+    screen.wait_for("acp reverted a change");
+    assert_eq!(agent::read_responses(&project)[0]["code"], 0);
     assert!(!project.file(".envrc").exists());
 }

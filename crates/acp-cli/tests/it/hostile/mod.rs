@@ -14,11 +14,11 @@ mod type_ahead;
 
 use crate::common::screen::ChatScreen;
 use crate::common::terminal::CommandTerminal;
-use crate::common::{ACP, CommandResult, ELSEWHERE, TestProject, itself};
+use crate::common::{ACP, BINARY_VARIABLE, CommandResult, TestProject, itself};
 
 /// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
 #[test]
 #[ignore = "it is the agent of the other tests"]
-fn the_agent() {
-    itself::be(|_| agent::be());
+fn run_as_agent() {
+    itself::run_if_agent(|_| agent::run_hostile_agent());
 }

@@ -7,22 +7,22 @@ use super::*;
 /// A project in which the commands of this pattern, and no others, are allowed.
 fn project_that_allows(pattern: &str) -> TestProject {
     let project = TestProject::new();
-    project.configure(
+    project.write_config(
         "permissions.toml",
         &format!("[[rule]]\ndecision = \"allow\"\ncommand = {pattern:?}\n"),
     );
-    project.write("evil.sh", "touch stolen\n");
+    project.write_file("evil.sh", "touch stolen\n");
     project
 }
 
 /// Plays each step in a project of its own and gives those that did something that no rule allowed.
-fn that_got_through(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]) -> Vec<String> {
+fn executed_steps(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]) -> Vec<String> {
     let mut through = Vec::new();
     for step in steps {
         let project = project_that_allows(pattern);
         prepare(&project);
-        agent::run(&project, &["--allow", "reads"], std::slice::from_ref(step));
-        let refused = agent::answers(&project)
+        agent::run_steps(&project, &["--allow", "reads"], std::slice::from_ref(step));
+        let refused = agent::read_responses(&project)
             .iter()
             .any(|answer| answer["error"].is_object());
         if project.file("stolen").exists() || !refused {
@@ -33,28 +33,31 @@ fn that_got_through(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Valu
 }
 
 /// The ways to have a shell run a line.
-fn ways_to_run(line: &str) -> Vec<Value> {
+fn wrapped_commands(line: &str) -> Vec<Value> {
     vec![
-        agent::terminal(line, &[]),
-        agent::terminal("sh", &["-c", line]),
-        agent::terminal("bash", &["-lc", line]),
+        agent::terminal_step(line, &[]),
+        agent::terminal_step("sh", &["-c", line]),
+        agent::terminal_step("bash", &["-lc", line]),
     ]
 }
 
 #[test]
-fn a_second_line_is_no_part_of_an_allowed_command() {
+fn second_line_is_not_part_of_an_allowed_command() {
     let lines = [
         "echo\ntouch stolen",
         "echo x\ntouch stolen",
         "echo\rtouch stolen",
     ];
-    let steps: Vec<Value> = lines.iter().flat_map(|line| ways_to_run(line)).collect();
-    let through = that_got_through("echo *", |_| (), &steps);
+    let steps: Vec<Value> = lines
+        .iter()
+        .flat_map(|line| wrapped_commands(line))
+        .collect();
+    let through = executed_steps("echo *", |_| (), &steps);
     assert!(through.is_empty(), "{through:#?}");
 }
 
 #[test]
-fn what_a_shell_expands_is_not_what_was_allowed() {
+fn shell_expansion_is_not_covered_by_a_rule() {
     let mut steps = Vec::new();
     for line in [
         "git log *",
@@ -65,33 +68,33 @@ fn what_a_shell_expands_is_not_what_was_allowed() {
         "sh -c git\\ log\\ *",
         "sh -c 'git log '?sh*",
     ] {
-        steps.extend(ways_to_run(line));
+        steps.extend(wrapped_commands(line));
     }
     // The file that the name matches is a command line.
-    let prepare = |project: &TestProject| project.write("git log ;sh evil.sh", "");
-    let through = that_got_through("git log *", prepare, &steps);
+    let prepare = |project: &TestProject| project.write_file("git log ;sh evil.sh", "");
+    let through = executed_steps("git log *", prepare, &steps);
     assert!(through.is_empty(), "{through:#?}");
 }
 
 #[test]
-fn a_command_line_is_not_the_name_of_a_program_in_the_project() {
+fn command_line_is_not_taken_for_a_project_program() {
     let project = project_that_allows("echo *");
     std::fs::create_dir(project.file("echo ")).unwrap();
-    project.write("evil", "#!/bin/sh\ntouch stolen\n");
+    project.write_file("evil", "#!/bin/sh\ntouch stolen\n");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(project.file("evil"), executable).unwrap();
     // A shell prints `/../evil`; as the path of a program, it leads to `evil`.
-    let run = agent::terminal("echo /../evil", &[]);
-    agent::run(&project, &["--allow", "reads"], &[run]);
+    let run = agent::terminal_step("echo /../evil", &[]);
+    agent::run_steps(&project, &["--allow", "reads"], &[run]);
     assert!(!project.file("stolen").exists());
-    let answers = agent::answers(&project);
+    let answers = agent::read_responses(&project);
     assert!(answers[0]["result"].is_object(), "{answers:?}");
 }
 
 #[test]
-fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
+fn rule_does_not_allow_a_longer_line() {
     let call = |command: Value| {
-        agent::ask(
+        agent::permission_step(
             json!({"toolCallId": "c", "title": "Run a command", "kind": "execute",
             "rawInput": {"command": command}}),
         )
@@ -103,8 +106,8 @@ fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
         call(json!("echo \u{b}touch stolen")),
     ];
     let project = project_that_allows("echo *");
-    agent::run(&project, &["--allow", "reads"], &steps);
-    let answers = agent::answers(&project);
+    agent::run_steps(&project, &["--allow", "reads"], &steps);
+    let answers = agent::read_responses(&project);
     assert_eq!(answers.len(), steps.len());
     for answer in answers {
         let chosen = answer["result"]["outcome"]["optionId"].as_str();
@@ -113,9 +116,9 @@ fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
 }
 
 #[test]
-fn a_denied_command_does_not_run_behind_another() {
+fn denied_command_is_not_hidden_behind_another() {
     let project = TestProject::new();
-    project.configure(
+    project.write_config(
         "permissions.toml",
         "[[rule]]\ndecision = \"deny\"\ncommand = \"touch *\"\n",
     );
@@ -141,9 +144,12 @@ fn a_denied_command_does_not_run_behind_another() {
         "touch${IFS}stolen",
         "/usr/bin/touch stolen",
     ];
-    let steps: Vec<Value> = lines.iter().flat_map(|line| ways_to_run(line)).collect();
-    agent::run(&project, &["--allow", "all"], &steps);
-    let answers = agent::answers(&project);
+    let steps: Vec<Value> = lines
+        .iter()
+        .flat_map(|line| wrapped_commands(line))
+        .collect();
+    agent::run_steps(&project, &["--allow", "all"], &steps);
+    let answers = agent::read_responses(&project);
     assert_eq!(answers.len(), steps.len());
     let started = steps.iter().zip(&answers);
     let started: Vec<_> = started.filter(|(_, a)| a["error"].is_null()).collect();

@@ -6,15 +6,18 @@ use std::process::Command;
 use super::*;
 
 #[test]
-fn as_an_ordinary_user_too() {
-    crate::ordinary_user::runs_the_tests_of(module_path!(), &[(ELSEWHERE, Path::new(ACP))]);
+fn tests_pass_as_an_ordinary_user() {
+    crate::ordinary_user::rerun_as_ordinary_user(
+        module_path!(),
+        &[(BINARY_VARIABLE, Path::new(ACP))],
+    );
 }
 
 /// The id of the process that has started the agent, for a line of its shell.
-const CLIENT: &str = r"client=$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' /proc/$PPID/stat)";
+const FIND_CLIENT_PID: &str = r"client=$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' /proc/$PPID/stat)";
 
 #[test]
-fn an_agent_does_not_find_the_keys_of_its_client() {
+fn agent_cannot_find_the_keys_of_its_client() {
     let project = TestProject::new();
     let looks = [
         "tr '\\0' '\\n' < /proc/$client/environ",
@@ -25,17 +28,17 @@ fn an_agent_does_not_find_the_keys_of_its_client() {
     ];
     let mut steps: Vec<_> = looks
         .iter()
-        .map(|look| agent::shell(&format!("{CLIENT}; {look}")))
+        .map(|look| agent::shell_step(&format!("{FIND_CLIENT_PID}; {look}")))
         .collect();
-    steps.push(agent::shell(
+    steps.push(agent::shell_step(
         "env; cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep ^KEPT_OUT",
     ));
-    let mut run = agent::to_run(&project, &["--allow", "all"], &steps);
+    let mut run = agent::run_command(&project, &["--allow", "all"], &steps);
     let run = run
         .env("KEPT_OUT_API_KEY", "hush-of-the-client")
         .env("NOT_PASSED_ON", "here");
-    CommandResult::of(run.output().unwrap()).code(0);
-    let answers = agent::answers(&project);
+    CommandResult::from_output(run.output().unwrap()).expect_code(0);
+    let answers = agent::read_responses(&project);
     assert_eq!(answers.len(), steps.len(), "{answers:?}");
     // Root may look at everybody, and finds no key.
     assert!(!format!("{answers:?}").contains("hush"), "{answers:?}");
@@ -51,9 +54,9 @@ fn an_agent_does_not_find_the_keys_of_its_client() {
 }
 
 #[test]
-fn a_key_that_was_passed_on_arrives() {
+fn passed_key_reaches_the_agent() {
     let project = TestProject::new();
-    let steps = [agent::shell("echo $PASSED_API_KEY $ALSO_TOKEN")];
+    let steps = [agent::shell_step("echo $PASSED_API_KEY $ALSO_TOKEN")];
     let args = [
         "--allow",
         "all",
@@ -62,35 +65,38 @@ fn a_key_that_was_passed_on_arrives() {
         "--env",
         "ALSO_TOKEN=given",
     ];
-    let mut run = agent::to_run(&project, &args, &steps);
+    let mut run = agent::run_command(&project, &args, &steps);
     let run = run.env("PASSED_API_KEY", "passed");
-    CommandResult::of(run.output().unwrap()).code(0);
-    assert_eq!(agent::answers(&project)[0]["shell"], "passed given\n");
+    CommandResult::from_output(run.output().unwrap()).expect_code(0);
+    assert_eq!(
+        agent::read_responses(&project)[0]["shell"],
+        "passed given\n"
+    );
 }
 
 #[test]
-fn what_the_client_was_started_with_open_is_closed_in_agents_and_commands() {
+fn inherited_file_descriptors_are_closed_in_agents_and_commands() {
     let project = TestProject::new();
-    project.write("secret", "hush\n");
+    project.write_file("secret", "hush\n");
     let steps = [
-        agent::shell("ls -l /proc/$PPID/fd /proc/self/fd"),
-        agent::terminal("sh", &["-c", "ls -l /proc/self/fd > fds"]),
-        agent::wait_for("fds"),
+        agent::shell_step("ls -l /proc/$PPID/fd /proc/self/fd"),
+        agent::terminal_step("sh", &["-c", "ls -l /proc/self/fd > fds"]),
+        agent::wait_step("fds"),
     ];
-    let acp = agent::to_run(&project, &["--allow", "all"], &steps);
+    let acp = agent::run_command(&project, &["--allow", "all"], &steps);
     let mut run = Command::new("sh");
     run.args(["-c", r#"exec 8< "$0" 9< "$0"; exec "$@""#])
         .arg(project.file("secret"))
         .arg(acp.get_program())
         .args(acp.get_args())
         .current_dir(project.path())
-        .envs(project.home());
-    CommandResult::of(run.output().unwrap()).code(0);
-    let answers = agent::answers(&project);
+        .envs(project.home_variables());
+    CommandResult::from_output(run.output().unwrap()).expect_code(0);
+    let answers = agent::read_responses(&project);
     let agents = answers[0]["shell"].as_str().unwrap();
     assert!(agents.contains("pipe:"), "{answers:?}");
     assert!(!agents.contains("secret"), "{agents}");
-    let commands = project.read("fds");
+    let commands = project.read_file("fds");
     assert!(commands.contains("pipe:"), "{commands}");
     assert!(!commands.contains("secret"), "{commands}");
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use agent::{ask, request, wait_for};
+use agent::{permission_step, request_step, wait_step};
 
 /// Characters that nobody sees, or that change how others are seen, each between two letters.
-const UNSEEN: [char; 38] = [
+const INVISIBLE_CHARS: [char; 38] = [
     '\u{7}',
     '\u{8}',
     '\u{1b}',
@@ -48,35 +48,35 @@ const UNSEEN: [char; 38] = [
 ];
 
 /// The command that hides one behind an escape string which terminals swallow.
-const SWALLOWED: &str = "echo hello #\u{1b}]\ntouch stolen\n#\u{7}";
+const HIDING_COMMAND: &str = "echo hello #\u{1b}]\ntouch stolen\n#\u{7}";
 
 /// A text with all of them.
-fn unseen() -> String {
-    UNSEEN.iter().map(|c| format!("{c}.")).collect()
+fn invisible_text() -> String {
+    INVISIBLE_CHARS.iter().map(|c| format!("{c}.")).collect()
 }
 
 /// A question of `acp run`, once all of it has been printed; it is answered with no.
 #[track_caller]
-fn question(step: Value) -> String {
+fn run_question(step: Value) -> String {
     let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &[step]);
-    terminal.until("answer [1-");
+    terminal.wait_for("answer [1-");
     // What is shown of the tool call itself stands before it.
     let at = terminal.seen.find("\n? ").unwrap();
     let seen = terminal.seen[at..].to_owned();
-    terminal.key("3\n");
-    terminal.ends(0);
+    terminal.send_keys("3\n");
+    terminal.expect_exit(0);
     seen
 }
 
 /// The same in the chat, on a screen with room for all of it, with what one sees of it on each row put together.
 #[track_caller]
-fn question_in_chat(step: Value) -> String {
+fn chat_question(step: Value) -> String {
     let project = TestProject::new();
-    let mut screen = agent::chat(&project, 120, 100, &[step]);
-    screen.say("go");
-    screen.until("asks for permission");
-    screen.until("esc cancel the turn");
+    let mut screen = agent::start_chat(&project, 120, 100, &[step]);
+    screen.send_line("go");
+    screen.wait_for("asks for permission");
+    screen.wait_for("esc cancel the turn");
     let text = screen.text();
     let (_, question) = text.split_once("asks for permission").unwrap();
     let rows = question.lines().map(|row| row.trim_matches(['│', ' ']));
@@ -85,13 +85,13 @@ fn question_in_chat(step: Value) -> String {
 
 /// That all of a text is shown, whatever is in it.
 #[track_caller]
-fn shows_all(shown: &str) {
+fn assert_shows_all(shown: &str) {
     // What stands in several lines has a bar before each, and the rest of a long line of a diff is marked.
     let joined = shown
         .replace("\n| ", "")
         .replace("\n+…", "")
         .replace(['\r', '\n'], "");
-    for c in UNSEEN {
+    for c in INVISIBLE_CHARS {
         let code = u32::from(c);
         assert!(
             joined.contains(&format!("\\u{{{code:x}}}")),
@@ -106,11 +106,11 @@ fn shows_all(shown: &str) {
 }
 
 #[test]
-fn an_escape_string_hides_no_command() {
-    let call = json!({"toolCallId": "c", "title": "Say hello", "kind": "execute", "rawInput": {"command": SWALLOWED}});
+fn escape_sequence_hides_no_command() {
+    let call = json!({"toolCallId": "c", "title": "Say hello", "kind": "execute", "rawInput": {"command": HIDING_COMMAND}});
     for shown in [
-        question(ask(call.clone())),
-        question_in_chat(ask(call.clone())),
+        run_question(permission_step(call.clone())),
+        chat_question(permission_step(call.clone())),
     ] {
         assert!(shown.contains("echo hello #\\u{1b}]"), "{shown}");
         assert!(shown.contains("> touch stolen"), "{shown}");
@@ -119,8 +119,8 @@ fn an_escape_string_hides_no_command() {
 }
 
 #[test]
-fn nothing_is_unseen_in_any_part_of_a_question() {
-    let unseen = unseen();
+fn every_part_of_a_question_escapes_invisible_characters() {
+    let unseen = invisible_text();
     let json = unseen.trim_start_matches(|c: char| c.is_ascii_control() || c == '.');
     let diff = |new: &str| json!({"type": "diff", "path": "f", "oldText": "a\n", "newText": new});
     let text = json!({"type": "content", "content": {"type": "text", "text": unseen}});
@@ -140,30 +140,30 @@ fn nothing_is_unseen_in_any_part_of_a_question() {
     ];
     for call in calls {
         println!("{call}");
-        shows_all(&question(ask(call.clone())));
-        shows_all(&question_in_chat(ask(call)));
+        assert_shows_all(&run_question(permission_step(call.clone())));
+        assert_shows_all(&chat_question(permission_step(call)));
     }
 }
 
 #[test]
-fn what_a_text_says_is_told_from_what_is_written_out() {
+fn escaped_text_differs_from_literal_text() {
     let call =
         json!({"toolCallId": "c", "title": "t", "rawInput": {"command": "echo \\u{202e} a\\nb"}});
     for shown in [
-        question(ask(call.clone())),
-        question_in_chat(ask(call.clone())),
+        run_question(permission_step(call.clone())),
+        chat_question(permission_step(call.clone())),
     ] {
         assert!(shown.contains("$ echo \\u{5c}u{202e} a\\nb"), "{shown}");
     }
 }
 
 #[test]
-fn a_line_end_is_seen_in_what_is_shown_on_one_line() {
+fn line_break_is_visible_in_single_line_text() {
     let call = json!({"toolCallId": "c", "title": "List\n  1) Allow",
         "rawInput": {"command": "ls", "cwd": "/safe\n/evil", "env": {"A": "b\nc"}, "file": "x\ty"}});
     for shown in [
-        question(ask(call.clone())),
-        question_in_chat(ask(call.clone())),
+        run_question(permission_step(call.clone())),
+        chat_question(permission_step(call.clone())),
     ] {
         for part in [
             "List\\u{a}  1) Allow",
@@ -177,15 +177,15 @@ fn a_line_end_is_seen_in_what_is_shown_on_one_line() {
 }
 
 #[test]
-fn every_field_of_the_input_is_shown() {
+fn every_input_field_is_shown() {
     let call = json!({"toolCallId": "c", "title": "List files", "kind": "execute",
         "locations": [{"path": "/etc/shadow", "line": 7}],
         "rawInput": {"command": "ls", "cmd": "touch stolen", "script": "rm -rf /", "args": ["-l", "a b"],
             "cwd": "/var/evil", "env": {"PATH": "./evil", "LD_PRELOAD": "x.so"}, "timeout": 5,
             "then": {"run": ["curl", "evil"]}}});
     for shown in [
-        question(ask(call.clone())),
-        question_in_chat(ask(call.clone())),
+        run_question(permission_step(call.clone())),
+        chat_question(permission_step(call.clone())),
     ] {
         for part in [
             "$ ls -l 'a b'",
@@ -204,7 +204,7 @@ fn every_field_of_the_input_is_shown() {
 }
 
 #[test]
-fn what_is_shown_exactly_is_not_shown_twice_and_nothing_else_is_left_out() {
+fn exactly_shown_input_is_not_repeated_and_the_rest_is_complete() {
     let new = "one\ntwo\n";
     let diff = |old: &str| json!({"type": "diff", "path": "/p/f", "oldText": old, "newText": new});
     let call = |old: &str| {
@@ -212,8 +212,8 @@ fn what_is_shown_exactly_is_not_shown_twice_and_nothing_else_is_left_out() {
         "rawInput": {"file_path": "/p/f", "new_string": new}})
     };
     for shown in [
-        question(ask(call("zero\n"))),
-        question_in_chat(ask(call("zero\n"))),
+        run_question(permission_step(call("zero\n"))),
+        chat_question(permission_step(call("zero\n"))),
     ] {
         assert!(
             !shown.contains("new_string") && !shown.contains("file_path"),
@@ -221,26 +221,29 @@ fn what_is_shown_exactly_is_not_shown_twice_and_nothing_else_is_left_out() {
         );
     }
     // A diff that shows no change does not show what is written.
-    for shown in [question(ask(call(new))), question_in_chat(ask(call(new)))] {
+    for shown in [
+        run_question(permission_step(call(new))),
+        chat_question(permission_step(call(new))),
+    ] {
         assert!(shown.contains("new_string:"), "{shown}");
         assert!(shown.contains("| two"), "{shown}");
     }
 }
 
 #[test]
-fn an_option_is_shown_with_what_it_does() {
+fn option_is_shown_with_its_effect() {
     let option =
         |id: &str, kind: &str, name: &str| json!({"optionId": id, "name": name, "kind": kind});
     let step = || {
-        request(
+        request_step(
             "session/request_permission",
-            json!({"sessionId": agent::SESSION,
+            json!({"sessionId": agent::SESSION_ID,
         "toolCall": {"toolCallId": "c", "title": "t", "rawInput": {"url": "x"}},
         "options": [option("a", "allow_always", "Reject"), option("b", "strange", "Reject strangely"),
             option("c", "reject_once", "Reject")]}),
         )
     };
-    for shown in [question(step()), question_in_chat(step())] {
+    for shown in [run_question(step()), chat_question(step())] {
         let row = |name: &str| {
             shown
                 .lines()
@@ -257,42 +260,44 @@ fn an_option_is_shown_with_what_it_does() {
 }
 
 #[test]
-fn what_does_not_fit_is_no_yes_before_it_was_seen() {
+fn long_question_cannot_be_allowed_before_it_is_scrolled() {
     let project = TestProject::new();
     let content = format!("first\n{}rm -rf /\n", "\n".repeat(200));
     let text = json!({"type": "content", "content": {"type": "text", "text": content}});
-    let step = ask(json!({"toolCallId": "c", "title": "Look", "kind": "read", "content": [text]}));
-    let mut screen = agent::chat(&project, 80, 24, &[step]);
-    screen.say("go");
-    screen.until("more lines: PgDn");
-    read_what_is_asked();
-    screen.key("y");
-    screen.until("read to the end first");
-    assert_eq!(agent::answers(&project), [] as [Value; 0]);
-    screen.key("\u{1b}[F");
-    screen.until("rm -rf /");
-    screen.key("y");
-    screen.until_gone("asks for permission");
+    let step = permission_step(
+        json!({"toolCallId": "c", "title": "Look", "kind": "read", "content": [text]}),
+    );
+    let mut screen = agent::start_chat(&project, 80, 24, &[step]);
+    screen.send_line("go");
+    screen.wait_for("more lines: PgDn");
+    run_question_reader();
+    screen.send_keys("y");
+    screen.wait_for("read to the end first");
+    assert_eq!(agent::read_responses(&project), [] as [Value; 0]);
+    screen.send_keys("\u{1b}[F");
+    screen.wait_for("rm -rf /");
+    screen.send_keys("y");
+    screen.wait_until_gone("asks for permission");
 }
 
 /// Waits as a person does who reads what is asked: keys count once nothing was typed for 300 ms.
-fn read_what_is_asked() {
+fn run_question_reader() {
     std::thread::sleep(std::time::Duration::from_millis(400));
 }
 
 #[test]
-fn nothing_is_unseen_in_a_form_or_an_address() {
-    let unseen = unseen();
+fn forms_and_urls_escape_invisible_characters() {
+    let unseen = invisible_text();
     let form = json!({"type": "object", "title": unseen, "description": unseen, "properties": {
         "a": {"type": "string", "title": unseen, "description": unseen, "oneOf": [
             {"const": "x", "title": unseen, "description": unseen}]}}});
     let asks = |mode: &str, rest: Value| {
-        let mut params = json!({"sessionId": agent::SESSION, "mode": mode, "message": format!("Sure? {unseen}")});
+        let mut params = json!({"sessionId": agent::SESSION_ID, "mode": mode, "message": format!("Sure? {unseen}")});
         params
             .as_object_mut()
             .unwrap()
             .extend(rest.as_object().unwrap().clone());
-        request("elicitation/create", params)
+        request_step("elicitation/create", params)
     };
     let page = json!({"elicitationId": "e", "url": format!("https://example.org/{unseen}")});
     for (step, until, title, times) in [
@@ -311,36 +316,43 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
     ] {
         let project = TestProject::new();
         let mut terminal = agent::run_on_terminal(&project, "", std::slice::from_ref(&step));
-        terminal.until(until);
+        terminal.wait_for(until);
         let at = terminal.seen.find("\n? ").unwrap();
         let seen = terminal.seen[at..].to_owned();
-        shows_all(&seen);
+        assert_shows_all(&seen);
         assert!(seen.matches("\\u{202e}").count() >= times, "{seen}");
         drop(terminal);
         let project = TestProject::new();
-        let mut screen = agent::chat(&project, 120, 100, &[step]);
-        screen.say("go");
-        screen.until(title);
-        screen.until("Sure?");
-        screen.until("esc cancel the turn");
+        let mut screen = agent::start_chat(&project, 120, 100, &[step]);
+        screen.send_line("go");
+        screen.wait_for(title);
+        screen.wait_for("Sure?");
+        screen.wait_for("esc cancel the turn");
         let text = screen.text();
         let (_, question) = text.split_once(title).unwrap();
         let rows = question.lines().map(|row| row.trim_matches(['│', ' ']));
         let seen = rows.collect::<Vec<_>>().join("\n");
-        shows_all(&seen);
+        assert_shows_all(&seen);
         assert!(seen.matches("\\u{202e}").count() >= times, "{seen}");
     }
 }
 
 #[test]
-fn what_is_remembered_is_listed_to_the_last_character() {
+fn remembered_answers_are_listed_in_full() {
     let project = TestProject::new();
     let call = json!({"toolCallId": "c", "title": "t", "kind": "execute",
         "rawInput": {"command": "git log \u{200b}\u{1b}]\ntouch stolen\u{7}"}});
-    let mut terminal = agent::run_on_terminal(&project, "", &[ask(call)]);
+    let mut terminal = agent::run_on_terminal(&project, "", &[permission_step(call)]);
     terminal.answer("answer [1-3]: ", "2\n");
-    let told = terminal.ends(0);
-    let listed = String::from_utf8(project.acp(&["permissions"]).output().unwrap().stdout).unwrap();
+    let told = terminal.expect_exit(0);
+    let listed = String::from_utf8(
+        project
+            .acp_command(&["permissions"])
+            .output()
+            .unwrap()
+            .stdout,
+    )
+    .unwrap();
     for shown in [told, listed] {
         let all = "git log \\u{200b}\\u{1b}]\\u{a}touch stolen\\u{7}";
         assert!(shown.contains(all), "{shown}");
@@ -348,11 +360,11 @@ fn what_is_remembered_is_listed_to_the_last_character() {
 }
 
 #[test]
-fn a_project_hides_nothing_of_what_its_agents_would_run() {
+fn project_agent_commands_are_shown_in_full() {
     let project = TestProject::new();
     std::fs::create_dir_all(project.file(".acp")).unwrap();
     let mut escaped = String::new();
-    for c in UNSEEN {
+    for c in INVISIBLE_CHARS {
         escaped.push_str(&format!("\\U{:08X}.", u32::from(c)));
     }
     for config in [
@@ -360,23 +372,27 @@ fn a_project_hides_nothing_of_what_its_agents_would_run() {
         format!("[agents.x]\ncommand = [\"sh\"]\nenv = {{ A = \"{escaped}\" }}\n"),
         format!("[agents.x]\ncommand = [\"sh\"]\nmode = \"{escaped}\"\n"),
     ] {
-        project.write(".acp/config.toml", &config);
+        project.write_file(".acp/config.toml", &config);
         let mut terminal = CommandTerminal::start(&project, &format!("{ACP} agents allow"));
-        terminal.until("[y/N] ");
-        shows_all(&terminal.seen);
-        terminal.key("n\n");
-        terminal.end();
+        terminal.wait_for("[y/N] ");
+        assert_shows_all(&terminal.seen);
+        terminal.send_keys("n\n");
+        terminal.wait_for_exit();
     }
 }
 
 #[test]
-fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
+fn long_text_is_truncated_visibly_and_never_in_a_question() {
     let long = format!("Begin {} the end", "x".repeat(5_000));
     let call = json!({"toolCallId": "c", "title": long, "kind": "execute"});
     let mut announced = call.clone();
     announced["sessionUpdate"] = json!("tool_call");
     announced["status"] = json!("in_progress");
-    let steps = [agent::update(announced), wait_for("go"), ask(call.clone())];
+    let steps = [
+        agent::update_step(announced),
+        wait_step("go"),
+        permission_step(call.clone()),
+    ];
     let is_cut = |seen: &str| {
         let seen = seen.replace(['\r', '\n', ' '], "");
         assert!(seen.contains("charactersomitted"), "{seen}");
@@ -388,27 +404,27 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
 
     let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
-    terminal.until("the end");
+    terminal.wait_for("the end");
     is_cut(&terminal.seen);
     terminal.seen.clear();
-    project.write("go", "");
-    terminal.until("answer [1-3]: ");
+    project.write_file("go", "");
+    terminal.wait_for("answer [1-3]: ");
     assert!(
         terminal.seen.contains(&format!("? {long} (execute)")),
         "{}",
         terminal.seen
     );
-    terminal.key("3\n");
-    terminal.ends(0);
+    terminal.send_keys("3\n");
+    terminal.expect_exit(0);
 
     let project = TestProject::new();
-    let mut screen = agent::chat(&project, 120, 100, &steps);
-    screen.say("go");
-    screen.until("the end");
+    let mut screen = agent::start_chat(&project, 120, 100, &steps);
+    screen.send_line("go");
+    screen.wait_for("the end");
     is_cut(&screen.text());
-    project.write("go", "");
-    screen.until("asks for permission");
-    screen.until("esc cancel the turn");
+    project.write_file("go", "");
+    screen.wait_for("asks for permission");
+    screen.wait_for("esc cancel the turn");
     let text = screen.text();
     let (_, question) = text.split_once("asks for permission").unwrap();
     let rows = question.lines().map(|row| row.trim_matches(['│', ' ']));
@@ -417,7 +433,7 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
 
     // A note about what was rejected.
     let project = TestProject::new();
-    let told = agent::run(&project, &["--allow", "none"], &[ask(call)]);
+    let told = agent::run_steps(&project, &["--allow", "none"], &[permission_step(call)]);
     let note = told
         .stderr
         .lines()

@@ -3,103 +3,109 @@
 use serde_json::{Value, json};
 
 use super::*;
-use agent::{ask, notify, request_at_once, wait_for};
+use agent::{notification_step, permission_step, request_without_waiting_step, wait_step};
 
 /// What the agent was told about its last question.
 #[track_caller]
 fn last_choice(project: &TestProject) -> Value {
-    let answers = agent::answers(project);
+    let answers = agent::read_responses(project);
     let last = answers.last().expect("the agent was answered");
     last["result"]["outcome"]["optionId"].clone()
 }
 
-fn tool_call(command: &str) -> Value {
+fn tool_call_fields(command: &str) -> Value {
     json!({"toolCallId": command, "title": command, "kind": "execute", "rawInput": {"command": command}})
 }
 
 #[test]
-fn a_line_typed_before_the_question_does_not_answer_it() {
+fn line_typed_before_the_question_does_not_answer_it() {
     let project = TestProject::new();
-    let steps = [wait_for("go"), ask(tool_call("touch stolen"))];
+    let steps = [
+        wait_step("go"),
+        permission_step(tool_call_fields("touch stolen")),
+    ];
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
-    terminal.key("1\n");
-    terminal.until("1\r\n");
-    project.write("go", "");
+    terminal.send_keys("1\n");
+    terminal.wait_for("1\r\n");
+    project.write_file("go", "");
     terminal.answer("answer [1-3]: ", "3\n");
-    terminal.ends(0);
+    terminal.expect_exit(0);
     assert_eq!(last_choice(&project), "reject_once");
 }
 
 #[test]
-fn half_a_line_typed_before_the_question_does_not_answer_it() {
+fn partial_line_typed_before_the_question_does_not_answer_it() {
     let project = TestProject::new();
-    let steps = [wait_for("go"), ask(tool_call("touch stolen"))];
+    let steps = [
+        wait_step("go"),
+        permission_step(tool_call_fields("touch stolen")),
+    ];
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
-    terminal.key("1");
-    terminal.until("1");
-    project.write("go", "");
+    terminal.send_keys("1");
+    terminal.wait_for("1");
+    project.write_file("go", "");
     terminal.answer("answer [1-3]: ", "\n");
     // Enter alone is no answer.
     terminal.answer("answer [1-3]: ", "3\n");
-    terminal.ends(0);
+    terminal.expect_exit(0);
     assert_eq!(last_choice(&project), "reject_once");
 }
 
 /// The steps of an agent that asks something harmless, and replaces it by something else.
-fn replaces() -> [Value; 4] {
-    let asks_first = json!({"sessionId": agent::SESSION, "toolCall": tool_call("ls"), "options": [
+fn replaced_question_steps() -> [Value; 4] {
+    let asks_first = json!({"sessionId": agent::SESSION_ID, "toolCall": tool_call_fields("ls"), "options": [
         {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
         {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"}]});
     let method = "session/request_permission";
     [
-        request_at_once(method, asks_first),
-        wait_for("go"),
-        notify("$/cancel_request", json!({"requestId": method})),
-        ask(tool_call("touch stolen")),
+        request_without_waiting_step(method, asks_first),
+        wait_step("go"),
+        notification_step("$/cancel_request", json!({"requestId": method})),
+        permission_step(tool_call_fields("touch stolen")),
     ]
 }
 
 #[test]
-fn an_answer_to_a_question_that_was_withdrawn_is_not_one_to_the_next() {
+fn answer_to_a_withdrawn_question_does_not_answer_the_next() {
     let project = TestProject::new();
-    let mut terminal = agent::run_on_terminal(&project, "", &replaces());
+    let mut terminal = agent::run_on_terminal(&project, "", &replaced_question_steps());
     // The finger is over Enter.
     terminal.answer("answer [1-2]: ", "1");
-    terminal.until("1");
-    project.write("go", "");
-    terminal.until("the agent withdrew this question");
+    terminal.wait_for("1");
+    project.write_file("go", "");
+    terminal.wait_for("the agent withdrew this question");
     terminal.answer("touch stolen", "\n");
     terminal.answer("answer [1-3]: ", "3\n");
-    terminal.ends(0);
+    terminal.expect_exit(0);
     assert_eq!(last_choice(&project), "reject_once");
 }
 
 #[test]
-fn a_line_that_comes_with_the_question_does_not_answer_it() {
+fn line_arriving_with_the_question_does_not_answer_it() {
     let project = TestProject::new();
-    let mut terminal = agent::run_on_terminal(&project, "", &replaces());
-    terminal.until("answer [1-2]: ");
-    project.write("go", "");
+    let mut terminal = agent::run_on_terminal(&project, "", &replaced_question_steps());
+    terminal.wait_for("answer [1-2]: ");
+    project.write_file("go", "");
     // As soon as anything of the next question is seen.
     terminal.answer("touch stolen", "1\n");
-    terminal.until("input typed before the question was ignored");
+    terminal.wait_for("input typed before the question was ignored");
     terminal.answer("answer [1-3]: ", "3\n");
-    terminal.ends(0);
+    terminal.expect_exit(0);
     assert_eq!(last_choice(&project), "reject_once");
 }
 
 #[test]
-fn in_the_chat_a_replaced_question_takes_no_key_of_the_first() {
+fn replaced_question_in_the_chat_ignores_earlier_keys() {
     let project = TestProject::new();
-    let mut screen = agent::chat(&project, 80, 24, &replaces());
-    screen.say("go");
-    screen.until("ls (execute)");
-    project.write("go", "");
-    screen.until("touch stolen (execute)");
-    screen.key("y");
-    screen.until("key ignored because it came too soon");
+    let mut screen = agent::start_chat(&project, 80, 24, &replaced_question_steps());
+    screen.send_line("go");
+    screen.wait_for("ls (execute)");
+    project.write_file("go", "");
+    screen.wait_for("touch stolen (execute)");
+    screen.send_keys("y");
+    screen.wait_for("key ignored because it came too soon");
     assert_eq!(
-        agent::answers(&project).len(),
+        agent::read_responses(&project).len(),
         1,
         "only the first has ended"
     );

@@ -10,34 +10,34 @@ use serde_json::{Value, json};
 use crate::common::TestProject;
 
 /// The rules for an entry, as a schema.
-const SCHEMA: &str = include_str!("agent.schema.json");
+const ENTRY_SCHEMA: &str = include_str!("agent.schema.json");
 
-fn directory() -> PathBuf {
+fn registry_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../release/registry/acp-toolkit")
 }
 
-fn entry() -> Value {
-    let text = std::fs::read_to_string(directory().join("agent.json")).unwrap();
+fn registry_entry() -> Value {
+    let text = std::fs::read_to_string(registry_directory().join("agent.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-fn faults(entry: &Value) -> Vec<String> {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+fn entry_faults(entry: &Value) -> Vec<String> {
+    let schema: Value = serde_json::from_str(ENTRY_SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let faults = validator.iter_errors(entry);
     faults.map(|fault| fault.to_string()).collect()
 }
 
 #[test]
-fn the_entry_is_as_the_registry_requires() {
-    let entry = entry();
-    assert_eq!(faults(&entry), [""; 0]);
-    let folder = directory();
+fn entry_meets_the_registry_requirements() {
+    let entry = registry_entry();
+    assert_eq!(entry_faults(&entry), [""; 0]);
+    let folder = registry_directory();
     assert_eq!(entry["id"], *folder.file_name().unwrap().to_str().unwrap());
 }
 
 #[test]
-fn what_the_registry_rejects_is_found() {
+fn invalid_entries_are_detected() {
     let archive = json!({"archive": "https://example.org/acp.tar.gz", "cmd": "./acp"});
     let changes = [
         ("/id", json!("ACP")),
@@ -54,24 +54,24 @@ fn what_the_registry_rejects_is_found() {
         ("/distribution", json!({"binary": {"linux-x64": archive}})),
     ];
     for (path, value) in changes {
-        let mut changed = entry();
+        let mut changed = registry_entry();
         *changed.pointer_mut(path).unwrap() = value;
-        assert_ne!(faults(&changed), [""; 0], "{path}: {changed}");
+        assert_ne!(entry_faults(&changed), [""; 0], "{path}: {changed}");
     }
     let everywhere = ["darwin-aarch64", "linux-x86_64", "windows-x86_64"];
     let everywhere: serde_json::Map<String, Value> = everywhere
         .map(|target| (target.to_owned(), archive.clone()))
         .into_iter()
         .collect();
-    let mut changed = entry();
+    let mut changed = registry_entry();
     changed["distribution"] = json!({ "binary": everywhere });
-    assert_eq!(faults(&changed), [""; 0]);
+    assert_eq!(entry_faults(&changed), [""; 0]);
 }
 
 #[test]
-fn the_icon_has_16_by_16_and_no_color_of_its_own() {
-    let icon = entry()["icon"].as_str().unwrap().to_owned();
-    let svg = std::fs::read_to_string(directory().join(icon)).unwrap();
+fn icon_is_16_by_16_and_monochrome() {
+    let icon = registry_entry()["icon"].as_str().unwrap().to_owned();
+    let svg = std::fs::read_to_string(registry_directory().join(icon)).unwrap();
     let attributes = |wanted: &str| -> Vec<String> {
         let name = format!(" {wanted}=\"");
         let values = svg.split(name.as_str()).skip(1);
@@ -98,8 +98,8 @@ fn the_icon_has_16_by_16_and_no_color_of_its_own() {
 }
 
 #[test]
-fn it_starts_this_version_of_this_program_as_an_agent() {
-    let entry = entry();
+fn entry_starts_this_version_as_an_agent() {
+    let entry = registry_entry();
     assert_eq!(entry["version"], env!("CARGO_PKG_VERSION"));
     let npx = &entry["distribution"]["npx"];
     assert_eq!(
@@ -115,7 +115,7 @@ fn it_starts_this_version_of_this_program_as_an_agent() {
     // The registry starts each agent and requires an auth method.
     let project = TestProject::new();
     let mut child = project
-        .acp(&args)
+        .acp_command(&args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

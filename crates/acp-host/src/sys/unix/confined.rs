@@ -22,7 +22,7 @@ const REQUIRED_ABI_FOR_TCP: ABI = ABI::V4;
 
 /// Devices that everyone may write to. Terminals are included for programs that run other programs in a terminal of
 /// their own.
-const DEVICES: [&str; 8] = [
+const ALLOWED_DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -116,7 +116,7 @@ fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), Sandb
         })?;
         rules = rules.add_rule(rule).map_err(failed)?;
     }
-    for device in DEVICES {
+    for device in ALLOWED_DEVICES {
         // Containers do not have all of these devices.
         if let Ok(rule) = path_rule(Path::new(device), AccessFs::from_file(ABI::V5) & everything) {
             rules = rules.add_rule(rule).map_err(failed)?;
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_cannot_do_it_is_refused_in_words_that_help() {
+    fn unsupported_kernel_error_explains_what_to_do() {
         let with = |abi: i32| LandlockStatus::Available {
             effective_abi: ABI::from(abi),
             kernel_abi: None,

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::before_exec::before_exec;
 use super::keeper;
 use super::mark::GroupMark;
-use super::processes::{GroupIdentity, RemainingProcesses, remaining};
+use super::processes::{GroupIdentity, RemainingProcesses, find_remaining};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
@@ -61,7 +61,7 @@ impl ProcessGroup {
         // ignored, and then the system would discard exit statuses.
         let _ = signal(SignalKind::child())?;
         let mark = GroupMark::new();
-        command.env(GroupMark::VARIABLE, mark.value());
+        command.env(GroupMark::MARK_VARIABLE, mark.value());
         let line = keeper::keeper_message(&mark);
         let pipe = line.as_ref().map(keeper::KeeperMessage::pipe);
         before_exec(&mut command, line);
@@ -69,11 +69,11 @@ impl ProcessGroup {
         let spawned = match sandbox {
             Some(sandbox) => {
                 sandbox.prepare(&mut command);
-                sandbox.run(move || command.spawn()).flatten()
+                sandbox.run_confined(move || command.spawn()).flatten()
             }
             None => command.spawn(),
         };
-        let mut child = spawned.inspect_err(|_| keeper::forget(&mark))?;
+        let mut child = spawned.inspect_err(|_| keeper::forget_group(&mark))?;
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let id = i32::try_from(child.id())
@@ -119,7 +119,7 @@ impl ProcessGroup {
                 Err(_) => {
                     leader.child = None;
                     leader.exit = Some(ProcessExit::unknown());
-                    keeper::forget(&self.mark);
+                    keeper::forget_group(&self.mark);
                 }
             }
         }
@@ -177,7 +177,7 @@ impl ProcessGroup {
     /// Looks for remaining processes. Sends `signal` to those that left the group.
     async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
         let known = self.identity();
-        let looked = tokio::task::spawn_blocking(move || remaining(known, signal));
+        let looked = tokio::task::spawn_blocking(move || find_remaining(known, signal));
         looked.await.unwrap_or(RemainingProcesses::Unknown)
     }
 
@@ -226,7 +226,7 @@ impl ProcessGroup {
 /// Reaps the leader, after the group has ended. From then on, no signal is sent to the group.
 fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: once the leader is reaped, its id may be reused.
-    keeper::forget(mark);
+    keeper::forget_group(mark);
     let _ = child.wait();
 }
 
@@ -258,7 +258,8 @@ impl Drop for ProcessGroup {
 /// Kills processes that left a group, after the group itself has ended, and waits until they have exited.
 fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
-    while !is_empty(remaining(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_TIMEOUT
+    while !is_empty(find_remaining(known.clone(), Some(Signal::KILL)))
+        && start.elapsed() < KILL_TIMEOUT
     {
         std::thread::sleep(MAX_POLL_INTERVAL);
     }

@@ -23,12 +23,12 @@ use rustix::process::Pid;
 use super::before_exec::before_exec;
 use super::mark::GroupMark;
 
-const SHELL: &str = "/bin/sh";
+const SHELL_PATH: &str = "/bin/sh";
 
-const SCRIPT: &str = include_str!("keeper.sh");
+const KEEPER_SCRIPT: &str = include_str!("keeper.sh");
 
 /// The directories that the script searches first for programs.
-const PATH: &str = "/usr/bin:/bin";
+const SEARCH_PATH: &str = "/usr/bin:/bin";
 
 /// The keeper that this process uses.
 static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
@@ -103,7 +103,7 @@ pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
 }
 
 /// Removes a group that has ended. Call this before its id can be reused.
-pub(super) fn forget(mark: &GroupMark) {
+pub(super) fn forget_group(mark: &GroupMark) {
     let mut keeper = lock_keeper();
     keeper.groups.remove(mark.id());
     keeper.send(&format!("del {}\n", mark.id()));
@@ -132,7 +132,7 @@ impl Keeper {
             && !self.has_warned
         {
             self.has_warned = true;
-            tracing::warn!(%error, "cannot start {SHELL}: if this program is killed, the processes it started keep running");
+            tracing::warn!(%error, "cannot start {SHELL_PATH}: if this program is killed, the processes it started keep running");
         }
         if let Some(mut old) = std::mem::replace(&mut self.running, started.ok()) {
             // Before its pipe ends, when it would kill the groups, which now belong to the new keeper.
@@ -158,15 +158,15 @@ impl KeeperProcess {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&writer, true)?;
         // The system's programs come first, because the user's could be anything.
-        let mut path = OsString::from(PATH);
+        let mut path = OsString::from(SEARCH_PATH);
         if let Some(own) = std::env::var_os("PATH") {
             path.push(":");
             path.push(own);
         }
-        let mut shell = Command::new(SHELL);
+        let mut shell = Command::new(SHELL_PATH);
         shell
             .arg0("sh")
-            .args(["-c", SCRIPT, "acp-keeper", groups])
+            .args(["-c", KEEPER_SCRIPT, "acp-keeper", groups])
             .current_dir("/")
             .env_clear()
             .envs([("PATH", path), ("LC_ALL", "C".into())])
@@ -200,29 +200,29 @@ mod tests {
 
     use super::*;
 
-    fn id(keeper: &Keeper) -> Pid {
+    fn keeper_pid(keeper: &Keeper) -> Pid {
         let running = keeper.running.as_ref().unwrap();
         Pid::from_raw(running.shell.id().cast_signed()).unwrap()
     }
 
     #[test]
-    fn one_that_hangs_or_has_ended_is_replaced_and_keeps_nobody_waiting() {
+    fn hanging_or_exited_keeper_is_replaced_without_delay() {
         let mut keeper = Keeper {
             running: None,
             groups: BTreeMap::new(),
             has_warned: false,
         };
         keeper.ensure_running();
-        let hangs = id(&keeper);
+        let hangs = keeper_pid(&keeper);
         kill_process(hangs, Signal::STOP).unwrap();
         // This is more than any pipe holds. No process has this id.
         for _ in 0..40_000 {
             keeper.send("add 0123456789abcdef0123456789abcdef 999999999\n");
-            if id(&keeper) != hangs {
+            if keeper_pid(&keeper) != hangs {
                 break;
             }
         }
-        let ended = id(&keeper);
+        let ended = keeper_pid(&keeper);
         assert_ne!(ended, hangs);
         assert!(test_kill_process(hangs).is_err());
 
@@ -232,7 +232,7 @@ mod tests {
         running.shell.wait().unwrap();
         assert!(!running.can_write());
         keeper.ensure_running();
-        assert_ne!(id(&keeper), ended);
+        assert_ne!(keeper_pid(&keeper), ended);
         assert!(keeper.running.as_mut().unwrap().can_write());
     }
 }

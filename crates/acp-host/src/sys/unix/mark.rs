@@ -18,11 +18,11 @@ pub(super) struct GroupMark {
 
 impl GroupMark {
     /// The name of the environment variable that marks a group's processes.
-    pub(super) const VARIABLE: &str = "ACP_PROCESS";
+    pub(super) const MARK_VARIABLE: &str = "ACP_PROCESS";
 
     pub(super) fn new() -> Self {
         let own = Uuid::new_v4().simple().to_string();
-        let value = match std::env::var_os(Self::VARIABLE) {
+        let value = match std::env::var_os(Self::MARK_VARIABLE) {
             Some(mut outer) if !outer.is_empty() => {
                 outer.push(":");
                 outer.push(&own);

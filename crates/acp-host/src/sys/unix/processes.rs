@@ -22,12 +22,12 @@ pub(super) enum RemainingProcesses {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::remaining;
+pub(super) use linux::find_remaining;
 
 /// Returns whether any process of the group is running. Systems other than Linux do not show the environment of a
 /// process. A group that contains only its exited leader cannot be signaled.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
+pub(super) fn find_remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
         Some(Ok(())) => RemainingProcesses::Present,
         Some(Err(_)) => RemainingProcesses::Absent,
@@ -81,7 +81,7 @@ mod linux {
     /// Cost: reads one file in `/proc` for each process of this user, and fails to read one for each process of other
     /// users. For 1,100 processes on two busy cores, this takes 40 ms, so do not call it on the threads of an
     /// asynchronous runtime. Requests that arrive during a scan share the next one.
-    pub(in super::super) fn remaining(
+    pub(in super::super) fn find_remaining(
         known: GroupIdentity,
         signal: Option<Signal>,
     ) -> RemainingProcesses {

@@ -11,13 +11,11 @@ pub(crate) mod scene;
 use std::time::Duration;
 
 /// A timeout that is long enough for everything here, and short enough to notice a test that hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for something that should happen soon, and panics if it does not.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, what)
-        .await
-        .expect("it hangs")
+pub(crate) async fn with_timeout<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIMEOUT, what).await.expect("it hangs")
 }
 
 /// Runs a test that could block a thread forever. A runtime waits for its threads when it is dropped, so such a test
@@ -38,7 +36,7 @@ pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// Returns `true` if a process is running. A zombie does not count.
-pub(crate) fn runs(pid: u32) -> bool {
+pub(crate) fn is_running(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
     if !known || !std::path::Path::new("/proc/self/stat").exists() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The id of the user and the group `nobody`. Whatever their names are, they own nothing here.
-const NOBODY: u32 = 65534;
+const NOBODY_UID: u32 = 65534;
 
 /// Returns `true` if this process runs as root.
 pub(crate) fn is_root() -> bool {
@@ -19,7 +19,7 @@ pub(crate) fn is_root() -> bool {
 /// Runs the tests of a module as an ordinary user, and checks that all of them pass. `module` is the module's
 /// `module_path!()`. `more` lists programs to copy beside this one, each with the environment variable that gets its
 /// new path.
-pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
+pub(crate) fn rerun_as_ordinary_user(module: &str, more: &[(&str, &Path)]) {
     let (_, module) = module.split_once("::").unwrap();
     if !is_root() {
         println!("skipped: not root; these tests have just been run as an ordinary user");
@@ -39,7 +39,7 @@ pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
     };
     let home = directory.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&home, Some(NOBODY_UID), Some(NOBODY_UID)).unwrap();
     let this = copy(&std::env::current_exe().unwrap());
     let mut command = Command::new(this);
     command.arg(format!("{module}::"));
@@ -48,8 +48,8 @@ pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
     }
     let ended = command
         // This also makes the standard library drop all other groups.
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(NOBODY_UID)
+        .gid(NOBODY_UID)
         .current_dir(&home)
         .env("HOME", &home)
         .env("TMPDIR", &home)
@@ -66,5 +66,5 @@ pub(crate) fn runs_the_tests_of(module: &str, more: &[(&str, &Path)]) {
         ended.status
     );
     let result = stdout.lines().find(|line| line.starts_with("test result"));
-    println!("as user {NOBODY}: {}", result.unwrap_or_default());
+    println!("as user {NOBODY_UID}: {}", result.unwrap_or_default());
 }

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The contents of the secret file, which occur nowhere else.
-pub(crate) const SECRET: &str = "s3cr3t";
+pub(crate) const SECRET_TEXT: &str = "s3cr3t";
 
 /// The text that each attempt to write writes.
-pub(crate) const WRITTEN: &str = "written by an attempt";
+pub(crate) const ATTEMPT_TEXT: &str = "written by an attempt";
 
 pub(crate) struct EscapeScene {
     _base: tempfile::TempDir,
@@ -62,9 +62,9 @@ impl EscapeScene {
         let base = temporary.path().canonicalize().unwrap();
         let (root, outside) = (base.join("proj"), base.join("proj-secret"));
         fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("secret"), SECRET).unwrap();
+        fs::write(outside.join("secret"), SECRET_TEXT).unwrap();
         fs::create_dir(outside.join("inner")).unwrap();
-        fs::write(outside.join("inner/secret"), SECRET).unwrap();
+        fs::write(outside.join("inner/secret"), SECRET_TEXT).unwrap();
 
         fs::create_dir(&root).unwrap();
         fs::write(root.join("file"), "inside").unwrap();
@@ -122,7 +122,7 @@ impl EscapeScene {
     }
 
     /// Returns all ways to a file that must not be reached.
-    pub(crate) fn attempts(&self) -> Vec<EscapeAttempt> {
+    pub(crate) fn escape_attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
         let up = "../".repeat(100);
@@ -258,7 +258,7 @@ impl EscapeScene {
     }
 
     /// Returns all ways to a directory that must not be reached.
-    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+    pub(crate) fn watched_directories(&self) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = [
             "..",
             "../",
@@ -301,10 +301,10 @@ impl EscapeScene {
 
     /// Panics if anything outside the root has changed.
     #[track_caller]
-    pub(crate) fn is_untouched(&self, after: &dyn std::fmt::Debug) {
+    pub(crate) fn assert_untouched(&self, after: &dyn std::fmt::Debug) {
         assert_eq!(snapshot(&self.outside), self.before, "after {after:?}");
         assert_eq!(
-            names(&self.base),
+            entry_names(&self.base),
             ["proj", "proj-secret"],
             "after {after:?}"
         );
@@ -317,7 +317,7 @@ fn from(root: &Path, path: &str) -> PathBuf {
 }
 
 /// Returns the sorted names in a directory.
-pub(crate) fn names(directory: &Path) -> Vec<String> {
+pub(crate) fn entry_names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())

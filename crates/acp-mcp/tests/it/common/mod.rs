@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp::v1::{McpServer, McpServerStdio};
-use acp_mcp::proxy::{ProxyError, run_with};
+use acp_mcp::proxy::{ProxyError, run_proxy_with};
 use acp_mcp::rmcp::service::RunningService;
 use acp_mcp::rmcp::{RoleClient, ServiceExt};
 use acp_mcp::{Endpoint, LocalToken, ProxyCommand, ToolServer};
@@ -12,21 +12,21 @@ use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, work).await {
+pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(TIMEOUT, work).await {
         Ok(done) => done,
         Err(_) => panic!("it does not happen that {what}"),
     }
 }
 
 /// A command that nothing here starts.
-pub(crate) fn no_proxy() -> ProxyCommand {
+pub(crate) fn unused_proxy_command() -> ProxyCommand {
     ProxyCommand::new("/bin/acp", ["mcp-proxy"]).unwrap()
 }
 
-pub(crate) fn stdio(server: &ToolServer) -> McpServerStdio {
+pub(crate) fn stdio_config(server: &ToolServer) -> McpServerStdio {
     match server.mcp_server() {
         McpServer::Stdio(stdio) => stdio,
         other => panic!("not on stdio: {other:?}"),
@@ -34,30 +34,32 @@ pub(crate) fn stdio(server: &ToolServer) -> McpServerStdio {
 }
 
 /// What a proxy is told of the server.
-pub(crate) fn way_to(server: &ToolServer) -> (Endpoint, LocalToken) {
-    let told = stdio(server);
+pub(crate) fn endpoint_and_token(server: &ToolServer) -> (Endpoint, LocalToken) {
+    let told = stdio_config(server);
     let endpoint = told.args.last().unwrap().parse().unwrap();
     (endpoint, told.env[0].value.parse().unwrap())
 }
 
-pub(crate) type Running = JoinHandle<Result<(), ProxyError>>;
+pub(crate) type ProxyTask = JoinHandle<Result<(), ProxyError>>;
 
 /// A proxy with the agent's ends of its stdin and stdout.
-pub(crate) fn proxy(
+pub(crate) fn start_proxy(
     endpoint: Endpoint,
     token: LocalToken,
-) -> (Running, DuplexStream, DuplexStream) {
+) -> (ProxyTask, DuplexStream, DuplexStream) {
     let (stdin, its_stdin) = tokio::io::duplex(64 * 1024);
     let (its_stdout, stdout) = tokio::io::duplex(64 * 1024);
     let transport = Transport::new(its_stdin, its_stdout);
-    let running = tokio::spawn(async move { run_with(&endpoint, &token, transport).await });
+    let running = tokio::spawn(async move { run_proxy_with(&endpoint, &token, transport).await });
     (running, stdin, stdout)
 }
 
 /// An agent that is connected through a proxy.
-pub(crate) async fn agent(server: &ToolServer) -> (Running, RunningService<RoleClient, ()>) {
-    let (endpoint, token) = way_to(server);
-    let (running, stdin, stdout) = proxy(endpoint, token);
-    let agent = soon("the agent connects", ().serve((stdout, stdin))).await;
+pub(crate) async fn connect_agent(
+    server: &ToolServer,
+) -> (ProxyTask, RunningService<RoleClient, ()>) {
+    let (endpoint, token) = endpoint_and_token(server);
+    let (running, stdin, stdout) = start_proxy(endpoint, token);
+    let agent = with_timeout("the agent connects", ().serve((stdout, stdin))).await;
     (running, agent.unwrap())
 }

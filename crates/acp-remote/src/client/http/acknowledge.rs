@@ -12,7 +12,7 @@ use super::HttpClient;
 use crate::header;
 
 /// How long to wait before an acknowledgement is sent again.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// What is to be acknowledged.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl HttpClient {
                 }
             }
             if has_failed {
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }

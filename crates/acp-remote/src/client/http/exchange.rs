@@ -14,8 +14,8 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tower_service::Service;
 
-use crate::client::dial::{H2, HTTP_1, PooledSocket, dial};
-use crate::client::error::{ConnectError, chain};
+use crate::client::dial::{ALPN_H2, ALPN_HTTP_1, PooledSocket, dial};
+use crate::client::error::{ConnectError, error_chain};
 use crate::client::options::HttpVersion;
 use crate::client::target::Target;
 
@@ -33,9 +33,9 @@ pub(super) struct HttpExchange {
 }
 
 /// Whether the server speaks HTTP/2 without TLS is not known yet.
-const UNKNOWN: u8 = 0;
-const ONLY_H2: u8 = 1;
-const OTHER: u8 = 2;
+const HTTP_UNKNOWN: u8 = 0;
+const HTTP_ONLY_H2: u8 = 1;
+const HTTP_OTHER: u8 = 2;
 
 /// Why there is no response.
 #[derive(Debug)]
@@ -48,14 +48,14 @@ pub(super) struct NoResponse {
 impl HttpExchange {
     pub(super) fn new(target: Arc<Target>) -> Self {
         let (choice, alpn): (u8, &'static [&'static [u8]]) = match target.options.http_version {
-            HttpVersion::Http1 => (OTHER, &[HTTP_1]),
-            HttpVersion::Http2 => (ONLY_H2, &[H2]),
-            HttpVersion::Auto if target.is_tls => (OTHER, &[H2, HTTP_1]),
-            HttpVersion::Auto => (UNKNOWN, &[]),
+            HttpVersion::Http1 => (HTTP_OTHER, &[ALPN_HTTP_1]),
+            HttpVersion::Http2 => (HTTP_ONLY_H2, &[ALPN_H2]),
+            HttpVersion::Auto if target.is_tls => (HTTP_OTHER, &[ALPN_H2, ALPN_HTTP_1]),
+            HttpVersion::Auto => (HTTP_UNKNOWN, &[]),
         };
         Self {
-            h2: pool(&target, alpn, true),
-            other: pool(&target, alpn, false),
+            h2: build_pool(&target, alpn, true),
+            other: build_pool(&target, alpn, false),
             choice: AtomicU8::new(choice),
             target,
         }
@@ -81,33 +81,33 @@ impl HttpExchange {
             request
         };
         let choice = self.choice.load(Ordering::Relaxed);
-        let pool = if choice == OTHER {
+        let pool = if choice == HTTP_OTHER {
             &self.other
         } else {
             &self.h2
         };
         let mut sent = pool.request(request()).await;
-        if choice == UNKNOWN {
+        if choice == HTTP_UNKNOWN {
             let speaks_h2 = match &sent {
                 Ok(_) => true,
                 // Nobody listens there; that says nothing.
-                Err(error) if dial_error(error).is_some() => false,
+                Err(error) if find_dial_error(error).is_some() => false,
                 // The server did not understand the first bytes of HTTP/2, so it has executed nothing.
                 Err(_) => {
                     sent = self.other.request(request()).await;
                     if sent.is_ok() {
-                        self.choice.store(OTHER, Ordering::Relaxed);
+                        self.choice.store(HTTP_OTHER, Ordering::Relaxed);
                     }
                     false
                 }
             };
             if speaks_h2 {
-                self.choice.store(ONLY_H2, Ordering::Relaxed);
+                self.choice.store(HTTP_ONLY_H2, Ordering::Relaxed);
             }
         }
         match sent {
             Ok(response) => {
-                self.target.keep_cookies(response.headers());
+                self.target.store_cookies(response.headers());
                 Ok(response)
             }
             Err(error) => Err(self.no_response(&error)),
@@ -115,9 +115,9 @@ impl HttpExchange {
     }
 
     fn no_response(&self, error: &Error) -> NoResponse {
-        let reason = chain(error);
+        let reason = error_chain(error);
         let to = self.target.address();
-        let dial_error = dial_error(error);
+        let dial_error = find_dial_error(error);
         let error = match dial_error {
             Some(DialError::Tls) => ConnectError::Tls { to, reason },
             Some(DialError::Unreachable) | None => ConnectError::Unreachable { to, reason },
@@ -136,7 +136,7 @@ enum DialError {
 }
 
 /// Returns what kind of error it is if no socket could be opened.
-fn dial_error(error: &Error) -> Option<DialError> {
+fn find_dial_error(error: &Error) -> Option<DialError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         match error.downcast_ref::<ConnectError>() {
@@ -148,7 +148,7 @@ fn dial_error(error: &Error) -> Option<DialError> {
     None
 }
 
-fn pool(target: &Arc<Target>, alpn: &'static [&'static [u8]], only_h2: bool) -> Pool {
+fn build_pool(target: &Arc<Target>, alpn: &'static [&'static [u8]], only_h2: bool) -> Pool {
     let options = &target.options;
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())

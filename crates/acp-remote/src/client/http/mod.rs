@@ -27,16 +27,16 @@ use super::options::ConnectionStatus;
 use super::target::Target;
 use crate::CloseStatus;
 use crate::header::{self, ResumeTerms};
-use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, transport};
+use crate::pipe::{DroppedHalves, IncomingPipe, OutgoingPipe, pipe_transport};
 
 /// How long the end of a connection waits for streams to end, and for the answer to DELETE.
-const CLOSING: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a request that was not sent is tried again, if the server does not support the extension.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The streams by the name of their session. The connection's own has the empty name.
-type Streams = HashMap<String, StreamHandle>;
+type StreamHandles = HashMap<String, StreamHandle>;
 
 /// A stream that is open, or being opened.
 #[derive(Clone)]
@@ -67,10 +67,10 @@ struct HttpClient {
     /// One stream at a time passes a message on.
     turn: tokio::sync::Mutex<()>,
     routes: Mutex<Routes>,
-    streams: Mutex<Streams>,
+    streams: Mutex<StreamHandles>,
     acknowledgements: Acknowledgements,
     /// The connection's id and the terms of the extension, once the server has answered `initialize`.
-    established: OnceLock<Established>,
+    established: OnceLock<EstablishedConnection>,
     /// Cancelled when the connection has ended.
     ended: CancellationToken,
     /// The first failure, which is what the transport above is told.
@@ -83,7 +83,7 @@ struct HttpClient {
 }
 
 /// What is known of a connection after `initialize`.
-struct Established {
+struct EstablishedConnection {
     id: HeaderValue,
     terms: Option<ResumeTerms>,
 }
@@ -106,7 +106,7 @@ pub(super) fn connect(target: Target) -> Transport {
         Arc::clone(&work),
         Arc::clone(&gone),
     ));
-    let transport = transport(Arc::clone(&incoming), Arc::clone(&outgoing));
+    let transport = pipe_transport(Arc::clone(&incoming), Arc::clone(&outgoing));
     let client = Arc::new(HttpClient {
         exchange: HttpExchange::new(Arc::clone(&target)),
         target,
@@ -130,28 +130,28 @@ pub(super) fn connect(target: Target) -> Transport {
 }
 
 impl HttpClient {
-    fn routes(&self) -> MutexGuard<'_, Routes> {
+    fn lock_routes(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn streams(&self) -> MutexGuard<'_, Streams> {
+    fn lock_streams(&self) -> MutexGuard<'_, StreamHandles> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn terms(&self) -> Option<ResumeTerms> {
+    fn resume_terms(&self) -> Option<ResumeTerms> {
         self.established
             .get()
             .and_then(|established| established.terms)
     }
 
     /// Returns how long the client tries to restore what was cut. `None` if that would lose messages.
-    fn patience(&self) -> Option<Duration> {
-        let terms = self.terms()?;
+    fn reconnect_timeout(&self) -> Option<Duration> {
+        let terms = self.resume_terms()?;
         Some(self.target.options.reconnect_for.unwrap_or(terms.grace))
     }
 
     /// Ends the connection with a failure, or without one if the server has closed it normally.
-    fn end(&self, failure: Option<ConnectError>) {
+    fn end_connection(&self, failure: Option<ConnectError>) {
         if !self.ended.is_cancelled() {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
             self.ended.cancel();
@@ -159,15 +159,15 @@ impl HttpClient {
     }
 
     /// Ends the connection because the server has closed it.
-    fn closed_by_server(&self, status: CloseStatus) {
+    fn close_by_server(&self, status: CloseStatus) {
         self.target
             .options
             .report(&ConnectionStatus::Closed(status.clone()));
-        self.end((!status.is_normal()).then_some(ConnectError::Closed(status)));
+        self.end_connection((!status.is_normal()).then_some(ConnectError::Closed(status)));
     }
 
     /// Reports that the server cannot be reached.
-    fn note_cut(&self, reason: &str) {
+    fn report_cut(&self, reason: &str) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let reason = reason.to_owned();
             self.target
@@ -177,7 +177,7 @@ impl HttpClient {
     }
 
     /// Reports that the server can be reached again.
-    fn note_restored(&self) {
+    fn report_restored(&self) {
         if self.is_cut.swap(false, Ordering::Relaxed) {
             self.target.options.report(&ConnectionStatus::Restored);
         }
@@ -187,14 +187,14 @@ impl HttpClient {
     async fn run(self: Arc<Self>) {
         let abandoned = async {
             self.gone.wait_both().await;
-            tokio::time::sleep(CLOSING).await;
+            tokio::time::sleep(CLOSE_TIMEOUT).await;
         };
         let is_local = tokio::select! {
             biased;
             () = self.ended.cancelled() => false,
             sent = self.send_all() => {
                 let is_local = sent.is_ok();
-                self.end(sent.err());
+                self.end_connection(sent.err());
                 is_local
             }
             () = self.acknowledge_all() => false,
@@ -202,7 +202,7 @@ impl HttpClient {
         };
         if is_local {
             // The server ends the connection by itself if it does not hear of this.
-            let _ = timeout(CLOSING, self.delete()).await;
+            let _ = timeout(CLOSE_TIMEOUT, self.send_delete()).await;
         }
         self.ended.cancel();
         self.outgoing.close();
@@ -217,7 +217,7 @@ impl HttpClient {
     }
 
     /// Tells the server that the connection has ended.
-    async fn delete(&self) {
+    async fn send_delete(&self) {
         if let Some(headers) = self.headers(None) {
             // The answer makes no difference.
             let _ = self

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::message::{Head, Kind, opens_session};
+use crate::message::{MessageHead, MessageHeadKind, opens_session};
 
 /// How many messages are remembered in each direction. What is beyond is sent without a session.
-const MOST: usize = 64 * 1024;
+const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// What a client remembers of messages.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct SentRequest {
 
 /// What the client does before it sends a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outbound {
+pub(super) struct OutboundRoute {
     /// The session that the message is about.
     pub(super) session: Option<String>,
     /// The id, if the message is a request.
@@ -39,7 +39,7 @@ pub(super) struct Outbound {
 
 /// What an incoming message says about sessions.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Inbound {
+pub(super) enum InboundChange {
     Nothing,
     /// This session is open now.
     Opened(String),
@@ -49,12 +49,12 @@ pub(super) enum Inbound {
 
 impl Routes {
     /// Remembers a message that is sent.
-    pub(super) fn outbound(&mut self, head: &Head<'_>) -> Outbound {
+    pub(super) fn record_outbound(&mut self, head: &MessageHead<'_>) -> OutboundRoute {
         let session = head.session.as_deref().map(str::to_owned);
         match &head.kind {
-            Kind::Request { id, method } => {
+            MessageHeadKind::Request { id, method } => {
                 let opens = opens_session(method);
-                if self.sent.len() < MOST {
+                if self.sent.len() < MAX_PENDING_REQUESTS {
                     let request = SentRequest {
                         session: session.clone(),
                         opens,
@@ -62,22 +62,22 @@ impl Routes {
                     };
                     self.sent.insert((*id).to_owned(), request);
                 }
-                Outbound {
+                OutboundRoute {
                     session,
                     request: Some((*id).to_owned()),
                     opens,
                     is_initialize: method == "initialize",
                 }
             }
-            Kind::Response { id, .. } => Outbound {
+            MessageHeadKind::Response { id, .. } => OutboundRoute {
                 session: self.asked.remove(*id).filter(|session| !session.is_empty()),
                 request: None,
                 opens: false,
                 is_initialize: false,
             },
-            Kind::Notification { cancels, .. } => {
+            MessageHeadKind::Notification { cancels, .. } => {
                 let about = cancels.and_then(|id| self.sent.get(id)?.session.clone());
-                Outbound {
+                OutboundRoute {
                     session: session.or(about),
                     request: None,
                     opens: false,
@@ -88,40 +88,42 @@ impl Routes {
     }
 
     /// Remembers a message that has arrived.
-    pub(super) fn inbound(&mut self, head: &Head<'_>) -> Inbound {
+    pub(super) fn record_inbound(&mut self, head: &MessageHead<'_>) -> InboundChange {
         match &head.kind {
-            Kind::Request { id, .. } => {
+            MessageHeadKind::Request { id, .. } => {
                 if let Some(session) = &head.session
-                    && self.asked.len() < MOST
+                    && self.asked.len() < MAX_PENDING_REQUESTS
                 {
                     self.asked
                         .insert((*id).to_owned(), session.clone().into_owned());
                 }
-                Inbound::Nothing
+                InboundChange::Nothing
             }
-            Kind::Response {
+            MessageHeadKind::Response {
                 id,
                 opened,
                 is_error,
             } => {
                 let Some(request) = self.sent.remove(*id).filter(|_| !is_error) else {
-                    return Inbound::Nothing;
+                    return InboundChange::Nothing;
                 };
                 if request.closes {
-                    return request.session.map_or(Inbound::Nothing, Inbound::Closed);
+                    return request
+                        .session
+                        .map_or(InboundChange::Nothing, InboundChange::Closed);
                 }
                 let opened = opened.clone().map(Cow::into_owned).or(request.session);
                 match opened.filter(|_| request.opens) {
-                    Some(session) => Inbound::Opened(session),
-                    None => Inbound::Nothing,
+                    Some(session) => InboundChange::Opened(session),
+                    None => InboundChange::Nothing,
                 }
             }
-            Kind::Notification { .. } => Inbound::Nothing,
+            MessageHeadKind::Notification { .. } => InboundChange::Nothing,
         }
     }
 
     /// Returns `true` if responses are expected.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(super) fn has_pending_requests(&self) -> bool {
         !self.sent.is_empty()
     }
 }

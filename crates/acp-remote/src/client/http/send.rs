@@ -11,28 +11,28 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::routes::Outbound;
-use super::stream::read_error;
-use super::{CLOSING, Established, HttpClient, PATIENCE, StreamState};
-use crate::client::error::{ConnectError, chain, rejected};
+use super::routes::OutboundRoute;
+use super::stream::read_error_body;
+use super::{CLOSE_TIMEOUT, EstablishedConnection, HttpClient, REQUEST_TIMEOUT, StreamState};
+use crate::client::error::{ConnectError, error_chain, rejected_error};
 use crate::client::options::ConnectionStatus;
 use crate::client::reconnect::ReconnectBackoff;
 use crate::header::{self, ResumeTerms};
-use crate::message::{Kind, head, is_about_stored_session, opens_session};
+use crate::message::{MessageHeadKind, is_about_stored_session, opens_session, parse_head};
 
 /// How many bytes are taken from the transport at a time, unless one message is longer.
-const BATCH: usize = 64 * 1024;
+const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 /// A message that is sent.
-struct Message<'a> {
+struct OutgoingMessage<'a> {
     line: &'a [u8],
-    outbound: Outbound,
+    outbound: OutboundRoute,
     /// The id, if the message is a response.
     answers: Option<String>,
 }
 
 /// How the server has answered a POST.
-enum Posted {
+enum PostOutcome {
     Accepted,
     Rejected(ConnectError),
 }
@@ -43,14 +43,14 @@ impl HttpClient {
         let mut bytes = Vec::new();
         let mut position = 0;
         loop {
-            let is_finished = self.take(&mut bytes)?;
+            let is_finished = self.take_lines(&mut bytes)?;
             if let Some(end) = memchr::memrchr(b'\n', &bytes) {
                 let rest = bytes.split_off(end + 1);
                 let lines = std::mem::replace(&mut bytes, rest);
                 self.send_lines(&lines, &mut position).await?;
                 continue;
             }
-            if is_finished || self.gone.both() {
+            if is_finished || self.gone.are_both_dropped() {
                 if !bytes.is_empty() {
                     self.send_lines(&bytes, &mut position).await?;
                 }
@@ -63,7 +63,7 @@ impl HttpClient {
     }
 
     /// Takes what was written: at least a whole message, if there is one. Returns `true` if nothing more will come.
-    fn take(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
+    fn take_lines(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
         if memchr::memchr(b'\n', bytes).is_some() {
             return Ok(false);
         }
@@ -76,9 +76,11 @@ impl HttpClient {
             }
             let before = bytes.len();
             let progress = self.outgoing.send_with(|first, second| {
-                let first = first.get(..BATCH).unwrap_or(first);
+                let first = first.get(..MAX_BATCH_BYTES).unwrap_or(first);
                 bytes.extend_from_slice(first);
-                let second = second.get(..BATCH - first.len()).unwrap_or(second);
+                let second = second
+                    .get(..MAX_BATCH_BYTES - first.len())
+                    .unwrap_or(second);
                 bytes.extend_from_slice(second);
                 first.len() + second.len()
             });
@@ -95,13 +97,13 @@ impl HttpClient {
     /// Waits for the responses to requests that were sent, for a while: the transport above may still read them.
     async fn wait_for_responses(&self) {
         let waiting = async {
-            while self.routes().is_waiting() && !self.gone.both() {
+            while self.lock_routes().has_pending_requests() && !self.gone.are_both_dropped() {
                 self.answered.notified().await;
             }
         };
         tokio::select! {
             () = self.gone.wait_both() => {}
-            _ = timeout(CLOSING, waiting) => {}
+            _ = timeout(CLOSE_TIMEOUT, waiting) => {}
         }
     }
 
@@ -111,27 +113,28 @@ impl HttpClient {
         lines: &[u8],
         position: &mut u64,
     ) -> Result<(), ConnectError> {
-        let mut together: Vec<Message<'_>> = Vec::new();
+        let mut together: Vec<OutgoingMessage<'_>> = Vec::new();
         for line in lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
             if line.is_empty() {
                 continue;
             }
-            let Ok(head) = head(line) else {
+            let Ok(head) = parse_head(line) else {
                 tracing::warn!("a line that is not a message was not sent");
                 continue;
             };
             let answers = match &head.kind {
-                Kind::Response { id, .. } => Some((*id).to_owned()),
+                MessageHeadKind::Response { id, .. } => Some((*id).to_owned()),
                 _ => None,
             };
             let needs_stream = match &head.kind {
-                Kind::Request { method, .. } | Kind::Notification { method, .. } => {
+                MessageHeadKind::Request { method, .. }
+                | MessageHeadKind::Notification { method, .. } => {
                     !is_about_stored_session(method) || opens_session(method)
                 }
-                Kind::Response { .. } => true,
+                MessageHeadKind::Response { .. } => true,
             };
-            let outbound = self.routes().outbound(&head);
-            let message = Message {
+            let outbound = self.lock_routes().record_outbound(&head);
+            let message = OutgoingMessage {
                 line,
                 outbound,
                 answers,
@@ -147,10 +150,10 @@ impl HttpClient {
             if needs_stream && let Some(session) = &message.outbound.session {
                 self.wait_for_stream(session, message.outbound.opens).await;
             }
-            if self.terms().is_some() {
+            if self.resume_terms().is_some() {
                 together.push(message);
             } else {
-                self.send_one(&message, position).await?;
+                self.send_message(&message, position).await?;
             }
         }
         if together.len() > 1 {
@@ -160,21 +163,23 @@ impl HttpClient {
                 .collect::<Vec<_>>()
                 .join(&b'\n');
             let length = body.len() as u64 + 1;
-            if let Posted::Accepted = self.post(body.into(), None, *position, true).await? {
+            if let PostOutcome::Accepted =
+                self.send_post(body.into(), None, *position, true).await?
+            {
                 *position += length;
                 return Ok(());
             }
             // Which of them is wrong turns out when each is sent alone. Those that were accepted are dropped.
         }
         for message in &together {
-            self.send_one(message, position).await?;
+            self.send_message(message, position).await?;
         }
         Ok(())
     }
 
     /// Waits until the stream of a session is open, so that the server has somewhere to answer.
     async fn wait_for_stream(self: &Arc<Self>, session: &str, opens: bool) {
-        let mut stream = self.stream(session);
+        let mut stream = self.start_stream(session);
         let state = stream
             .state
             .wait_for(|state| *state != StreamState::Opening)
@@ -203,7 +208,7 @@ impl HttpClient {
                 window: options.window,
                 grace: Duration::ZERO,
             };
-            headers.insert(header::RESUME, terms.value());
+            headers.insert(header::RESUME, terms.header_value());
         }
         let body = Bytes::copy_from_slice(line);
         let mut attempts = 0;
@@ -222,82 +227,85 @@ impl HttpClient {
         };
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(rejected(status, &read_error(response).await));
+            return Err(rejected_error(status, &read_error_body(response).await));
         }
         let Some(id) = response.headers().get(header::CONNECTION_ID).cloned() else {
             let reason = "the response to initialize has no Acp-Connection-Id";
             return Err(ConnectError::Protocol(reason.to_owned()));
         };
-        let terms = ResumeTerms::read(response.headers()).filter(|_| wants_resume);
+        let terms = ResumeTerms::from_headers(response.headers()).filter(|_| wants_resume);
         let body = self.read_body(response).await?;
         options.report(&ConnectionStatus::Connected {
             connection_id: id.to_str().ok().map(str::to_owned),
             resumes_within: terms.map(|terms| terms.grace),
         });
         // Set once: this is called while it is not set, by one task.
-        let _ = self.established.set(Established { id, terms });
+        let _ = self.established.set(EstablishedConnection { id, terms });
         // The server has nowhere to send anything until this is open.
-        let mut stream = self.stream("");
+        let mut stream = self.start_stream("");
         let _ = stream
             .state
             .wait_for(|state| *state != StreamState::Opening)
             .await;
         let mut message = body.to_vec();
         crate::websocket::replace_line_feeds(&mut message);
-        self.pass_on(&message).await;
+        self.deliver(&message).await;
         Ok(())
     }
 
     async fn read_body(&self, response: Response<Incoming>) -> Result<Bytes, ConnectError> {
         let body = Limited::new(response.into_body(), self.target.options.message);
         let body = body.collect().await.map_err(|error| {
-            ConnectError::Protocol(format!("cannot read a response: {}", chain(&*error)))
+            ConnectError::Protocol(format!("cannot read a response: {}", error_chain(&*error)))
         })?;
         Ok(body.to_bytes())
     }
 
     /// Sends one message. If the server rejects it, whoever waits for it is told.
-    async fn send_one(
+    async fn send_message(
         self: &Arc<Self>,
-        message: &Message<'_>,
+        message: &OutgoingMessage<'_>,
         position: &mut u64,
     ) -> Result<(), ConnectError> {
         let session = message.outbound.session.as_deref();
         let body = Bytes::copy_from_slice(message.line);
-        let error = match self.post(body, session, *position, false).await? {
-            Posted::Accepted => {
+        let error = match self.send_post(body, session, *position, false).await? {
+            PostOutcome::Accepted => {
                 *position += message.line.len() as u64 + 1;
                 return Ok(());
             }
-            Posted::Rejected(error) => error,
+            PostOutcome::Rejected(error) => error,
         };
         tracing::warn!(%error, "the server rejected a message");
         if let Some(id) = &message.outbound.request {
             let answer = error_response(id, &error);
-            self.pass_on(&answer).await;
+            self.deliver(&answer).await;
         } else if let Some(id) = &message.answers {
             // The agent waits for an answer. If this one is rejected, too, it never gets one.
             let answer = error_response(id, &error);
             let length = answer.len() as u64 + 1;
-            match self.post(answer.into(), session, *position, false).await? {
-                Posted::Accepted => *position += length,
-                Posted::Rejected(error) => return Err(error),
+            match self
+                .send_post(answer.into(), session, *position, false)
+                .await?
+            {
+                PostOutcome::Accepted => *position += length,
+                PostOutcome::Rejected(error) => return Err(error),
             }
         }
         Ok(())
     }
 
     /// Sends a POST, and repeats it when that is safe.
-    async fn post(
+    async fn send_post(
         &self,
         body: Bytes,
         session: Option<&str>,
         position: u64,
         is_list: bool,
-    ) -> Result<Posted, ConnectError> {
+    ) -> Result<PostOutcome, ConnectError> {
         let Some(mut headers) = self.headers(session) else {
             let error = ConnectError::Protocol("a session has an invalid id".to_owned());
-            return Ok(Posted::Rejected(error));
+            return Ok(PostOutcome::Rejected(error));
         };
         let kind = if is_list {
             "application/x-ndjson"
@@ -305,7 +313,7 @@ impl HttpClient {
             "application/json"
         };
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        let patience = self.patience();
+        let patience = self.reconnect_timeout();
         if patience.is_some() {
             headers.insert(header::POSITION, position.into());
         }
@@ -317,12 +325,12 @@ impl HttpClient {
                 .await;
             let (error, may_repeat) = match sent {
                 Ok(response) if response.status().is_success() => {
-                    self.note_restored();
-                    return Ok(Posted::Accepted);
+                    self.report_restored();
+                    return Ok(PostOutcome::Accepted);
                 }
                 Ok(response) => {
                     let status = response.status();
-                    let error = rejected(status, &read_error(response).await);
+                    let error = rejected_error(status, &read_error_body(response).await);
                     match status {
                         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::GONE => {
                             return Err(ConnectError::Lost {
@@ -334,7 +342,7 @@ impl HttpClient {
                             (error, true)
                         }
                         status if status.is_server_error() => (error, patience.is_some()),
-                        _ => return Ok(Posted::Rejected(error)),
+                        _ => return Ok(PostOutcome::Rejected(error)),
                     }
                 }
                 Err(none) => (none.error, none.was_not_sent || patience.is_some()),
@@ -346,9 +354,9 @@ impl HttpClient {
                     why,
                 });
             }
-            self.note_cut(&error.to_string());
-            let backoff =
-                backoff.get_or_insert_with(|| ReconnectBackoff::new(patience.unwrap_or(PATIENCE)));
+            self.report_cut(&error.to_string());
+            let backoff = backoff
+                .get_or_insert_with(|| ReconnectBackoff::new(patience.unwrap_or(REQUEST_TIMEOUT)));
             if !backoff.wait().await {
                 let why = "the server could not be reached again".to_owned();
                 return Err(ConnectError::Lost {

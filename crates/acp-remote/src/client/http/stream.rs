@@ -12,20 +12,20 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::routes::Inbound;
-use super::{CLOSING, HttpClient, StreamHandle, StreamState};
+use super::routes::InboundChange;
+use super::{CLOSE_TIMEOUT, HttpClient, StreamHandle, StreamState};
 use crate::CloseStatus;
-use crate::client::error::{ConnectError, rejected};
+use crate::client::error::{ConnectError, rejected_error};
 use crate::client::reconnect::ReconnectBackoff;
 use crate::header;
-use crate::message::head;
+use crate::message::parse_head;
 use crate::sse::{EventReader, StreamEvent};
 
 /// How long a server that ends streams properly is asked for new ones.
-const REOPENING: Duration = Duration::from_secs(60);
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a stream ended.
-enum StreamEnd {
+enum StreamEnding {
     /// The server has closed the connection.
     Closed(CloseStatus),
     /// The stream ended properly. The server keeps what comes next for another one.
@@ -47,8 +47,8 @@ struct StreamReader {
 
 impl HttpClient {
     /// Returns the stream of a session, or of the connection if the name is empty. It is opened if there is none.
-    pub(super) fn stream(self: &Arc<Self>, name: &str) -> StreamHandle {
-        let mut streams = self.streams();
+    pub(super) fn start_stream(self: &Arc<Self>, name: &str) -> StreamHandle {
+        let mut streams = self.lock_streams();
         if let Some(stream) = streams.get(name) {
             let is_usable = !matches!(
                 *stream.state.borrow(),
@@ -92,17 +92,17 @@ impl HttpClient {
         let is_connection = reader.name.is_empty();
         let mut was_open = false;
         let mut why = String::new();
-        let mut backoff = ReconnectBackoff::new(self.patience().unwrap_or(REOPENING));
+        let mut backoff = ReconnectBackoff::new(self.reconnect_timeout().unwrap_or(REOPEN_TIMEOUT));
         loop {
             if was_open && !backoff.wait().await {
-                return self.end(Some(lost(
+                return self.end_connection(Some(lost_error(
                     &why,
                     "the stream could not be opened again".to_owned(),
                 )));
             }
             match self.open_stream(&mut reader).await {
                 Ok(response) => {
-                    self.note_restored();
+                    self.report_restored();
                     was_open = true;
                     state.send_replace(StreamState::Open);
                     let (opened, before) = (Instant::now(), reader.received);
@@ -116,38 +116,41 @@ impl HttpClient {
                             return;
                         }
                     };
-                    let patience = self.patience();
+                    let patience = self.reconnect_timeout();
                     match end {
-                        StreamEnd::Closed(status) => {
+                        StreamEnding::Closed(status) => {
                             if let (Some(position), true) = (reader.received, patience.is_some()) {
                                 let _ = self.acknowledge(&reader.name, position).await;
                             }
                             if is_connection {
                                 self.wait_for_streams().await;
-                                self.closed_by_server(status);
+                                self.close_by_server(status);
                             }
                             return;
                         }
-                        StreamEnd::Violation(reason) => {
-                            return self.end(Some(ConnectError::Protocol(reason)));
+                        StreamEnding::Violation(reason) => {
+                            return self.end_connection(Some(ConnectError::Protocol(reason)));
                         }
-                        StreamEnd::Clean => {
+                        StreamEnding::Clean => {
                             why = "the server ended the stream".to_owned();
                             if opened.elapsed() > Duration::from_secs(1) {
-                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPEN_TIMEOUT));
                             }
                         }
-                        StreamEnd::Cut(reason) => {
+                        StreamEnding::Cut(reason) => {
                             if reader.received.is_none() && patience.is_none() {
                                 let reason = "the server cannot resume streams".to_owned();
-                                return self.end(Some(lost(&why_cut(&reader.name), reason)));
+                                return self.end_connection(Some(lost_error(
+                                    &cut_description(&reader.name),
+                                    reason,
+                                )));
                             }
-                            self.note_cut(&reason);
+                            self.report_cut(&reason);
                             why = reason;
                             if reader.received != before
                                 || opened.elapsed() > Duration::from_secs(1)
                             {
-                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPENING));
+                                backoff = ReconnectBackoff::new(patience.unwrap_or(REOPEN_TIMEOUT));
                             }
                         }
                     }
@@ -172,21 +175,21 @@ impl HttpClient {
                             ..
                         }
                     );
-                    if is_gone && was_open && self.terms().is_none() {
+                    if is_gone && was_open && self.resume_terms().is_none() {
                         // The connection, or the session, has ended properly.
                         if is_connection {
-                            self.end(None);
+                            self.end_connection(None);
                         }
                         return;
                     }
                     if is_final {
-                        return self.end(Some(if was_open {
-                            lost(&why, error.to_string())
+                        return self.end_connection(Some(if was_open {
+                            lost_error(&why, error.to_string())
                         } else {
                             error
                         }));
                     }
-                    self.note_cut(&error.to_string());
+                    self.report_cut(&error.to_string());
                     was_open = true;
                     why = error.to_string();
                 }
@@ -197,7 +200,7 @@ impl HttpClient {
     /// Waits until all streams of sessions have ended, for a while.
     async fn wait_for_streams(&self) {
         let others: Vec<StreamHandle> = {
-            let streams = self.streams();
+            let streams = self.lock_streams();
             streams
                 .iter()
                 .filter(|(name, _)| !name.is_empty())
@@ -213,7 +216,7 @@ impl HttpClient {
                     .await;
             }
         };
-        let _ = timeout(CLOSING, ended).await;
+        let _ = timeout(CLOSE_TIMEOUT, ended).await;
     }
 
     /// Sends GET for a stream.
@@ -240,8 +243,8 @@ impl HttpClient {
             .map_err(|none| none.error)?;
         let status = response.status();
         if status != StatusCode::OK {
-            let body = read_error(response).await;
-            return Err(rejected(status, &body));
+            let body = read_error_body(response).await;
+            return Err(rejected_error(status, &body));
         }
         let kind = response
             .headers()
@@ -256,7 +259,7 @@ impl HttpClient {
                 "a stream has another type than text/event-stream".to_owned(),
             ));
         }
-        if reader.received.is_none() && self.terms().is_some() {
+        if reader.received.is_none() && self.resume_terms().is_some() {
             let start = response.headers().get(header::LAST_EVENT_ID);
             reader.received = start.and_then(|start| start.to_str().ok()?.parse().ok());
             reader.acknowledged = reader.received.unwrap_or_default();
@@ -269,10 +272,10 @@ impl HttpClient {
         self: &Arc<Self>,
         reader: &mut StreamReader,
         mut body: Incoming,
-    ) -> StreamEnd {
+    ) -> StreamEnding {
         let options = &self.target.options;
         let mut events = EventReader::new(options.message);
-        let terms = self.terms();
+        let terms = self.resume_terms();
         let step = terms.map(|terms| terms.window.min(options.window) as u64 / 4);
         loop {
             // Servers without the extension may send nothing for hours.
@@ -281,13 +284,13 @@ impl HttpClient {
                     Ok(frame) => frame,
                     Err(_) => {
                         // Whatever was received is acknowledged while there is nothing else to do.
-                        self.note_received(reader, 1);
+                        self.record_received(reader, 1);
                         let left = options.dead_after.saturating_sub(options.heartbeat);
                         match timeout(left, body.frame()).await {
                             Ok(frame) => frame,
                             Err(_) => {
                                 let reason = "the server is silent".to_owned();
-                                return StreamEnd::Cut(reason);
+                                return StreamEnding::Cut(reason);
                             }
                         }
                     }
@@ -295,9 +298,9 @@ impl HttpClient {
                 None => body.frame().await,
             };
             let data = match frame {
-                None => return StreamEnd::Clean,
+                None => return StreamEnding::Clean,
                 Some(Err(error)) => {
-                    return StreamEnd::Cut(crate::client::error::chain(&error));
+                    return StreamEnding::Cut(crate::client::error::error_chain(&error));
                 }
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
@@ -309,20 +312,20 @@ impl HttpClient {
                 match events.next(&mut input) {
                     Ok(None) => break,
                     Ok(Some(StreamEvent::Close(code, reason))) => {
-                        return StreamEnd::Closed(CloseStatus::new(code, reason));
+                        return StreamEnding::Closed(CloseStatus::new(code, reason));
                     }
                     Ok(Some(StreamEvent::Message { data, id })) => {
-                        self.pass_on(&data).await;
+                        self.deliver(&data).await;
                         if id.is_some() {
                             reader.received = id;
                         }
                         if let Some(step) = step {
-                            self.note_received(reader, step);
+                            self.record_received(reader, step);
                         }
                     }
                     Err(_) => {
                         let reason = format!("a message is longer than {} bytes", options.message);
-                        return StreamEnd::Violation(reason);
+                        return StreamEnding::Violation(reason);
                     }
                 }
             }
@@ -330,7 +333,7 @@ impl HttpClient {
     }
 
     /// Acknowledges what was received, if that is at least `step` bytes.
-    fn note_received(&self, reader: &mut StreamReader, step: u64) {
+    fn record_received(&self, reader: &mut StreamReader, step: u64) {
         if let Some(position) = reader.received
             && position >= reader.acknowledged + step
         {
@@ -340,25 +343,25 @@ impl HttpClient {
     }
 
     /// Passes a message to the transport above, when there is room.
-    pub(super) async fn pass_on(self: &Arc<Self>, message: &[u8]) {
+    pub(super) async fn deliver(self: &Arc<Self>, message: &[u8]) {
         let _turn = self.turn.lock().await;
         self.incoming.wait_for_room().await;
-        match head(message) {
+        match parse_head(message) {
             Ok(head) => {
                 let (inbound, is_waiting) = {
-                    let mut routes = self.routes();
-                    (routes.inbound(&head), routes.is_waiting())
+                    let mut routes = self.lock_routes();
+                    (routes.record_inbound(&head), routes.has_pending_requests())
                 };
                 if !is_waiting {
                     self.answered.notify_one();
                 }
                 match inbound {
-                    Inbound::Nothing => {}
-                    Inbound::Opened(session) => {
-                        self.stream(&session);
+                    InboundChange::Nothing => {}
+                    InboundChange::Opened(session) => {
+                        self.start_stream(&session);
                     }
-                    Inbound::Closed(session) => {
-                        if let Some(stream) = self.streams().remove(&session) {
+                    InboundChange::Closed(session) => {
+                        if let Some(stream) = self.lock_streams().remove(&session) {
                             stream.closed.cancel();
                         }
                     }
@@ -372,12 +375,12 @@ impl HttpClient {
     }
 }
 
-fn lost(reason: &str, why: String) -> ConnectError {
+fn lost_error(reason: &str, why: String) -> ConnectError {
     let reason = reason.to_owned();
     ConnectError::Lost { reason, why }
 }
 
-fn why_cut(name: &str) -> String {
+fn cut_description(name: &str) -> String {
     if name.is_empty() {
         "the connection's stream was cut".to_owned()
     } else {
@@ -386,7 +389,7 @@ fn why_cut(name: &str) -> String {
 }
 
 /// Reads the start of the body of an error.
-pub(super) async fn read_error(response: Response<Incoming>) -> Bytes {
+pub(super) async fn read_error_body(response: Response<Incoming>) -> Bytes {
     let body = Limited::new(response.into_body(), 4096);
     let body = timeout(Duration::from_secs(2), body.collect()).await;
     body.ok()

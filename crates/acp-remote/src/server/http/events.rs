@@ -10,11 +10,11 @@ use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
 
 use super::HttpConnection;
-use super::streams::Batch;
+use super::streams::StreamBatch;
 use crate::sse;
 
 /// The events of one stream, for one response.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     connection: Arc<HttpConnection>,
     name: String,
     generation: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Events {
     is_new: bool,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(
         connection: Arc<HttpConnection>,
         name: String,
@@ -54,15 +54,15 @@ impl Events {
         }
         let streams = &self.connection.streams;
         match streams.poll_batch(&self.name, self.generation, cx) {
-            Poll::Ready(Batch::Bytes(bytes)) => {
+            Poll::Ready(StreamBatch::Bytes(bytes)) => {
                 let next = tokio::time::Instant::now() + self.heartbeat;
                 self.silence.as_mut().reset(next);
                 Poll::Ready(Some(bytes.into()))
             }
-            Poll::Ready(Batch::End) => Poll::Ready(None),
-            Poll::Ready(Batch::Closed(status)) => {
+            Poll::Ready(StreamBatch::End) => Poll::Ready(None),
+            Poll::Ready(StreamBatch::Closed(status)) => {
                 self.is_over = true;
-                Poll::Ready(Some(sse::close(&status).into()))
+                Poll::Ready(Some(sse::encode_close(&status).into()))
             }
             Poll::Pending => {
                 if self.silence.as_mut().poll(cx).is_pending() {
@@ -74,19 +74,19 @@ impl Events {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Poll::Ready(Some(Bytes::from_static(sse::HEARTBEAT)))
+                Poll::Ready(Some(Bytes::from_static(sse::HEARTBEAT_COMMENT)))
             }
         }
     }
 }
 
-impl Drop for Events {
+impl Drop for EventStream {
     fn drop(&mut self) {
         self.connection.streams.abandon(&self.name, self.generation);
     }
 }
 
-impl fmt::Debug for Events {
+impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").finish_non_exhaustive()
     }

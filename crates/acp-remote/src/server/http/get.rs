@@ -5,15 +5,15 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use super::events::Events;
-use super::streams::CannotOpen;
-use super::{find, session_header};
+use super::events::EventStream;
+use super::streams::OpenStreamError;
+use super::{find_connection, parse_session_header};
 use crate::header;
 use crate::pipe::OutOfWindow;
 use crate::server::access::Refusal;
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
-use crate::server::registry::{Registry, count};
+use crate::server::registry::{Registry, increment};
 
 /// Tells nginx not to buffer the stream.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -24,13 +24,13 @@ pub(in crate::server) fn get(
     registry: &Arc<Registry>,
     headers: &HeaderMap,
 ) -> Response<ResponseBody> {
-    match open(config, registry, headers) {
+    match open_stream(config, registry, headers) {
         Ok(response) => response,
         Err(refusal) => refusal.into(),
     }
 }
 
-fn open(
+fn open_stream(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     headers: &HeaderMap,
@@ -46,15 +46,15 @@ fn open(
         let reason = "the header Accept must include text/event-stream";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason));
     }
-    let (_, connection) = find(registry, headers)?;
+    let (_, connection) = find_connection(registry, headers)?;
     if !connection.is_within_rate() {
-        count(&registry.counters.limited);
+        increment(&registry.counters.limited);
         return Err(Refusal::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests per second",
         ));
     }
-    let name = session_header(headers)?.unwrap_or_default();
+    let name = parse_session_header(headers)?.unwrap_or_default();
     let received = match headers.get(header::SSE_LAST_EVENT_ID) {
         None => None,
         Some(value) => match value.to_str().unwrap_or_default() {
@@ -73,25 +73,25 @@ fn open(
             .streams
             .open(&name, received)
             .map_err(|cannot| match cannot {
-                CannotOpen::TooManySessions => {
-                    count(&registry.counters.limited);
+                OpenStreamError::TooManySessions => {
+                    increment(&registry.counters.limited);
                     Refusal::new(
                         StatusCode::TOO_MANY_REQUESTS,
                         "too many sessions with a stream",
                     )
                 }
-                CannotOpen::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
+                OpenStreamError::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
                     StatusCode::GONE,
                     "the messages after this id are no longer kept",
                 ),
-                CannotOpen::OutOfWindow(OutOfWindow::Future) => {
+                OpenStreamError::OutOfWindow(OutOfWindow::Future) => {
                     Refusal::new(StatusCode::BAD_REQUEST, "this id was never sent")
                 }
             })?;
     if received.is_some() {
-        count(&registry.counters.resumed);
+        increment(&registry.counters.resumed);
     }
-    let events = Events::new(connection, name, generation, config.heartbeat);
+    let events = EventStream::new(connection, name, generation, config.heartbeat);
     let mut response = Response::new(ResponseBody::from(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::{HttpConnection, live};
+use super::{HttpConnection, run_connection};
 use crate::header::{self, ResumeTerms};
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
 use crate::server::handler::{ConnectionHandler, ConnectionInfo};
 use crate::server::registry::{Registry, ServedConnection};
-use crate::server::responses::text;
+use crate::server::responses::text_response;
 
 /// Answers the POST of `initialize`, whose JSON-RPC id is `id`.
 pub(super) async fn initialize<H: ConnectionHandler>(
@@ -28,7 +28,7 @@ pub(super) async fn initialize<H: ConnectionHandler>(
     let window = terms.map(|(_, window)| window);
     let connection = Arc::new(HttpConnection::new(config, window));
     let Ok(response) = connection.streams.register_initialize(id) else {
-        return text(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight");
+        return text_response(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight");
     };
     let added = registry.add(
         info.clone(),
@@ -36,11 +36,11 @@ pub(super) async fn initialize<H: ConnectionHandler>(
         config.limits.connections,
     );
     if !added {
-        return text(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
     }
     let _post = connection.begin_post();
     let connection_id = info.id.clone();
-    registry.tasks.spawn(live(
+    registry.tasks.spawn(run_connection(
         Arc::clone(handler),
         Arc::clone(registry),
         info,
@@ -50,13 +50,13 @@ pub(super) async fn initialize<H: ConnectionHandler>(
     // Positions count what follows.
     connection.incoming.push_message(body, true);
     let Ok(line) = response.await else {
-        return text(
+        return text_response(
             StatusCode::BAD_GATEWAY,
             "the agent ended the connection without a response to initialize",
         );
     };
     let terms = terms.map(|(terms, _)| terms);
-    let announced = announce(&line, &connection_id, terms);
+    let announced = add_connection_id(&line, &connection_id, terms);
     let mut response = Response::new(ResponseBody::from(Bytes::from(announced)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -64,20 +64,20 @@ pub(super) async fn initialize<H: ConnectionHandler>(
         headers.insert(header::CONNECTION_ID, id);
     }
     if let Some(terms) = terms {
-        headers.insert(header::RESUME, terms.value());
+        headers.insert(header::RESUME, terms.header_value());
     }
     response
 }
 
 /// Adds to the response what the server has to say. A response that is not an object of objects stays as it is.
-fn announce(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Vec<u8> {
+fn add_connection_id(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Vec<u8> {
     let line = line.trim_ascii_end();
-    try_announce(line, id, terms).unwrap_or_else(|| line.to_owned())
+    try_add_connection_id(line, id, terms).unwrap_or_else(|| line.to_owned())
 }
 
-fn try_announce(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Option<Vec<u8>> {
-    type Members<'a> = serde_json::Map<String, serde_json::Value>;
-    let mut response: Members<'_> = serde_json::from_slice(line).ok()?;
+fn try_add_connection_id(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Option<Vec<u8>> {
+    type JsonMembers<'a> = serde_json::Map<String, serde_json::Value>;
+    let mut response: JsonMembers<'_> = serde_json::from_slice(line).ok()?;
     let result = response.get_mut("result")?.as_object_mut()?;
     let resume = terms.map(|terms| {
         serde_json::json!({
@@ -85,17 +85,17 @@ fn try_announce(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Option<Vec
             "grace": terms.grace.as_secs(),
         })
     });
-    let mut about = Members::new();
+    let mut about = JsonMembers::new();
     about.insert("connectionId".to_owned(), id.into());
     about.extend(resume.map(|resume| ("resume".to_owned(), resume)));
     let meta = result
         .entry("_meta")
-        .or_insert_with(|| Members::new().into());
+        .or_insert_with(|| JsonMembers::new().into());
     if meta.is_null() {
-        *meta = Members::new().into();
+        *meta = JsonMembers::new().into();
     }
     meta.as_object_mut()?
-        .insert(header::META.to_owned(), about.into());
+        .insert(header::META_KEY.to_owned(), about.into());
     result.entry("connectionId").or_insert_with(|| id.into());
     serde_json::to_vec(&response).ok()
 }
@@ -105,13 +105,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_response_says_what_the_server_supports() {
+    fn initialize_response_announces_the_connection() {
         let terms = ResumeTerms {
             window: 1_048_576,
             grace: std::time::Duration::from_secs(60),
         };
         let line = br#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"_meta":{"a":1}}}"#;
-        let announced = announce(line, "c1", Some(terms));
+        let announced = add_connection_id(line, "c1", Some(terms));
         let announced: serde_json::Value = serde_json::from_slice(&announced).unwrap();
         let result = serde_json::json!({
             "protocolVersion": 1,
@@ -125,7 +125,7 @@ mod tests {
             announced,
             serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": result})
         );
-        let without = announce(line, "c1", None);
+        let without = add_connection_id(line, "c1", None);
         assert!(!String::from_utf8(without).unwrap().contains("resume"));
         for odd in [
             "{\"id\":0,\"error\":{}}\n",
@@ -133,7 +133,7 @@ mod tests {
             "{\"id\":0,\"result\":{\"_meta\":3}}",
         ] {
             assert_eq!(
-                announce(odd.as_bytes(), "c1", None),
+                add_connection_id(odd.as_bytes(), "c1", None),
                 odd.trim_end().as_bytes()
             );
         }

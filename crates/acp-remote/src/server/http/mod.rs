@@ -15,23 +15,23 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::events::Events;
+pub(super) use self::events::EventStream;
 use self::streams::Streams;
 use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionHandler, ConnectionInfo};
-use super::registry::{Registry, ServedConnection, count};
-use super::responses::text;
+use super::registry::{Registry, ServedConnection, increment};
+use super::responses::text_response;
 use crate::CloseStatus;
 use crate::header;
-use crate::pipe::{DroppedHalves, IncomingPipe, transport};
+use crate::pipe::{DroppedHalves, IncomingPipe, pipe_transport};
 
 pub(super) use self::get::get;
-pub(super) use self::post::{UNIT, post};
+pub(super) use self::post::{PERMIT_BYTES, handle_post};
 
 /// How long a handler may take to return after its client is gone.
-const LINGER: Duration = Duration::from_secs(30);
+const LINGER_TIME: Duration = Duration::from_secs(30);
 
 /// A connection over HTTP.
 pub(super) struct HttpConnection {
@@ -102,13 +102,13 @@ struct RateLimiter {
 
 impl RateLimiter {
     /// How many seconds' worth of requests may come at once.
-    const BURST: f64 = 10.0;
+    const BURST_SIZE: f64 = 10.0;
 
     fn new(per_second: u32) -> Self {
         let per_second = f64::from(per_second);
         Self {
             per_second,
-            left: per_second * Self::BURST,
+            left: per_second * Self::BURST_SIZE,
             since: Instant::now(),
         }
     }
@@ -117,7 +117,7 @@ impl RateLimiter {
         let now = Instant::now();
         let refill = now.duration_since(self.since).as_secs_f64() * self.per_second;
         self.since = now;
-        self.left = (self.left + refill).min(self.per_second * Self::BURST);
+        self.left = (self.left + refill).min(self.per_second * Self::BURST_SIZE);
         let is_allowed = self.left >= 1.0;
         if is_allowed {
             self.left -= 1.0;
@@ -127,7 +127,7 @@ impl RateLimiter {
 }
 
 /// Finds the connection that a request names.
-pub(super) fn find(
+pub(super) fn find_connection(
     registry: &Registry,
     headers: &HeaderMap,
 ) -> Result<(String, Arc<HttpConnection>), Refusal> {
@@ -148,7 +148,7 @@ pub(super) fn find(
 }
 
 /// Returns the session that a request's header names.
-fn session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+fn parse_session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(header::SESSION_ID) else {
         return Ok(None);
     };
@@ -162,19 +162,22 @@ fn session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 }
 
 /// Answers DELETE: ends a connection.
-pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<ResponseBody> {
-    match find(registry, headers) {
+pub(super) fn delete_connection(
+    registry: &Registry,
+    headers: &HeaderMap,
+) -> Response<ResponseBody> {
+    match find_connection(registry, headers) {
         Ok((id, connection)) => {
             registry.remove(&id);
             connection.ended.cancel();
-            text(StatusCode::ACCEPTED, "")
+            text_response(StatusCode::ACCEPTED, "")
         }
         Err(refused) => refused.into(),
     }
 }
 
 /// Runs the handler of a connection until it has ended and the client knows.
-async fn live<H: ConnectionHandler>(
+async fn run_connection<H: ConnectionHandler>(
     handler: Arc<H>,
     registry: Arc<Registry>,
     info: ConnectionInfo,
@@ -182,9 +185,9 @@ async fn live<H: ConnectionHandler>(
     grace: Duration,
 ) {
     let (incoming, streams) = (&connection.incoming, &connection.streams);
-    let transport = transport(Arc::clone(incoming), Arc::clone(streams));
+    let transport = pipe_transport(Arc::clone(incoming), Arc::clone(streams));
     let handling = handler.handle(info.clone(), transport);
-    let watching = watch(&connection, grace);
+    let watching = watch_client(&connection, grace);
     let draining = async {
         registry.draining.cancelled().await;
         incoming.finish(None);
@@ -194,7 +197,7 @@ async fn live<H: ConnectionHandler>(
     let going_away = || CloseStatus::new(CloseStatus::GOING_AWAY, "the server is shutting down");
     let linger = |is_abandoned: bool| {
         if is_abandoned {
-            count(&registry.counters.abandoned);
+            increment(&registry.counters.abandoned);
         }
         registry.remove(&info.id);
         incoming.finish(None);
@@ -218,11 +221,11 @@ async fn live<H: ConnectionHandler>(
             streams.close(if is_draining { going_away() } else { status });
             tokio::select! {
                 // The client reads the rest, and may come back for it.
-                () = streams.drained() => {}
+                () = streams.wait_until_drained() => {}
                 () = connection.ended.cancelled() => {}
                 () = &mut watching => {}
                 () = registry.killed.cancelled() => {
-                    let _ = timeout(Duration::from_secs(1), streams.drained()).await;
+                    let _ = timeout(Duration::from_secs(1), streams.wait_until_drained()).await;
                 }
             }
         }
@@ -231,7 +234,7 @@ async fn live<H: ConnectionHandler>(
             streams.close(CloseStatus::normal());
             streams.discard();
             tokio::select! {
-                _ = timeout(LINGER, &mut handling) => {}
+                _ = timeout(LINGER_TIME, &mut handling) => {}
                 () = registry.killed.cancelled() => {}
             }
         }
@@ -242,11 +245,11 @@ async fn live<H: ConnectionHandler>(
 }
 
 /// Returns when the client has been away for too long.
-async fn watch(connection: &HttpConnection, grace: Duration) {
+async fn watch_client(connection: &HttpConnection, grace: Duration) {
     // With the extension off, a client still needs time between `initialize` and its first stream.
     let grace = grace.max(Duration::from_secs(5));
     loop {
-        let away = connection.streams.untouched();
+        let away = connection.streams.idle_time();
         if !connection.is_client_away() {
             tokio::time::sleep(grace / 4).await;
         } else if away >= grace {

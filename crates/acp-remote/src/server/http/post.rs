@@ -12,38 +12,40 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::initialize::initialize;
-use super::streams::Refused;
-use super::{HttpConnection, find, session_header};
+use super::streams::RegisterError;
+use super::{HttpConnection, find_connection, parse_session_header};
 use crate::header;
-use crate::message::{Head, Kind, NotAMessage, head, is_about_stored_session};
+use crate::message::{
+    MessageHead, MessageHeadError, MessageHeadKind, is_about_stored_session, parse_head,
+};
 use crate::server::access::Refusal;
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
 use crate::server::handler::{ConnectionHandler, ConnectionInfo};
-use crate::server::registry::{Registry, count};
-use crate::server::responses::text;
+use crate::server::registry::{Registry, increment};
+use crate::server::responses::text_response;
 use crate::websocket::replace_line_feeds;
 
 /// How many bytes a unit of the limit for all bodies has.
-pub(in crate::server) const UNIT: usize = 4096;
+pub(in crate::server) const PERMIT_BYTES: usize = 4096;
 
-type Answer = Response<ResponseBody>;
+type HttpResponse = Response<ResponseBody>;
 
 /// Answers POST.
-pub(in crate::server) async fn post<H: ConnectionHandler, B>(
+pub(in crate::server) async fn handle_post<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     bodies: &Semaphore,
     handler: &Arc<H>,
     info: ConnectionInfo,
     request: Request<B>,
-) -> Answer
+) -> HttpResponse
 where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
 {
     let (parts, body) = request.into_parts();
-    match receive(
+    match receive_messages(
         config,
         registry,
         bodies,
@@ -59,7 +61,7 @@ where
     }
 }
 
-async fn receive<H: ConnectionHandler, B>(
+async fn receive_messages<H: ConnectionHandler, B>(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     bodies: &Semaphore,
@@ -67,7 +69,7 @@ async fn receive<H: ConnectionHandler, B>(
     info: ConnectionInfo,
     headers: &HeaderMap,
     body: B,
-) -> Result<Answer, Refusal>
+) -> Result<HttpResponse, Refusal>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
@@ -75,18 +77,18 @@ where
     // Reject what is known to be wrong before the body arrives.
     let known = headers
         .contains_key(header::CONNECTION_ID)
-        .then(|| find(registry, headers))
+        .then(|| find_connection(registry, headers))
         .transpose()?;
     if let Some((_, connection)) = &known {
         if !connection.is_within_rate() {
-            count(&registry.counters.limited);
+            increment(&registry.counters.limited);
             return Err(Refusal::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many requests per second",
             ));
         }
         if headers.contains_key(header::LAST_EVENT_ID) {
-            return acknowledge(connection, headers);
+            return handle_acknowledgement(connection, headers);
         }
     }
     let position = match headers.get(header::POSITION) {
@@ -102,7 +104,7 @@ where
         ),
     };
     let is_list = check_content_type(headers, position.is_some())?;
-    let session = session_header(headers)?;
+    let session = parse_session_header(headers)?;
     let _post = known
         .as_ref()
         .map(|(_, connection)| connection.begin_post());
@@ -110,9 +112,9 @@ where
 
     let Some((_, connection)) = known else {
         replace_line_feeds(&mut body);
-        let head = read(&body)?;
+        let head = parse_message(&body)?;
         return match &head.kind {
-            Kind::Request { id, method } if method == "initialize" => {
+            MessageHeadKind::Request { id, method } if method == "initialize" => {
                 Ok(initialize(config, registry, handler, info, headers, &body, id).await)
             }
             _ => Err(Refusal::new(
@@ -133,7 +135,7 @@ where
     }
     let mut messages = Vec::with_capacity(lines.len());
     for line in lines {
-        let head = read(line)?;
+        let head = parse_message(line)?;
         if !is_list {
             check_session(&head, session.as_deref())?;
         }
@@ -185,7 +187,7 @@ where
 {
     let most = config.limits.message;
     let too_large = || {
-        count(&registry.counters.limited);
+        increment(&registry.counters.limited);
         Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("a message may have {most} bytes at most"),
@@ -211,10 +213,10 @@ where
             if bytes.len() + data.len() > most {
                 return Err(too_large());
             }
-            let held = permits.as_ref().map_or(0, SemaphorePermit::num_permits) * UNIT;
+            let held = permits.as_ref().map_or(0, SemaphorePermit::num_permits) * PERMIT_BYTES;
             let needed = (bytes.len() + data.len())
                 .saturating_sub(held)
-                .div_ceil(UNIT);
+                .div_ceil(PERMIT_BYTES);
             if needed > 0 {
                 let needed = u32::try_from(needed).unwrap_or(u32::MAX);
                 // Never closed.
@@ -237,7 +239,7 @@ where
     match timeout(config.limits.body_time, reading).await {
         Ok(read) => read,
         Err(_) => {
-            count(&registry.counters.limited);
+            increment(&registry.counters.limited);
             Err(Refusal::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "the body took too long to arrive",
@@ -246,12 +248,12 @@ where
     }
 }
 
-fn read(line: &[u8]) -> Result<Head<'_>, Refusal> {
-    head(line).map_err(|not| match not {
-        NotAMessage::Batch => {
+fn parse_message(line: &[u8]) -> Result<MessageHead<'_>, Refusal> {
+    parse_head(line).map_err(|not| match not {
+        MessageHeadError::Batch => {
             Refusal::new(StatusCode::NOT_IMPLEMENTED, "batches are not supported")
         }
-        NotAMessage::Invalid => Refusal::new(
+        MessageHeadError::Invalid => Refusal::new(
             StatusCode::BAD_REQUEST,
             "the body is not a message of JSON-RPC 2.0",
         ),
@@ -259,7 +261,7 @@ fn read(line: &[u8]) -> Result<Head<'_>, Refusal> {
 }
 
 /// Checks the session that a message names against the header.
-fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Refusal> {
+fn check_session(head: &MessageHead<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());
     };
@@ -270,7 +272,8 @@ fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Refusal> {
             "Acp-Session-Id differs from the message's sessionId",
         )),
         None => match &head.kind {
-            Kind::Request { method, .. } | Kind::Notification { method, .. }
+            MessageHeadKind::Request { method, .. }
+            | MessageHeadKind::Notification { method, .. }
                 if !is_about_stored_session(method) && !method.starts_with('_') =>
             {
                 Err(Refusal::new(
@@ -289,8 +292,8 @@ async fn deliver(
     connection: &HttpConnection,
     session: Option<&str>,
     position: Option<u64>,
-    messages: &[(&[u8], Head<'_>)],
-) -> Result<Answer, Refusal> {
+    messages: &[(&[u8], MessageHead<'_>)],
+) -> Result<HttpResponse, Refusal> {
     let mut inbox = connection.inbox.lock().await;
     let mut skip = match position {
         None => 0,
@@ -319,11 +322,11 @@ async fn deliver(
             .streams
             .register(head, session)
             .map_err(|refused| match refused {
-                Refused::TooManyRequests => {
-                    count(&registry.counters.limited);
+                RegisterError::TooManyRequests => {
+                    increment(&registry.counters.limited);
                     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight")
                 }
-                Refused::DuplicateId => Refusal::new(
+                RegisterError::DuplicateId => Refusal::new(
                     StatusCode::BAD_REQUEST,
                     "a request with this id is in flight",
                 ),
@@ -331,12 +334,15 @@ async fn deliver(
         connection.incoming.push_message(line, true);
         *inbox += length;
     }
-    Ok(text(StatusCode::ACCEPTED, ""))
+    Ok(text_response(StatusCode::ACCEPTED, ""))
 }
 
 /// Handles a POST that acknowledges what was received of a stream.
-fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answer, Refusal> {
-    let name = session_header(headers)?.unwrap_or_default();
+fn handle_acknowledgement(
+    connection: &HttpConnection,
+    headers: &HeaderMap,
+) -> Result<HttpResponse, Refusal> {
+    let name = parse_session_header(headers)?.unwrap_or_default();
     let position = headers
         .get(header::LAST_EVENT_ID)
         .and_then(|value| value.to_str().ok());
@@ -344,7 +350,7 @@ fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answe
         .and_then(|position| position.parse().ok())
         .is_some_and(|position| connection.streams.acknowledge(&name, position));
     if is_valid {
-        Ok(text(StatusCode::ACCEPTED, ""))
+        Ok(text_response(StatusCode::ACCEPTED, ""))
     } else {
         Err(Refusal::new(
             StatusCode::BAD_REQUEST,

@@ -9,29 +9,29 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::CloseStatus;
-use crate::message::{Head, Kind, head, opens_session};
-use crate::pipe::{LineFilter, Log, OutOfWindow, Retention, Sink};
+use crate::message::{MessageHead, MessageHeadKind, opens_session, parse_head};
+use crate::pipe::{LineFilter, MessageSink, OutOfWindow, Retention, SentLog};
 use crate::server::config::ServerLimits;
 use crate::sse;
 
 /// How many windows all streams of a connection may take together.
-const TOTAL: usize = 8;
+const MAX_STREAM_WINDOWS: usize = 8;
 
 /// How many windows a session may take whose stream was never opened.
-const UNOPENED: usize = 4;
+const MAX_UNOPENED_SESSIONS: usize = 4;
 
 /// How many bytes of events are taken at a time.
-const BATCH: usize = 32 * 1024;
+const MAX_BATCH_BYTES: usize = 32 * 1024;
 
 /// How many requests of the agent are remembered until they are answered.
-const MOST_ASKED: usize = 4096;
+const MAX_PENDING_REQUESTS: usize = 4096;
 
 /// The name of a stream: that of its session, or empty for the connection's own.
-type Name = String;
+type StreamName = String;
 
 /// The streams of a connection.
 pub(crate) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
     /// Notifies who waits until everything was sent.
     progress: Notify,
     limits: StreamLimits,
@@ -47,21 +47,21 @@ struct StreamLimits {
     resumes: bool,
 }
 
-struct State {
-    streams: HashMap<Name, Stream>,
+struct StreamsState {
+    streams: HashMap<StreamName, ServerStream>,
     /// The line that the agent has started, or that waits for room.
     line: Vec<u8>,
     /// Where the line goes, if it is complete and waits for room.
-    waiting: Option<Route>,
+    waiting: Option<MessageRoute>,
     filter: LineFilter,
     /// How many bytes of all streams together count against the limit.
     pending: usize,
     /// How many bytes the agent has written.
     written: u64,
     /// The client's requests that were not answered yet, by their id.
-    requests: HashMap<String, Pending>,
+    requests: HashMap<String, PendingRequestKind>,
     /// The agent's requests that were not answered yet, and their sessions.
-    asked: HashMap<String, Name>,
+    asked: HashMap<String, StreamName>,
     writer: Option<Waker>,
     is_finished: bool,
     is_discarding: bool,
@@ -71,19 +71,19 @@ struct State {
 }
 
 /// Where a line goes.
-struct Route {
-    name: Name,
+struct MessageRoute {
+    name: StreamName,
     /// Whether the session ends with it.
     closes: bool,
 }
 
 /// A request of the client.
-enum Pending {
+enum PendingRequestKind {
     /// `initialize`: the response is that to the POST.
     Initialize(oneshot::Sender<Vec<u8>>),
     /// A request about a session.
     Session {
-        name: Name,
+        name: StreamName,
         opens: bool,
         closes: bool,
     },
@@ -92,8 +92,8 @@ enum Pending {
 }
 
 /// What is sent on one stream.
-struct Stream {
-    log: Log,
+struct ServerStream {
+    log: SentLog,
     was_opened: bool,
     /// Which of the bodies of this stream is the current one, if there is one.
     current: Option<u64>,
@@ -106,7 +106,7 @@ struct Stream {
 
 /// Why a message of a client is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RegisterError {
     /// The client has too many requests in flight.
     TooManyRequests,
     /// A request with this id is in flight.
@@ -115,13 +115,13 @@ pub(super) enum Refused {
 
 /// Why a stream cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CannotOpen {
+pub(super) enum OpenStreamError {
     TooManySessions,
     OutOfWindow(OutOfWindow),
 }
 
 /// What a stream has to send.
-pub(super) enum Batch {
+pub(super) enum StreamBatch {
     Bytes(Vec<u8>),
     /// Another body has taken over.
     End,
@@ -133,7 +133,7 @@ impl Streams {
     /// Creates the streams of a connection. `resumes` is the window of a client that acknowledges.
     pub(super) fn new(limits: &ServerLimits, resumes: Option<usize>) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(StreamsState {
                 streams: HashMap::new(),
                 line: Vec::new(),
                 waiting: None,
@@ -160,7 +160,7 @@ impl Streams {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,7 +175,7 @@ impl Streams {
     }
 
     /// Returns how long ago the client was there.
-    pub(super) fn untouched(&self) -> std::time::Duration {
+    pub(super) fn idle_time(&self) -> std::time::Duration {
         self.lock().touched.elapsed()
     }
 
@@ -188,24 +188,28 @@ impl Streams {
 
     /// Registers a message of the client before the agent gets it: where the response goes, or which request it
     /// answers.
-    pub(super) fn register(&self, head: &Head<'_>, session: Option<&str>) -> Result<(), Refused> {
+    pub(super) fn register(
+        &self,
+        head: &MessageHead<'_>,
+        session: Option<&str>,
+    ) -> Result<(), RegisterError> {
         match &head.kind {
-            Kind::Request { id, method } => {
+            MessageHeadKind::Request { id, method } => {
                 let pending = match session {
-                    Some(session) => Pending::Session {
+                    Some(session) => PendingRequestKind::Session {
                         name: session.to_owned(),
                         opens: opens_session(method),
                         closes: method == "session/close",
                     },
-                    None => Pending::Other,
+                    None => PendingRequestKind::Other,
                 };
                 self.add_request(id, pending)
             }
-            Kind::Response { id, .. } => {
+            MessageHeadKind::Response { id, .. } => {
                 self.lock().asked.remove(*id);
                 Ok(())
             }
-            Kind::Notification { .. } => Ok(()),
+            MessageHeadKind::Notification { .. } => Ok(()),
         }
     }
 
@@ -213,19 +217,19 @@ impl Streams {
     pub(super) fn register_initialize(
         &self,
         id: &str,
-    ) -> Result<oneshot::Receiver<Vec<u8>>, Refused> {
+    ) -> Result<oneshot::Receiver<Vec<u8>>, RegisterError> {
         let (sender, receiver) = oneshot::channel();
-        self.add_request(id, Pending::Initialize(sender))?;
+        self.add_request(id, PendingRequestKind::Initialize(sender))?;
         Ok(receiver)
     }
 
-    fn add_request(&self, id: &str, pending: Pending) -> Result<(), Refused> {
+    fn add_request(&self, id: &str, pending: PendingRequestKind) -> Result<(), RegisterError> {
         let mut state = self.lock();
         if state.requests.len() >= self.limits.requests {
-            return Err(Refused::TooManyRequests);
+            return Err(RegisterError::TooManyRequests);
         }
         if state.requests.contains_key(id) {
-            return Err(Refused::DuplicateId);
+            return Err(RegisterError::DuplicateId);
         }
         state.requests.insert(id.to_owned(), pending);
         Ok(())
@@ -242,7 +246,11 @@ impl Streams {
 
     /// Opens a stream, or takes it over from the body that it has. `received` is how much of it the client has.
     /// Returns the generation of the new body, and the position at which it starts.
-    pub(super) fn open(&self, name: &str, received: Option<u64>) -> Result<(u64, u64), CannotOpen> {
+    pub(super) fn open(
+        &self,
+        name: &str,
+        received: Option<u64>,
+    ) -> Result<(u64, u64), OpenStreamError> {
         let mut state = self.lock();
         let is_new = !state.streams.contains_key(name) && !name.is_empty();
         let sessions = state
@@ -251,17 +259,17 @@ impl Streams {
             .filter(|stream| !stream.is_over)
             .count();
         if is_new && sessions > self.limits.sessions {
-            return Err(CannotOpen::TooManySessions);
+            return Err(OpenStreamError::TooManySessions);
         }
         state.next_generation += 1;
         state.touched = Instant::now();
         let generation = state.next_generation;
-        let (previous, start) = self.change(&mut state, name, |stream| {
+        let (previous, start) = self.with_stream(&mut state, name, |stream| {
             if let Some(position) = received {
                 stream
                     .log
                     .rewind(position)
-                    .map_err(CannotOpen::OutOfWindow)?;
+                    .map_err(OpenStreamError::OutOfWindow)?;
             } else if self.limits.resumes {
                 stream.log.rewind_to_start();
             } else if let Some(start) = stream.event {
@@ -274,7 +282,7 @@ impl Streams {
             stream.was_opened = true;
             stream.is_over = false;
             stream.current = Some(generation);
-            Ok((stream.reader.take(), stream.log.sent()))
+            Ok((stream.reader.take(), stream.log.sent_position()))
         })?;
         drop(state);
         if let Some(previous) = previous {
@@ -293,7 +301,7 @@ impl Streams {
             stream.current = None;
             stream.reader = None;
         }
-        self.after_progress(state, name);
+        self.handle_progress(state, name);
     }
 
     /// Drops what the client has acknowledged. Returns `false` if that was never sent.
@@ -302,8 +310,9 @@ impl Streams {
         if !state.streams.contains_key(name) {
             return false;
         }
-        let is_valid = self.change(&mut state, name, |stream| stream.log.acknowledge(position));
-        self.after_progress(state, name);
+        let is_valid =
+            self.with_stream(&mut state, name, |stream| stream.log.acknowledge(position));
+        self.handle_progress(state, name);
         is_valid
     }
 
@@ -313,42 +322,42 @@ impl Streams {
         name: &str,
         generation: u64,
         cx: &mut Context<'_>,
-    ) -> Poll<Batch> {
+    ) -> Poll<StreamBatch> {
         let mut state = self.lock();
         let closing = state.closing.clone();
         let Some(stream) = state.streams.get_mut(name) else {
-            return Poll::Ready(closing.map_or(Batch::End, Batch::Closed));
+            return Poll::Ready(closing.map_or(StreamBatch::End, StreamBatch::Closed));
         };
         if stream.current != Some(generation) {
-            return Poll::Ready(Batch::End);
+            return Poll::Ready(StreamBatch::End);
         }
-        let out = self.change(&mut state, name, Stream::encode);
+        let out = self.with_stream(&mut state, name, ServerStream::encode);
         if !out.is_empty() {
-            self.after_progress(state, name);
-            return Poll::Ready(Batch::Bytes(out));
+            self.handle_progress(state, name);
+            return Poll::Ready(StreamBatch::Bytes(out));
         }
         let Some(stream) = state.streams.get_mut(name) else {
-            return Poll::Ready(Batch::End);
+            return Poll::Ready(StreamBatch::End);
         };
         if let Some(status) = closing {
             stream.current = None;
-            self.after_progress(state, name);
-            return Poll::Ready(Batch::Closed(status));
+            self.handle_progress(state, name);
+            return Poll::Ready(StreamBatch::Closed(status));
         }
         stream.reader = Some(cx.waker().clone());
         Poll::Pending
     }
 
     /// Wakes who may go on after a stream has sent or dropped something.
-    fn after_progress(&self, mut state: MutexGuard<'_, State>, name: &str) {
-        let is_over = |stream: &Stream| {
+    fn handle_progress(&self, mut state: MutexGuard<'_, StreamsState>, name: &str) {
+        let is_over = |stream: &ServerStream| {
             stream.is_over && stream.current.is_none() && stream.log.pending_len() == 0
         };
         if state.streams.get(name).is_some_and(is_over) {
             state.streams.remove(name);
         }
         // The agent may have nothing more to write that would move the line that waits.
-        let writer = if self.place(&mut state) {
+        let writer = if self.route_lines(&mut state) {
             state.writer.take()
         } else {
             None
@@ -394,7 +403,7 @@ impl Streams {
     }
 
     /// Waits until everything was sent, and acknowledged by clients that do so.
-    pub(super) async fn drained(&self) {
+    pub(super) async fn wait_until_drained(&self) {
         loop {
             let progress = self.progress.notified();
             tokio::pin!(progress);
@@ -402,8 +411,9 @@ impl Streams {
             progress.as_mut().enable();
             let is_drained = {
                 let state = self.lock();
-                let is_sent =
-                    |stream: &Stream| stream.log.pending_len() == 0 && stream.current.is_none();
+                let is_sent = |stream: &ServerStream| {
+                    stream.log.pending_len() == 0 && stream.current.is_none()
+                };
                 state.waiting.is_none() && state.streams.values().all(is_sent)
             };
             if is_drained {
@@ -416,16 +426,21 @@ impl Streams {
 
 impl Streams {
     /// Changes a stream, which is created if need be, and keeps count of what waits in all of them.
-    fn change<T>(&self, state: &mut State, name: &str, change: impl FnOnce(&mut Stream) -> T) -> T {
-        let State {
+    fn with_stream<T>(
+        &self,
+        state: &mut StreamsState,
+        name: &str,
+        change: impl FnOnce(&mut ServerStream) -> T,
+    ) -> T {
+        let StreamsState {
             streams, pending, ..
         } = state;
         if !streams.contains_key(name) {
-            streams.insert(name.to_owned(), Stream::new(self.limits));
+            streams.insert(name.to_owned(), ServerStream::new(self.limits));
         }
         let Some(stream) = streams.get_mut(name) else {
             // Unreachable: it was inserted. A stream that nobody sees is changed instead.
-            return change(&mut Stream::new(self.limits));
+            return change(&mut ServerStream::new(self.limits));
         };
         let before = stream.log.pending_len();
         let changed = change(stream);
@@ -434,7 +449,7 @@ impl Streams {
     }
 
     /// Puts the complete line of the agent into its stream. Returns `false` if there is no room yet.
-    fn place(&self, state: &mut State) -> bool {
+    fn route_lines(&self, state: &mut StreamsState) -> bool {
         let Some(route) = state.waiting.take() else {
             return true;
         };
@@ -442,11 +457,15 @@ impl Streams {
         let has_room = state.is_discarding || {
             let stream = state.streams.get(&route.name);
             let (used, most) = stream.map_or((0, window), |stream| {
-                let windows = if stream.was_opened { 1 } else { UNOPENED };
+                let windows = if stream.was_opened {
+                    1
+                } else {
+                    MAX_UNOPENED_SESSIONS
+                };
                 (stream.log.pending_len(), window * windows)
             });
             // A message that is larger than everything is sent alone.
-            used < most && state.pending < window * TOTAL
+            used < most && state.pending < window * MAX_STREAM_WINDOWS
         };
         if !has_room {
             state.waiting = Some(route);
@@ -454,7 +473,7 @@ impl Streams {
         }
         let line = std::mem::take(&mut state.line);
         if !state.is_discarding {
-            let reader = self.change(state, &route.name, |stream| {
+            let reader = self.with_stream(state, &route.name, |stream| {
                 stream.log.push(&line);
                 stream.is_over |= route.closes;
                 stream.reader.take()
@@ -464,7 +483,7 @@ impl Streams {
             }
         }
         // The buffer is used again, unless it is large.
-        if line.capacity() <= BATCH {
+        if line.capacity() <= MAX_BATCH_BYTES {
             state.line = line;
             state.line.clear();
         }
@@ -472,11 +491,11 @@ impl Streams {
     }
 
     /// Takes the next part of what the agent writes: up to the end of a line. Returns how many bytes were taken.
-    fn take_line(&self, state: &mut State, bytes: &[u8]) -> Result<usize, io::Error> {
+    fn take_line(&self, state: &mut StreamsState, bytes: &[u8]) -> Result<usize, io::Error> {
         let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
         let part = bytes.get(..end).unwrap_or(bytes);
-        let State { filter, line, .. } = &mut *state;
-        filter.apply(part, |kept| line.extend_from_slice(kept));
+        let StreamsState { filter, line, .. } = &mut *state;
+        filter.filter(part, |kept| line.extend_from_slice(kept));
         if line.len() > self.limits.message {
             let reason = format!(
                 "the agent's message is longer than {} bytes",
@@ -486,11 +505,11 @@ impl Streams {
         }
         if part.ends_with(b"\n") && !state.line.is_empty() {
             let line = std::mem::take(&mut state.line);
-            let route = match head(&line) {
+            let route = match parse_head(&line) {
                 Ok(head) => state.route(&line, &head),
                 // Not for the transport to judge. The client will say what is wrong.
-                Err(_) => Some(Route {
-                    name: Name::new(),
+                Err(_) => Some(MessageRoute {
+                    name: StreamName::new(),
                     closes: false,
                 }),
             };
@@ -505,7 +524,7 @@ impl Streams {
     }
 }
 
-impl Sink for Streams {
+impl MessageSink for Streams {
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         if state.is_finished || state.is_discarding {
@@ -513,13 +532,13 @@ impl Sink for Streams {
         }
         let mut taken = 0;
         while taken < bytes.len() {
-            if !self.place(&mut state) {
+            if !self.route_lines(&mut state) {
                 break;
             }
             let rest = bytes.get(taken..).unwrap_or_default();
             taken += self.take_line(&mut state, rest)?;
         }
-        if !self.place(&mut state) && taken == 0 {
+        if !self.route_lines(&mut state) && taken == 0 {
             state.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
@@ -528,7 +547,7 @@ impl Sink for Streams {
 
     fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.lock();
-        if !self.place(&mut state) {
+        if !self.route_lines(&mut state) {
             state.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
@@ -538,12 +557,12 @@ impl Sink for Streams {
 
     fn close_writer(&self) {
         let mut state = self.lock();
-        self.place(&mut state);
+        self.route_lines(&mut state);
         state.is_finished = true;
     }
 }
 
-impl Stream {
+impl ServerStream {
     fn new(limits: StreamLimits) -> Self {
         let retention = if limits.resumes {
             Retention::UntilAcknowledged
@@ -551,7 +570,7 @@ impl Stream {
             Retention::Last(limits.window)
         };
         Self {
-            log: Log::new(retention),
+            log: SentLog::new(retention),
             was_opened: false,
             current: None,
             reader: None,
@@ -563,14 +582,14 @@ impl Stream {
     /// Writes what waits to be sent as events. A large message is written in pieces.
     fn encode(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        while out.len() < BATCH && self.log.unsent_len() > 0 {
+        while out.len() < MAX_BATCH_BYTES && self.log.unsent_len() > 0 {
             if self.event.is_none() {
-                self.event = Some(self.log.sent());
-                out.extend_from_slice(sse::START);
+                self.event = Some(self.log.sent_position());
+                out.extend_from_slice(sse::DATA_PREFIX);
             }
             let (first, second) = self.log.unsent();
             // Only a large message is cut, so that most events are whole in one frame.
-            let room = BATCH;
+            let room = MAX_BATCH_BYTES;
             let (used, is_end) = match memchr::memchr(b'\n', first.get(..room).unwrap_or(first)) {
                 Some(end) => {
                     out.extend_from_slice(first.get(..end).unwrap_or_default());
@@ -589,7 +608,7 @@ impl Stream {
             };
             self.log.advance(used);
             if is_end {
-                sse::end_event(self.log.sent(), &mut out);
+                sse::finish_event(self.log.sent_position(), &mut out);
                 self.event = None;
             }
         }
@@ -605,40 +624,44 @@ impl Stream {
     }
 }
 
-impl State {
+impl StreamsState {
     /// Returns the stream that a line goes to, or `None` if it was the response to `initialize`.
-    fn route(&mut self, line: &[u8], head: &Head<'_>) -> Option<Route> {
+    fn route(&mut self, line: &[u8], head: &MessageHead<'_>) -> Option<MessageRoute> {
         let (name, closes) = match &head.kind {
-            Kind::Response { id, is_error, .. } => match self.requests.remove(*id) {
-                Some(Pending::Initialize(sender)) => {
+            MessageHeadKind::Response { id, is_error, .. } => match self.requests.remove(*id) {
+                Some(PendingRequestKind::Initialize(sender)) => {
                     // Fails if the client has given up.
                     let _ = sender.send(line.to_owned());
                     return None;
                 }
-                Some(Pending::Session {
+                Some(PendingRequestKind::Session {
                     name,
                     opens,
                     closes,
                 }) => {
                     let is_open = self.streams.get(&name).is_some_and(|s| s.current.is_some());
-                    let name = if opens && !is_open { Name::new() } else { name };
+                    let name = if opens && !is_open {
+                        StreamName::new()
+                    } else {
+                        name
+                    };
                     (name, closes && !is_error)
                 }
-                Some(Pending::Other) | None => (Name::new(), false),
+                Some(PendingRequestKind::Other) | None => (StreamName::new(), false),
             },
-            Kind::Request { id, .. } => {
+            MessageHeadKind::Request { id, .. } => {
                 let name = head.session.as_deref().unwrap_or_default().to_owned();
-                if self.asked.len() < MOST_ASKED {
+                if self.asked.len() < MAX_PENDING_REQUESTS {
                     self.asked.insert((*id).to_owned(), name.clone());
                 }
                 (name, false)
             }
-            Kind::Notification { cancels, .. } => {
+            MessageHeadKind::Notification { cancels, .. } => {
                 let about = cancels.and_then(|id| self.asked.get(id).cloned());
                 let session = || head.session.as_deref().unwrap_or_default().to_owned();
                 (about.unwrap_or_else(session), false)
             }
         };
-        Some(Route { name, closes })
+        Some(MessageRoute { name, closes })
     }
 }

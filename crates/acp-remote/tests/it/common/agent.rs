@@ -24,7 +24,7 @@ pub(crate) struct TestAgent {
 }
 
 /// Returns a text of about `length` bytes that names its number.
-pub(crate) fn numbered(number: usize, length: usize) -> String {
+pub(crate) fn numbered_text(number: usize, length: usize) -> String {
     let text = format!("[{number}]");
     let fill = length.saturating_sub(text.len());
     text + &"x".repeat(fill)
@@ -53,7 +53,7 @@ impl Agent for TestAgent {
         match words.first().copied().unwrap_or_default() {
             "stream" => {
                 for each in 0..number(1) {
-                    turn.send_message(numbered(each, number(2))).await?;
+                    turn.send_message(numbered_text(each, number(2))).await?;
                     self.sent.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -87,7 +87,7 @@ impl LoadSession<()> for TestAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
         session.replay_user_message("history").await?;
         for each in 0..1000 {
-            session.send_message(numbered(each, 100)).await?;
+            session.send_message(numbered_text(each, 100)).await?;
         }
         Ok(OpenedSession::new())
     }

@@ -13,7 +13,7 @@ use acp::v1::{
 };
 use acp_remote::client::{ConnectOptions, connect};
 
-use super::soon;
+use super::with_timeout;
 
 /// A client that allows everything.
 #[derive(Clone, Default)]
@@ -71,19 +71,19 @@ impl WriteTextFile<()> for TestClient {
 }
 
 /// Connects a client and opens a session.
-pub(crate) async fn open(
+pub(crate) async fn connect_and_open(
     url: &str,
     options: ConnectOptions,
     client: TestClient,
 ) -> (AgentConnection, ClientSession) {
-    let transport = soon(connect(url, options)).await.unwrap();
-    let agent = soon(acp::testing::start_client(
+    let transport = with_timeout(connect(url, options)).await.unwrap();
+    let agent = with_timeout(acp::testing::start_client(
         transport,
         client,
         acp::Options::default(),
     ))
     .await;
     let agent = agent.unwrap();
-    let session = soon(agent.new_session("/")).await.unwrap();
+    let session = with_timeout(agent.new_session("/")).await.unwrap();
     (agent, session)
 }

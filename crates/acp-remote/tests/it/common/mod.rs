@@ -7,21 +7,21 @@ pub(crate) mod raw;
 pub(crate) mod server;
 
 pub(crate) use agent::TestAgent;
-pub(crate) use client::{TestClient, open};
-pub(crate) use server::Server;
+pub(crate) use client::{TestClient, connect_and_open};
+pub(crate) use server::TestServer;
 
 use std::time::Duration;
 
 /// How long anything may take that a test expects. Long, because the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the result of `work`, and fails if it takes too long.
 #[track_caller]
-pub(crate) fn soon<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+pub(crate) fn with_timeout<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();
     async move {
-        tokio::time::timeout(PATIENCE, work)
+        tokio::time::timeout(TIMEOUT, work)
             .await
-            .unwrap_or_else(|_| panic!("{caller}: nothing happened for {PATIENCE:?}"))
+            .unwrap_or_else(|_| panic!("{caller}: nothing happened for {TIMEOUT:?}"))
     }
 }

@@ -37,7 +37,7 @@ impl CuttingProxy {
                 let bytes = allowance();
                 let counted = Arc::clone(&counted);
                 tokio::spawn(async move {
-                    if pass(client, server, bytes).await {
+                    if relay_connection(client, server, bytes).await {
                         counted.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -52,7 +52,7 @@ impl CuttingProxy {
 }
 
 /// Passes bytes between client and server. Returns `true` if the connection was cut.
-async fn pass(client: TcpStream, server: SocketAddr, bytes: Option<usize>) -> bool {
+async fn relay_connection(client: TcpStream, server: SocketAddr, bytes: Option<usize>) -> bool {
     let Ok(server) = TcpStream::connect(server).await else {
         return false;
     };
@@ -61,12 +61,12 @@ async fn pass(client: TcpStream, server: SocketAddr, bytes: Option<usize>) -> bo
     let (mut from_server, mut to_server) = server.into_split();
     // Whichever ends first ends both: halves of a connection that is cut do not stay.
     tokio::select! {
-        cut = copy(&mut from_client, &mut to_server, &left) => cut,
-        cut = copy(&mut from_server, &mut to_client, &left) => cut,
+        cut = copy_until_cut(&mut from_client, &mut to_server, &left) => cut,
+        cut = copy_until_cut(&mut from_server, &mut to_client, &left) => cut,
     }
 }
 
-async fn copy(
+async fn copy_until_cut(
     from: &mut tokio::net::tcp::OwnedReadHalf,
     to: &mut tokio::net::tcp::OwnedWriteHalf,
     left: &AtomicUsize,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::soon;
+use super::with_timeout;
 
 /// A response of HTTP/1.1.
 #[derive(Debug)]
@@ -23,23 +23,23 @@ impl RawResponse {
     }
 
     /// Returns the id of the connection.
-    pub(crate) fn connection(&self) -> String {
+    pub(crate) fn connection_id(&self) -> String {
         self.header("acp-connection-id").unwrap().to_owned()
     }
 }
 
 /// Headers of requests.
-pub(crate) const BEARER: (&str, &str) = ("Authorization", "Bearer a-token-for-tests");
-pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
-pub(crate) const SSE: (&str, &str) = ("Accept", "text/event-stream");
+pub(crate) const BEARER_HEADER: (&str, &str) = ("Authorization", "Bearer a-token-for-tests");
+pub(crate) const JSON_HEADER: (&str, &str) = ("Content-Type", "application/json");
+pub(crate) const SSE_HEADER: (&str, &str) = ("Accept", "text/event-stream");
 
-pub(crate) const INITIALIZE: &str =
+pub(crate) const INITIALIZE_REQUEST: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
-pub(crate) const NEW_SESSION: &str =
+pub(crate) const NEW_SESSION_REQUEST: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
 
 /// Writes the start of a request.
-fn head(method: &str, headers: &[(&str, &str)]) -> String {
+fn request_head(method: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} /acp HTTP/1.1\r\n");
     if !headers
         .iter()
@@ -54,13 +54,13 @@ fn head(method: &str, headers: &[(&str, &str)]) -> String {
 }
 
 /// Sends a request with a body and reads the whole response.
-pub(crate) async fn request(
+pub(crate) async fn send_request(
     to: SocketAddr,
     method: &str,
     headers: &[(&str, &str)],
     body: &str,
 ) -> RawResponse {
-    let mut text = head(method, headers);
+    let mut text = request_head(method, headers);
     if !body.is_empty() || method == "POST" {
         text.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
@@ -70,9 +70,9 @@ pub(crate) async fn request(
     // A server that answers early may stop reading.
     let _ = stream.write_all(text.as_bytes()).await;
     let mut reader = BufReader::new(stream);
-    let (status, headers) = soon(read_head(&mut reader)).await;
+    let (status, headers) = with_timeout(read_head(&mut reader)).await;
     let mut body = Vec::new();
-    let _ = soon(reader.read_to_end(&mut body)).await;
+    let _ = with_timeout(reader.read_to_end(&mut body)).await;
     RawResponse {
         status,
         headers,
@@ -107,21 +107,21 @@ pub(crate) struct RawStream(BufReader<TcpStream>);
 impl RawStream {
     /// Opens a stream.
     pub(crate) async fn open(to: SocketAddr, headers: &[(&str, &str)]) -> Self {
-        let text = head("GET", headers) + "\r\n";
+        let text = request_head("GET", headers) + "\r\n";
         let mut stream = TcpStream::connect(to).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         let mut reader = BufReader::new(stream);
-        let (status, headers) = soon(read_head(&mut reader)).await;
+        let (status, headers) = with_timeout(read_head(&mut reader)).await;
         assert_eq!(status, 200, "{headers:?}");
         Self(reader)
     }
 
     /// Returns the next line of the stream that is neither empty nor the size of a chunk. `None` at the end.
-    pub(crate) async fn line(&mut self) -> Option<String> {
+    pub(crate) async fn read_line(&mut self) -> Option<String> {
         let mut line = String::new();
         loop {
             line.clear();
-            if soon(self.0.read_line(&mut line)).await.unwrap_or(0) == 0 {
+            if with_timeout(self.0.read_line(&mut line)).await.unwrap_or(0) == 0 {
                 return None;
             }
             let text = line.trim_end();
@@ -136,10 +136,10 @@ impl RawStream {
     }
 
     /// Returns the next message and its id.
-    pub(crate) async fn event(&mut self) -> Option<(serde_json::Value, u64)> {
+    pub(crate) async fn read_event(&mut self) -> Option<(serde_json::Value, u64)> {
         let mut data = None;
         loop {
-            let line = self.line().await?;
+            let line = self.read_line().await?;
             if let Some(text) = line.strip_prefix("data: ") {
                 data = Some(serde_json::from_str(text).unwrap());
             } else if let Some(id) = line.strip_prefix("id: ") {
@@ -149,7 +149,7 @@ impl RawStream {
     }
 
     /// Returns the next message.
-    pub(crate) async fn message(&mut self) -> serde_json::Value {
-        self.event().await.expect("the stream has ended").0
+    pub(crate) async fn read_message(&mut self) -> serde_json::Value {
+        self.read_event().await.expect("the stream has ended").0
     }
 }

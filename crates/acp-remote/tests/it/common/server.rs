@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use super::TestAgent;
 
 /// The token of all tests.
-pub(crate) fn token() -> Token {
+pub(crate) fn test_token() -> Token {
     Token::new("a-token-for-tests").unwrap()
 }
 
 /// A server that runs until it is dropped.
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) agent: TestAgent,
     /// The fingerprint of the certificate, if there is one.
@@ -44,16 +44,16 @@ impl<H: acp_remote::server::ConnectionHandler> ServedEndpoint for AgentEndpoint<
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.shutdown.cancel();
     }
 }
 
-impl Server {
+impl TestServer {
     /// Starts a server with a token.
     pub(crate) async fn start() -> Self {
-        Self::with(ServerConfig::new().token(token()), ServeOptions::new()).await
+        Self::start_with(ServerConfig::new().token(test_token()), ServeOptions::new()).await
     }
 
     /// Starts a server with TLS.
@@ -61,12 +61,12 @@ impl Server {
         let (identity, ..) = TlsIdentity::self_signed(&["localhost".to_owned()]).unwrap();
         let fingerprint = identity.fingerprint_text();
         let options = ServeOptions::new().tls(identity.server_config().unwrap());
-        let mut server = Self::with(ServerConfig::new().token(token()), options).await;
+        let mut server = Self::start_with(ServerConfig::new().token(test_token()), options).await;
         server.fingerprint = Some(fingerprint);
         server
     }
 
-    pub(crate) async fn with(config: ServerConfig, options: ServeOptions) -> Self {
+    pub(crate) async fn start_with(config: ServerConfig, options: ServeOptions) -> Self {
         let agent = TestAgent::default();
         let served = agent.clone();
         let handler = move |_: ConnectionInfo, transport: acp::Transport| {
@@ -76,10 +76,10 @@ impl Server {
                 let _ = acp::agent::serve(transport, agent).await;
             }
         };
-        Self::with_handler(config, options, agent, handler).await
+        Self::start_with_handler(config, options, agent, handler).await
     }
 
-    pub(crate) async fn with_handler(
+    pub(crate) async fn start_with_handler(
         config: ServerConfig,
         options: ServeOptions,
         agent: TestAgent,
@@ -101,10 +101,10 @@ impl Server {
 
     /// Returns the URL of the endpoint.
     pub(crate) fn url(&self, scheme: &str) -> String {
-        url(scheme, self.address)
+        server_url(scheme, self.address)
     }
 }
 
-pub(crate) fn url(scheme: &str, address: SocketAddr) -> String {
+pub(crate) fn server_url(scheme: &str, address: SocketAddr) -> String {
     format!("{scheme}://localhost:{}/acp", address.port())
 }

@@ -9,7 +9,7 @@ use crate::editor::popup::PopupRow;
 /// The maximum number of commands offered. An agent can send any number.
 const MAX_COMMANDS: usize = 1_000;
 /// The maximum length of a name, description or hint, in characters. Longer ones are truncated.
-const MAX_CHARS: usize = 200;
+const MAX_DESCRIPTION_CHARS: usize = 200;
 
 /// A command of the agent, cleaned for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl CommandItem {
     /// Returns the commands that can be typed.
     pub(crate) fn from_available(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
-            let start: String = text.chars().take(MAX_CHARS).collect();
+            let start: String = text.chars().take(MAX_DESCRIPTION_CHARS).collect();
             acp_host::terminal_text::clean_line(&start)
         };
         let commands = commands.iter().take(MAX_COMMANDS).map(|command| Self {
@@ -41,7 +41,7 @@ impl CommandItem {
 
 /// Returns the matching commands as indices and rows, best first. If `query` is empty, returns all commands in the
 /// agent's order.
-pub(super) fn search(commands: &[CommandItem], query: &str) -> Vec<(usize, PopupRow)> {
+pub(super) fn search_commands(commands: &[CommandItem], query: &str) -> Vec<(usize, PopupRow)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::new(
         query,
@@ -82,19 +82,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_in_the_agents_order_until_something_is_typed() {
+    fn commands_keep_the_agent_order_until_filtered() {
         let commands = ["review", "compact", "plan"].map(|name| {
             let does = format!("what {name}\u{1b}[2J does\nand more");
             AvailableCommand::new(name, does)
         });
         let commands = CommandItem::from_available(&commands);
         let labels = |query| -> Vec<String> {
-            let found = search(&commands, query).into_iter();
+            let found = search_commands(&commands, query).into_iter();
             found.map(|(_, row)| row.label).collect()
         };
         assert_eq!(labels(""), ["/review", "/compact", "/plan"]);
         assert_eq!(labels("pl"), ["/plan"]);
-        let (_, row) = search(&commands, "cmp").remove(0);
+        let (_, row) = search_commands(&commands, "cmp").remove(0);
         assert_eq!(
             (row.label.as_str(), row.match_indices),
             ("/compact", vec![1, 3, 4])

@@ -186,7 +186,12 @@ impl FinderWorker {
         let hidden = includes_hidden(&query);
         // The known list is searched at once, and again if it has changed since.
         if let Some(kept) = &self.lists[usize::from(hidden)] {
-            shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
+            shared.publish(search_files(
+                &mut self.matcher,
+                &kept.entries,
+                &query,
+                false,
+            ));
             if kept.created_at.elapsed() < MAX_LIST_AGE {
                 return;
             }
@@ -212,15 +217,15 @@ impl FinderWorker {
             query = other.unwrap_or_else(|| std::mem::take(&mut query));
             match &kept {
                 Some(kept) if another => {
-                    shared.publish(search(matcher, &kept.entries, &query, false));
+                    shared.publish(search_files(matcher, &kept.entries, &query, false));
                 }
                 Some(_) => {}
-                None => shared.publish(search(matcher, so_far, &query, true)),
+                None => shared.publish(search_files(matcher, so_far, &query, true)),
             }
             looked = Instant::now();
             !closed
         });
-        shared.publish(search(matcher, &entries, &query, false));
+        shared.publish(search_files(matcher, &entries, &query, false));
         let made = Instant::now();
         self.lists[usize::from(hidden)] = Some(FileList {
             entries,
@@ -237,7 +242,7 @@ fn includes_hidden(query: &str) -> bool {
 /// How well an entry matches; higher is better. Of equal matches, the shorter path comes first.
 type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
-fn search(
+fn search_files(
     matcher: &mut Matcher,
     entries: &[ProjectEntry],
     query: &str,
@@ -293,9 +298,9 @@ fn search(
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(30);
+    const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
-    fn project() -> tempfile::TempDir {
+    fn sample_project() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("src/editor")).unwrap();
         for file in ["src/main.rs", "src/editor/mod.rs", "README.md", ".env"] {
@@ -304,7 +309,7 @@ mod tests {
         directory
     }
 
-    fn shown(found: &FileMatches) -> Vec<&str> {
+    fn match_names(found: &FileMatches) -> Vec<&str> {
         found
             .files
             .iter()
@@ -313,42 +318,50 @@ mod tests {
     }
 
     #[test]
-    fn files_are_found_by_their_letters_and_the_listener_is_woken() {
-        let directory = project();
+    fn files_are_found_by_fuzzy_match_and_the_listener_is_notified() {
+        let directory = sample_project();
         let (woken, wakes) = std::sync::mpsc::channel();
         let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = woken.send(());
         });
         files.start_query("edmod");
-        let found = files.matches_for("edmod", LONG);
-        assert_eq!(shown(&found), ["src/editor/mod.rs"]);
+        let found = files.matches_for("edmod", LONG_TIMEOUT);
+        assert_eq!(match_names(&found), ["src/editor/mod.rs"]);
         assert_eq!(found.files[0].match_indices, [4, 5, 11, 12, 13]);
-        assert!(wakes.recv_timeout(LONG).is_ok());
+        assert!(wakes.recv_timeout(LONG_TIMEOUT).is_ok());
 
         files.start_query("");
-        let all = files.matches_for("", LONG);
+        let all = files.matches_for("", LONG_TIMEOUT);
         assert_eq!(all.files.len(), 5);
-        assert!(shown(&all)[..2].contains(&"README.md"));
+        assert!(match_names(&all)[..2].contains(&"README.md"));
         files.start_query(".env");
-        assert_eq!(shown(&files.matches_for(".env", LONG)), [".env"]);
+        assert_eq!(
+            match_names(&files.matches_for(".env", LONG_TIMEOUT)),
+            [".env"]
+        );
         files.start_query("nothing-like-it");
-        assert!(files.matches_for("nothing-like-it", LONG).files.is_empty());
+        assert!(
+            files
+                .matches_for("nothing-like-it", LONG_TIMEOUT)
+                .files
+                .is_empty()
+        );
     }
 
     #[test]
-    fn a_closed_list_ends_its_thread() {
-        let directory = project();
+    fn dropped_finder_stops_its_thread() {
+        let directory = sample_project();
         let alive = Arc::new(());
         let kept = Arc::clone(&alive);
         let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = &kept;
         });
         files.start_query("");
-        files.matches_for("", LONG);
+        files.matches_for("", LONG_TIMEOUT);
         let shared = Arc::clone(&files.0.0);
         drop(files);
         // The thread drops its reference when it ends.
-        let until = Instant::now() + LONG;
+        let until = Instant::now() + LONG_TIMEOUT;
         while Arc::strong_count(&shared) > 1 && Instant::now() < until {
             std::thread::yield_now();
         }
@@ -356,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_many_come_first_and_no_more_than_can_be_chosen_from() {
+    fn best_matches_come_first_and_are_limited() {
         let directory = tempfile::tempdir().unwrap();
         for i in 0..300 {
             std::fs::write(directory.path().join(format!("some-text-{i}")), "").unwrap();
@@ -364,7 +377,7 @@ mod tests {
         std::fs::write(directory.path().join("text"), "").unwrap();
         let files = FileFinder::new(directory.path().to_owned(), || {});
         files.start_query("text");
-        let found = files.matches_for("text", LONG);
+        let found = files.matches_for("text", LONG_TIMEOUT);
         assert_eq!(found.files.len(), MAX_MATCHES);
         assert_eq!(found.files[0].display_path, "text");
     }

@@ -106,7 +106,7 @@ impl Completion {
             completion.set_matches(files.matches());
             return completion;
         }
-        let found = commands::search(commands, &trigger.query).into_iter();
+        let found = commands::search_commands(commands, &trigger.query).into_iter();
         let (indices, rows): (Vec<_>, Vec<_>) = found.unzip();
         let offered = indices.into_iter().filter_map(|at| commands.get(at));
         Self {
@@ -214,22 +214,25 @@ mod tests {
     use super::*;
     use crate::editor::marked_text::MarkContent;
 
-    fn at(text: &str, cursor: usize) -> Option<(bool, usize, String)> {
+    fn trigger_at(text: &str, cursor: usize) -> Option<(bool, usize, String)> {
         let trigger = CompletionTrigger::find_before(&MarkedText::from(text), cursor)?;
         Some((trigger.is_file(), trigger.start, trigger.query))
     }
 
     #[test]
-    fn a_slash_counts_at_the_beginning_and_an_at_behind_white_space() {
-        assert_eq!(at("/pl", 3), Some((false, 0, "pl".into())));
-        assert_eq!(at("/pl", 1), Some((false, 0, String::new())));
-        assert_eq!(at("/plan x", 7), None);
-        assert_eq!(at("a /plan", 7), None);
-        assert_eq!(at("@", 1), Some((true, 0, String::new())));
-        assert_eq!(at("see\u{3000}@a/b", 10), Some((true, 6, "a/b".into())));
-        assert_eq!(at("me@here", 7), None);
-        assert_eq!(at("é", 2), None);
-        assert_eq!(at("", 0), None);
+    fn slash_triggers_at_the_start_and_at_sign_after_whitespace() {
+        assert_eq!(trigger_at("/pl", 3), Some((false, 0, "pl".into())));
+        assert_eq!(trigger_at("/pl", 1), Some((false, 0, String::new())));
+        assert_eq!(trigger_at("/plan x", 7), None);
+        assert_eq!(trigger_at("a /plan", 7), None);
+        assert_eq!(trigger_at("@", 1), Some((true, 0, String::new())));
+        assert_eq!(
+            trigger_at("see\u{3000}@a/b", 10),
+            Some((true, 6, "a/b".into()))
+        );
+        assert_eq!(trigger_at("me@here", 7), None);
+        assert_eq!(trigger_at("é", 2), None);
+        assert_eq!(trigger_at("", 0), None);
         let mut marked = MarkedText::from_mark("@a.rs", MarkContent::File("/a.rs".into()));
         assert_eq!(CompletionTrigger::find_before(&marked, 5), None);
         marked.push(&MarkedText::from(" @"));

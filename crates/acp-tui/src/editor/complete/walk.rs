@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_or_hidden_is_left_out() {
+    fn ignored_and_hidden_files_are_omitted() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         std::fs::create_dir_all(root.join("src/deep")).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_commands_a_terminal_is_shown_without_that_and_kept_as_it_is() {
+    fn control_characters_in_file_names_are_hidden_only_in_the_display() {
         let entry = ProjectEntry::new(Path::new("a\u{1b}[31m\u{202e}b"), false);
         assert_eq!(&*entry.display_path, "ab");
         assert_eq!(entry.path(), Path::new("a\u{1b}[31m\u{202e}b"));

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::super::lines::{LineBreak, literal_line, wrap};
+use super::super::lines::{LineBreak, literal_line, wrap_spans};
 use crate::draw_context::DrawContext;
 use crate::fuzzy::{self, FuzzyMatch, highlight_matches};
 use crate::input::{InputOutcome, LineInput};
@@ -114,7 +114,7 @@ impl FormEntry {
         }
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> FieldOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> FieldOutcome {
         let lines = self.field.kind() == FormFieldKind::Text;
         match &mut self.state {
             FormEntryState::Text(input) => {
@@ -150,7 +150,7 @@ impl FormEntry {
                 FieldOutcome::Handled
             }
             FormEntryState::Choice(list) => {
-                let (key, touched) = list.key(key);
+                let (key, touched) = list.handle_key(key);
                 self.shows_errors |= touched;
                 key
             }
@@ -240,7 +240,7 @@ impl FormEntry {
             let hints = format!("  {}", hints.join(" · "));
             head.push(Span::styled(hints, theme.dim));
         }
-        let mut lines = wrap(&head, LineBreak::Words, 2, width);
+        let mut lines = wrap_spans(&head, LineBreak::Words, 2, width);
         let indented = |lines: Vec<Line<'static>>| {
             lines.into_iter().map(|mut line| {
                 line.spans.insert(0, Span::raw("  "));
@@ -251,7 +251,7 @@ impl FormEntry {
         let description = self.field.description();
         for line in description.lines() {
             let spans = [Span::styled(line.to_owned(), theme.dim)];
-            lines.extend(indented(wrap(&spans, LineBreak::Words, 0, inner)));
+            lines.extend(indented(wrap_spans(&spans, LineBreak::Words, 0, inner)));
         }
         let mut cursor = None;
         match &self.state {
@@ -277,7 +277,7 @@ impl FormEntry {
         for wrong in wrong.into_iter().chain(self.is_truncated.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
             spans.push(Span::styled(wrong, theme.bad));
-            lines.extend(wrap(&spans, LineBreak::Words, 4, width));
+            lines.extend(wrap_spans(&spans, LineBreak::Words, 4, width));
         }
         (lines, cursor)
     }
@@ -331,7 +331,8 @@ impl ChoiceList {
     }
 
     fn search(&mut self) {
-        self.matches = fuzzy::find(self.filter.text(), self.titles.iter().map(String::as_str));
+        self.matches =
+            fuzzy::find_matches(self.filter.text(), self.titles.iter().map(String::as_str));
         self.cursor = 0;
     }
 
@@ -343,7 +344,7 @@ impl ChoiceList {
     }
 
     /// Handles a key. Also returns whether the key selected something.
-    fn key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
+    fn handle_key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
         let last = self.matches.len().saturating_sub(1);
         match key.code {
             KeyCode::Up if self.cursor > 0 => self.cursor -= 1,
@@ -403,7 +404,7 @@ impl ChoiceList {
                 false => chosen.join(", "),
             };
             let spans = [Span::styled(said, theme.text)];
-            return (wrap(&spans, LineBreak::Words, 0, width), None);
+            return (wrap_spans(&spans, LineBreak::Words, 0, width), None);
         }
         let mut lines = Vec::new();
         let mut cursor = None;
@@ -422,7 +423,7 @@ impl ChoiceList {
             .take(MAX_VISIBLE_CHOICES)
         {
             let here = focused && n == self.cursor;
-            let rows = wrap(
+            let rows = wrap_spans(
                 &self.render_choice(field, found, look),
                 LineBreak::Words,
                 4,

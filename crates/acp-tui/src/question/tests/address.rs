@@ -1,19 +1,19 @@
 use super::*;
 
-fn address(url: &str) -> ShownQuestion {
-    ShownQuestion::new(elicit(ElicitationMode::Url {
+fn url_question(url: &str) -> ShownQuestion {
+    ShownQuestion::new(elicitation_question(ElicitationMode::Url {
         elicitation_id: "e".into(),
         url: url.to_owned(),
     }))
 }
 
 #[test]
-fn an_address_is_shown_whole_and_opened_only_by_its_key() {
+fn full_url_is_shown_and_opened_only_by_its_key() {
     let long = format!(
         "https://login.example.org/oauth?state={}&end=here",
         "s".repeat(150)
     );
-    let mut shown = address(&long);
+    let mut shown = url_question(&long);
     let screen = shown.screen();
     let joined: String = screen
         .lines()
@@ -27,23 +27,23 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
     let buf = shown.draw(80, 24).0;
     let strong = Theme::default().strong.add_modifier;
     assert!(
-        buf[find(&buf, "login.example")]
+        buf[find_text(&buf, "login.example")]
             .style()
             .add_modifier
             .contains(strong)
     );
     assert!(
-        !buf[find(&buf, "/oauth")]
+        !buf[find_text(&buf, "/oauth")]
             .style()
             .add_modifier
             .contains(strong)
     );
     assert!(matches!(
-        shown.key(KeyCode::Enter),
+        shown.press_key(KeyCode::Enter),
         QuestionOutcome::Changed
     ));
     assert!(matches!(
-        shown.key(KeyCode::Char('o')),
+        shown.press_key(KeyCode::Char('o')),
         QuestionOutcome::OpenAddress(_)
     ));
     shown
@@ -54,7 +54,7 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
             .screen()
             .contains("Cannot open it: no-browser: not found.")
     );
-    let outcome = shown.key(KeyCode::Char('y'));
+    let outcome = shown.press_key(KeyCode::Char('y'));
     assert!(
         matches!(
             &outcome,
@@ -62,7 +62,7 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
         ),
         "{outcome:?}"
     );
-    let outcome = shown.key(KeyCode::Char('n'));
+    let outcome = shown.press_key(KeyCode::Char('n'));
     assert!(
         matches!(
             &outcome,
@@ -73,8 +73,8 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
 }
 
 #[test]
-fn an_address_that_misleads_is_warned_of() {
-    let screen = address("https://аpple.com/login").screen();
+fn misleading_url_gets_a_warning() {
+    let screen = url_question("https://аpple.com/login").screen();
     assert!(
         screen.contains("https://xn--pple-43d.com/login"),
         "{screen}"
@@ -84,29 +84,29 @@ fn an_address_that_misleads_is_warned_of() {
             && screen.contains(" аpple.com. "),
         "{screen}"
     );
-    let screen = address("https://google.com@evil.example/").screen();
+    let screen = url_question("https://google.com@evil.example/").screen();
     assert!(screen.contains("The site is evil.example."), "{screen}");
-    let screen = address("http://example.org/").screen();
+    let screen = url_question("http://example.org/").screen();
     assert!(screen.contains("not encrypted"), "{screen}");
     assert!(
-        !address("http://127.0.0.1:8080/callback")
+        !url_question("http://127.0.0.1:8080/callback")
             .screen()
             .contains("not encrypted")
     );
-    let mut file = address("file:///etc/passwd");
+    let mut file = url_question("file:///etc/passwd");
     let screen = file.screen();
     assert!(
         screen.contains("Not a web page: `file`") && !screen.contains("o  open"),
         "{screen}"
     );
     assert!(matches!(
-        file.key(KeyCode::Char('o')),
+        file.press_key(KeyCode::Char('o')),
         QuestionOutcome::Changed
     ));
-    let screen = address("not an\u{202e} address").screen();
+    let screen = url_question("not an\u{202e} address").screen();
     assert!(screen.contains(r"not an\u{202e} address"), "{screen}");
     assert!(screen.contains("Invalid URL."), "{screen}");
-    let screen = address("https:\\\\example.org\\x").screen();
+    let screen = url_question("https:\\\\example.org\\x").screen();
     assert!(
         screen.contains("https://example.org/x") && screen.contains("As written by the agent:"),
         "{screen}"

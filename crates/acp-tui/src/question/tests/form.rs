@@ -1,6 +1,6 @@
 use super::*;
 
-fn accepted(outcome: QuestionOutcome) -> serde_json::Value {
+fn accepted_content(outcome: QuestionOutcome) -> serde_json::Value {
     match outcome {
         QuestionOutcome::Answer(ChatAnswer::Elicitation(ElicitationAction::Accept(accept))) => {
             serde_json::to_value(accept).unwrap()["content"].take()
@@ -9,8 +9,8 @@ fn accepted(outcome: QuestionOutcome) -> serde_json::Value {
     }
 }
 
-fn person() -> ChatQuestion {
-    form(
+fn person_form() -> ChatQuestion {
+    form_question(
         r#"{
         "type": "object", "title": "About you", "required": ["name", "sure"],
         "properties": {
@@ -27,8 +27,8 @@ fn person() -> ChatQuestion {
 }
 
 #[test]
-fn a_form_is_filled_in() {
-    let mut shown = ShownQuestion::new(person());
+fn form_is_filled_in() {
+    let mut shown = ShownQuestion::new(person_form());
     let screen = shown.screen();
     assert_eq!(
         screen,
@@ -56,49 +56,49 @@ fn a_form_is_filled_in() {
 "
     );
     // A missing value is shown, and its field gets the focus.
-    assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
+    assert!(matches!(shown.press_ctrl('s'), QuestionOutcome::Changed));
     let screen = shown.screen();
     assert_eq!(screen.matches("✗ Required.").count(), 2, "{screen}");
-    shown.keys("A");
+    shown.press_keys("A");
     assert!(
         shown
             .screen()
             .contains("✗ Too short: the minimum length is 2.")
     );
-    shown.keys("da");
+    shown.press_keys("da");
     assert_eq!(shown.draw(80, 24).1, Some(Position::new(7, 5)));
-    shown.key(KeyCode::Tab);
-    shown.key(KeyCode::Backspace);
-    shown.keys("x");
+    shown.press_key(KeyCode::Tab);
+    shown.press_key(KeyCode::Backspace);
+    shown.press_keys("x");
     assert!(shown.screen().contains("✗ Enter a whole number."));
-    shown.control('u');
-    shown.keys("17");
+    shown.press_ctrl('u');
+    shown.press_keys("17");
     assert!(shown.screen().contains("✗ Must be 18 to 99."));
-    shown.control('u');
-    shown.keys("18");
-    shown.key(KeyCode::Enter);
+    shown.press_ctrl('u');
+    shown.press_keys("18");
+    shown.press_key(KeyCode::Enter);
     shown.view.handle_paste("s3same", shown.now);
     let screen = shown.screen();
     assert!(
         screen.contains("••••••") && !screen.contains("s3same"),
         "{screen}"
     );
-    shown.key(KeyCode::Down);
-    shown.keys(" ");
+    shown.press_key(KeyCode::Down);
+    shown.press_keys(" ");
     assert!(shown.screen().contains("[x] Are you sure?"));
-    shown.key(KeyCode::Down);
-    shown.key(KeyCode::Down);
-    shown.key(KeyCode::Enter);
+    shown.press_key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
+    shown.press_key(KeyCode::Enter);
     assert!(shown.screen().contains("(•) Green"));
-    shown.keys(" ");
+    shown.press_keys(" ");
     // From the last choice, the focus moves on to the buttons.
-    shown.key(KeyCode::Down);
-    shown.key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
     let buf = shown.draw(80, 24).0;
-    let at = find(&buf, "›[ Submit ]‹");
+    let at = find_text(&buf, "›[ Submit ]‹");
     let selected = Theme::default().selected.add_modifier;
     assert!(buf[at].style().add_modifier.contains(selected));
-    let content = accepted(shown.key(KeyCode::Enter));
+    let content = accepted_content(shown.press_key(KeyCode::Enter));
     assert_eq!(
         content,
         json!({ "age": 18, "color": "g", "key": "s3same", "name": "Ada", "sure": true, "tools": ["hammer", "saw"] })
@@ -106,10 +106,10 @@ fn a_form_is_filled_in() {
 }
 
 #[test]
-fn a_form_can_be_declined_and_cancelled() {
-    let mut shown = ShownQuestion::new(person());
-    shown.key(KeyCode::BackTab);
-    let outcome = shown.key(KeyCode::Enter);
+fn form_can_be_declined_and_cancelled() {
+    let mut shown = ShownQuestion::new(person_form());
+    shown.press_key(KeyCode::BackTab);
+    let outcome = shown.press_key(KeyCode::Enter);
     let is = |outcome: &QuestionOutcome, name: &str| match outcome {
         QuestionOutcome::Answer(ChatAnswer::Elicitation(action)) => {
             serde_json::to_value(action).unwrap()["action"] == name
@@ -117,12 +117,15 @@ fn a_form_can_be_declined_and_cancelled() {
         _ => false,
     };
     assert!(is(&outcome, "cancel"), "{outcome:?}");
-    shown.key(KeyCode::Left);
-    let outcome = shown.key(KeyCode::Char(' '));
+    shown.press_key(KeyCode::Left);
+    let outcome = shown.press_key(KeyCode::Char(' '));
     assert!(is(&outcome, "decline"), "{outcome:?}");
-    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
+    assert!(matches!(
+        shown.press_key(KeyCode::Esc),
+        QuestionOutcome::Ignored
+    ));
     // A form that cannot be shown cannot be submitted.
-    let mut shown = ShownQuestion::new(form(
+    let mut shown = ShownQuestion::new(form_question(
         r#"{ "type": "object", "required": ["x"], "properties": {} }"#,
     ));
     let screen = shown.screen();
@@ -131,12 +134,12 @@ fn a_form_can_be_declined_and_cancelled() {
         "{screen}"
     );
     assert!(!screen.contains("Submit"));
-    assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
-    assert!(is(&shown.key(KeyCode::Enter), "decline"));
+    assert!(matches!(shown.press_ctrl('s'), QuestionOutcome::Changed));
+    assert!(is(&shown.press_key(KeyCode::Enter), "decline"));
 }
 
 #[test]
-fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
+fn long_list_is_filtered_by_typing_and_long_form_scrolls() {
     let names: Vec<String> = (0..40).map(|n| format!("model-{n}")).collect();
     let model = json!({ "type": "string", "enum": names, "default": "model-30" });
     let mut properties = format!(r#""model": {model}"#);
@@ -144,46 +147,46 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
         properties.push_str(&format!(r#", "f{n}": {{ "type": "string" }}"#));
     }
     let schema = format!(r#"{{ "type": "object", "properties": {{ {properties} }} }}"#);
-    let mut shown = ShownQuestion::new(form(&schema));
+    let mut shown = ShownQuestion::new(form_question(&schema));
     let screen = shown.screen();
     assert!(
         screen.contains("(•) model-30") && screen.contains("⋯ 32 more"),
         "{screen}"
     );
-    shown.keys("37");
+    shown.press_keys("37");
     let buf = shown.draw(80, 24).0;
-    assert!(text(&buf).contains("( ) model-37"));
-    let (x, y) = find(&buf, "( ) model-37");
+    assert!(buffer_text(&buf).contains("( ) model-37"));
+    let (x, y) = find_text(&buf, "( ) model-37");
     let matched = Theme::default().matched.add_modifier;
     assert!(buf[(x + 10, y)].style().add_modifier.contains(matched));
     assert!(!buf[(x + 5, y)].style().add_modifier.contains(matched));
-    shown.key(KeyCode::Enter);
+    shown.press_key(KeyCode::Enter);
     for _ in 0..29 {
-        shown.key(KeyCode::Tab);
+        shown.press_key(KeyCode::Tab);
     }
-    shown.keys("last");
+    shown.press_keys("last");
     let (buf, cursor) = shown.draw(80, 24);
-    let screen = text(&buf);
+    let screen = buffer_text(&buf);
     assert!(
         screen.contains("› f29") && screen.contains("lines above: PgUp"),
         "{screen}"
     );
     assert!(screen.contains("[ Submit ]"));
-    let (x, y) = find(&buf, "last");
+    let (x, y) = find_text(&buf, "last");
     assert_eq!(cursor, Some(Position::new(x + 4, y)));
     assert_eq!(
-        accepted(shown.control('s')),
+        accepted_content(shown.press_ctrl('s')),
         json!({ "model": "model-37", "f29": "last" })
     );
 }
 
 #[test]
-fn a_value_that_is_typed_is_not_in_what_is_logged() {
-    let mut shown = ShownQuestion::new(form(
+fn typed_values_are_not_debug_printed() {
+    let mut shown = ShownQuestion::new(form_question(
         r#"{ "type": "object", "properties": { "key": { "type": "string", "format": "password" } } }"#,
     ));
-    shown.keys("hush");
-    let outcome = shown.control('s');
+    shown.press_keys("hush");
+    let outcome = shown.press_ctrl('s');
     assert!(!format!("{outcome:?}").contains("hush"));
-    assert_eq!(accepted(outcome), json!({ "key": "hush" }));
+    assert_eq!(accepted_content(outcome), json!({ "key": "hush" }));
 }

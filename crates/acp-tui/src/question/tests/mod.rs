@@ -20,9 +20,9 @@ use serde_json::json;
 
 use crate::theme::{Background, Colors};
 
-const LATER: Duration = Duration::from_secs(5);
+const AFTER_SETTLING: Duration = Duration::from_secs(5);
 
-fn asked(question: ChatQuestion) -> Arc<OpenQuestion> {
+fn open_question(question: ChatQuestion) -> Arc<OpenQuestion> {
     Arc::new(OpenQuestion {
         id: 7,
         session: None,
@@ -41,28 +41,28 @@ impl ShownQuestion {
     fn new(question: ChatQuestion) -> Self {
         let now = Instant::now();
         Self {
-            view: QuestionView::new(asked(question), "fix-agent", now),
-            now: now + LATER,
+            view: QuestionView::new(open_question(question), "fix-agent", now),
+            now: now + AFTER_SETTLING,
             theme: Theme::default(),
         }
     }
 
     /// Presses a key after all visible parts have been drawn.
-    fn key(&mut self, code: KeyCode) -> QuestionOutcome {
+    fn press_key(&mut self, code: KeyCode) -> QuestionOutcome {
         self.draw(80, 24);
         self.view
             .handle_key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
     }
 
-    fn control(&mut self, c: char) -> QuestionOutcome {
+    fn press_ctrl(&mut self, c: char) -> QuestionOutcome {
         self.draw(80, 24);
         let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
         self.view.handle_key(key, self.now)
     }
 
-    fn keys(&mut self, keys: &str) {
+    fn press_keys(&mut self, keys: &str) {
         for c in keys.chars() {
-            let outcome = self.key(KeyCode::Char(c));
+            let outcome = self.press_key(KeyCode::Char(c));
             assert!(
                 matches!(outcome, QuestionOutcome::Changed),
                 "{c}: {outcome:?}"
@@ -87,12 +87,12 @@ impl ShownQuestion {
 
     /// Returns the screen at 80 columns and at most 24 rows.
     fn screen(&mut self) -> String {
-        text(&self.draw(80, 24).0)
+        buffer_text(&self.draw(80, 24).0)
     }
 }
 
 /// Returns a buffer's text without trailing spaces.
-fn text(buf: &Buffer) -> String {
+fn buffer_text(buf: &Buffer) -> String {
     let mut text = String::new();
     for y in buf.area.top()..buf.area.bottom() {
         let mut row = String::new();
@@ -113,8 +113,8 @@ fn text(buf: &Buffer) -> String {
 }
 
 /// Returns the position of text that is on a single row.
-fn find(buf: &Buffer, what: &str) -> (u16, u16) {
-    let rows = text(buf);
+fn find_text(buf: &Buffer, what: &str) -> (u16, u16) {
+    let rows = buffer_text(buf);
     for (y, row) in rows.lines().enumerate() {
         if let Some(at) = row.find(what) {
             let x: u16 = row[..at].cell_width();
@@ -124,20 +124,20 @@ fn find(buf: &Buffer, what: &str) -> (u16, u16) {
     panic!("{what} is not in\n{rows}")
 }
 
-fn option(id: &str, name: &str, kind: PermissionOptionKind) -> PermissionOption {
+fn permission_option(id: &str, name: &str, kind: PermissionOptionKind) -> PermissionOption {
     PermissionOption::new(id, name, kind)
 }
 
-fn options() -> Vec<PermissionOption> {
+fn all_options() -> Vec<PermissionOption> {
     vec![
-        option("once", "Allow", PermissionOptionKind::AllowOnce),
-        option("always", "Always allow", PermissionOptionKind::AllowAlways),
-        option("no", "Reject", PermissionOptionKind::RejectOnce),
-        option("never", "Never", PermissionOptionKind::RejectAlways),
+        permission_option("once", "Allow", PermissionOptionKind::AllowOnce),
+        permission_option("always", "Always allow", PermissionOptionKind::AllowAlways),
+        permission_option("no", "Reject", PermissionOptionKind::RejectOnce),
+        permission_option("never", "Never", PermissionOptionKind::RejectAlways),
     ]
 }
 
-fn permission(
+fn permission_question(
     call: ToolCallUpdate,
     options: Vec<PermissionOption>,
     always: AlwaysEffect,
@@ -146,23 +146,23 @@ fn permission(
     ChatQuestion::Permission(Box::new(request), always)
 }
 
-fn command(line: &str) -> ChatQuestion {
+fn command_question(line: &str) -> ChatQuestion {
     let call = ToolCallUpdate::new("c")
         .title("Run the tests")
         .kind(ToolKind::Execute)
         .raw_input(json!({ "command": line, "cwd": "/home/me/project" }));
-    permission(call, options(), AlwaysEffect::LeftToAgent)
+    permission_question(call, all_options(), AlwaysEffect::LeftToAgent)
 }
 
 /// Creates a form whose fields are in the order of `schema`.
-fn form(schema: &str) -> ChatQuestion {
+fn form_question(schema: &str) -> ChatQuestion {
     let schema = serde_json::from_str(schema).unwrap();
-    elicit(ElicitationMode::Form {
+    elicitation_question(ElicitationMode::Form {
         requested_schema: schema,
     })
 }
 
-fn elicit(mode: ElicitationMode) -> ChatQuestion {
+fn elicitation_question(mode: ElicitationMode) -> ChatQuestion {
     let scope = ElicitationScope::Session {
         session_id: "s".into(),
         tool_call_id: None,
@@ -172,17 +172,17 @@ fn elicit(mode: ElicitationMode) -> ChatQuestion {
 }
 
 #[test]
-fn without_colors_what_is_chosen_is_still_seen() {
+fn selection_is_visible_without_colors() {
     for (background, colors) in [
         (Background::Dark, Colors::None),
         (Background::Light, Colors::Ansi16),
         (Background::Light, Colors::Full),
     ] {
-        let mut shown = ShownQuestion::new(command("make"));
+        let mut shown = ShownQuestion::new(command_question("make"));
         shown.theme = Theme::new(background, colors);
-        shown.key(KeyCode::Down);
+        shown.press_key(KeyCode::Down);
         let buf = shown.draw(80, 24).0;
-        let (x, y) = find(&buf, "›1 y  Allow");
+        let (x, y) = find_text(&buf, "›1 y  Allow");
         let (style, selected) = (buf[(x + 6, y)].style(), shown.theme.selected);
         assert!(style.add_modifier.contains(selected.add_modifier));
         if selected.bg.is_some() {
@@ -200,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_agent_and_no_size_breaks_it(
+    fn any_agent_text_fits_any_size(
         words in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}\u{9b}日👩\u{200d}\u{301}]){0,40}", 6),
         width in 1_u16..200,
         most in 1_u16..40,
@@ -219,23 +219,23 @@ proptest! {
                     .locations(vec![ToolCallLocation::new(path.as_str())])
                     .raw_input(json!({ "command": line, "cwd": path }));
                 let options = vec![
-                    option("1", name, PermissionOptionKind::AllowAlways),
-                    option("2", more, PermissionOptionKind::RejectOnce),
+                    permission_option("1", name, PermissionOptionKind::AllowAlways),
+                    permission_option("2", more, PermissionOptionKind::RejectOnce),
                 ];
-                permission(call, options, AlwaysEffect::LeftToAgent)
+                permission_question(call, options, AlwaysEffect::LeftToAgent)
             }
-            1 => form(&json!({ "type": "object", "title": title, "description": text, "properties": {
+            1 => form_question(&json!({ "type": "object", "title": title, "description": text, "properties": {
                 "a": { "type": "string", "title": name, "description": more, "default": line, "pattern": path },
                 "b": { "type": "string", "oneOf": [{ "const": line, "title": name, "description": more }] },
                 "c": { "type": "boolean", "title": more },
             } }).to_string()),
-            _ => elicit(ElicitationMode::Url { elicitation_id: "e".into(), url: format!("https://{line}") }),
+            _ => elicitation_question(ElicitationMode::Url { elicitation_id: "e".into(), url: format!("https://{line}") }),
         };
         let mut shown = ShownQuestion::new(question);
         let codes = [KeyCode::Up, KeyCode::Down, KeyCode::Tab, KeyCode::BackTab, KeyCode::PageDown,
             KeyCode::Char('i'), KeyCode::Char(' '), KeyCode::End, KeyCode::Left];
         for key in keys {
-            shown.key(codes[key]);
+            shown.press_key(codes[key]);
             shown.draw(width, most);
         }
         let (buf, cursor) = shown.draw(width, most);

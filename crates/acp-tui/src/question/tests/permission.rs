@@ -1,6 +1,6 @@
 use super::*;
 
-fn chosen(outcome: &QuestionOutcome) -> Option<&str> {
+fn chosen_option(outcome: &QuestionOutcome) -> Option<&str> {
     match outcome {
         QuestionOutcome::Answer(ChatAnswer::Permission(id)) => id.as_ref().map(|id| id.as_str()),
         _ => None,
@@ -8,7 +8,7 @@ fn chosen(outcome: &QuestionOutcome) -> Option<&str> {
 }
 
 #[test]
-fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
+fn edit_is_shown_with_its_diff_and_all_options() {
     let mut diff = Diff::new(
         "/home/me/project/src/main.rs",
         "fn main() {\n    run();\n}\n",
@@ -25,7 +25,7 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
             "/home/me/project/src/main.rs".into(),
         )],
     };
-    let mut shown = ShownQuestion::new(permission(call, options(), always));
+    let mut shown = ShownQuestion::new(permission_question(call, all_options(), always));
     let screen = shown.screen();
     assert_eq!(
         screen,
@@ -51,8 +51,11 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
     let buf = shown.draw(80, 24).0;
     let theme = Theme::default();
     // A file outside the session's directory is emphasized.
-    assert_eq!(buf[find(&buf, "/etc/passwd")].style().fg, theme.warn.fg);
-    assert_eq!(buf[find(&buf, "+     run")].style().fg, theme.added.fg);
+    assert_eq!(
+        buf[find_text(&buf, "/etc/passwd")].style().fg,
+        theme.warn.fg
+    );
+    assert_eq!(buf[find_text(&buf, "+     run")].style().fg, theme.added.fg);
     for (key, id) in [
         ('y', "once"),
         ('a', "always"),
@@ -61,28 +64,31 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
         ('N', "never"),
         ('3', "no"),
     ] {
-        let outcome = shown.key(KeyCode::Char(key));
-        assert_eq!(chosen(&outcome), Some(id), "{key}");
+        let outcome = shown.press_key(KeyCode::Char(key));
+        assert_eq!(chosen_option(&outcome), Some(id), "{key}");
     }
     for key in ['5', '0', 'q'] {
         assert!(matches!(
-            shown.key(KeyCode::Char(key)),
+            shown.press_key(KeyCode::Char(key)),
             QuestionOutcome::Changed
         ));
     }
-    assert!(matches!(shown.control('c'), QuestionOutcome::Ignored));
-    assert!(matches!(shown.control('y'), QuestionOutcome::Ignored));
-    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
+    assert!(matches!(shown.press_ctrl('c'), QuestionOutcome::Ignored));
+    assert!(matches!(shown.press_ctrl('y'), QuestionOutcome::Ignored));
+    assert!(matches!(
+        shown.press_key(KeyCode::Esc),
+        QuestionOutcome::Ignored
+    ));
     assert_eq!(shown.view.id(), 7);
 }
 
 #[test]
-fn a_command_is_shown_to_the_last_character() {
+fn command_is_shown_to_the_last_character() {
     let line = format!(
         "echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K",
         "x".repeat(100)
     );
-    let mut shown = ShownQuestion::new(command(&line));
+    let mut shown = ShownQuestion::new(command_question(&line));
     let screen = shown.screen();
     assert!(screen.contains("$ echo xxx"), "{screen}");
     let rows = screen.lines().map(|row| row.trim_matches(['│', ' ']));
@@ -101,26 +107,26 @@ fn a_command_is_shown_to_the_last_character() {
     );
     let buf = shown.draw(80, 24).0;
     assert_eq!(
-        buf[find(&buf, r"\u{202e}")].style().fg,
+        buf[find_text(&buf, r"\u{202e}")].style().fg,
         Theme::default().warn.fg
     );
     // The tool's raw input can be shown.
     assert!(!screen.contains("\"command\":"));
-    shown.keys("i");
+    shown.press_keys("i");
     assert!(shown.draw(80, 60).0.area.height > buf.area.height);
-    let raw = text(&shown.draw(80, 60).0);
+    let raw = buffer_text(&shown.draw(80, 60).0);
     assert!(raw.contains("\"cwd\": \"/home/me/project\""), "{raw}");
 }
 
 #[test]
-fn what_always_means_is_said_as_it_is() {
+fn effect_of_always_is_described() {
     let call = || {
         ToolCallUpdate::new("c")
             .kind(ToolKind::Execute)
             .raw_input(json!({ "command": ["git", "commit", "-m", "a b"], "cwd": "/tmp" }))
     };
     let shown = |always| {
-        let mut shown = ShownQuestion::new(permission(call(), options(), always));
+        let mut shown = ShownQuestion::new(permission_question(call(), all_options(), always));
         shown.screen()
     };
     let line = "git commit -m 'a b'".to_owned();
@@ -150,32 +156,35 @@ fn what_always_means_is_said_as_it_is() {
 }
 
 #[test]
-fn enter_takes_only_what_the_arrows_have_gone_to() {
-    let mut shown = ShownQuestion::new(command("make"));
+fn enter_selects_only_after_an_arrow_key() {
+    let mut shown = ShownQuestion::new(command_question("make"));
     assert!(matches!(
-        shown.key(KeyCode::Enter),
+        shown.press_key(KeyCode::Enter),
         QuestionOutcome::Changed
     ));
-    shown.key(KeyCode::Down);
-    shown.key(KeyCode::Down);
-    shown.key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
+    shown.press_key(KeyCode::Down);
     let buf = shown.draw(80, 24).0;
-    let at = find(&buf, "›3 n  Reject");
+    let at = find_text(&buf, "›3 n  Reject");
     let selected = Theme::default().selected.add_modifier;
     assert!(buf[at].style().add_modifier.contains(selected));
-    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("no"));
-    shown.key(KeyCode::Up);
-    shown.key(KeyCode::Up);
-    shown.key(KeyCode::Up);
-    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("never"));
+    assert_eq!(chosen_option(&shown.press_key(KeyCode::Enter)), Some("no"));
+    shown.press_key(KeyCode::Up);
+    shown.press_key(KeyCode::Up);
+    shown.press_key(KeyCode::Up);
+    assert_eq!(
+        chosen_option(&shown.press_key(KeyCode::Enter)),
+        Some("never")
+    );
 }
 
 #[test]
-fn what_is_typed_on_answers_nothing() {
+fn fast_typing_answers_nothing() {
     let now = Instant::now();
     let at = |ms| now + Duration::from_millis(ms);
     let key = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
-    let mut view = QuestionView::new(asked(command("make")), "a", now);
+    let mut view = QuestionView::new(open_question(command_question("make")), "a", now);
     assert!(matches!(
         view.handle_key(key('y'), at(0)),
         QuestionOutcome::Early
@@ -214,7 +223,10 @@ fn what_is_typed_on_answers_nothing() {
         shown.view.handle_key(page, at(910)),
         QuestionOutcome::Changed
     ));
-    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
+    assert!(matches!(
+        shown.press_key(KeyCode::Esc),
+        QuestionOutcome::Ignored
+    ));
     // After a pause the question has the keys, and from then on each key counts.
     assert!(matches!(
         shown.view.handle_key(key('q'), at(1020)),
@@ -222,7 +234,7 @@ fn what_is_typed_on_answers_nothing() {
     ));
     assert!(!shown.screen().contains("too soon"));
     assert_eq!(
-        chosen(&shown.view.handle_key(key('y'), at(1040))),
+        chosen_option(&shown.view.handle_key(key('y'), at(1040))),
         Some("once")
     );
     shown.view.on_shown(at(2000));
@@ -233,9 +245,9 @@ fn what_is_typed_on_answers_nothing() {
 }
 
 #[test]
-fn what_is_long_scrolls_and_the_options_stay() {
+fn long_question_scrolls_above_fixed_options() {
     let lines: Vec<String> = (1..=60).map(|n| format!("echo line-{n}")).collect();
-    let mut shown = ShownQuestion::new(command(&lines.join("\n")));
+    let mut shown = ShownQuestion::new(command_question(&lines.join("\n")));
     let screen = shown.screen();
     assert!(
         screen.contains("line-1\n") || screen.contains("line-1 "),
@@ -246,7 +258,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     assert_eq!(screen.lines().count(), 24);
     let mut seen = screen.clone();
     for _ in 0..10 {
-        shown.key(KeyCode::PageDown);
+        shown.press_key(KeyCode::PageDown);
         let screen = shown.screen();
         assert!(screen.contains("4 x  Never"), "{screen}");
         seen.push_str(&screen);
@@ -259,46 +271,54 @@ fn what_is_long_scrolls_and_the_options_stay() {
         "{}",
         shown.screen()
     );
-    shown.key(KeyCode::Home);
+    shown.press_key(KeyCode::Home);
     assert!(shown.screen().contains("echo line-1 "));
     // Also on a small screen with many options.
     let many = (0..30).map(|n| {
-        option(
+        permission_option(
             &n.to_string(),
             &format!("Option {n}"),
             PermissionOptionKind::AllowOnce,
         )
     });
     let call = ToolCallUpdate::new("c").title("Do it");
-    let mut shown = ShownQuestion::new(permission(call, many.collect(), AlwaysEffect::LeftToAgent));
-    let screen = text(&shown.draw(40, 12).0);
+    let mut shown = ShownQuestion::new(permission_question(
+        call,
+        many.collect(),
+        AlwaysEffect::LeftToAgent,
+    ));
+    let screen = buffer_text(&shown.draw(40, 12).0);
     assert!(
         screen.contains("Do it") && screen.contains("more options: ↑↓"),
         "{screen}"
     );
-    shown.key(KeyCode::Up);
-    let screen = text(&shown.draw(40, 12).0);
+    shown.press_key(KeyCode::Up);
+    let screen = buffer_text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
     // Not before all possible answers have been visible.
-    assert_eq!(chosen(&shown.key(KeyCode::Enter)), None);
-    let screen = text(&shown.draw(60, 12).0);
+    assert_eq!(chosen_option(&shown.press_key(KeyCode::Enter)), None);
+    let screen = buffer_text(&shown.draw(60, 12).0);
     assert!(screen.contains("read to the end first"), "{screen}");
-    shown.key(KeyCode::End);
-    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("29"));
+    shown.press_key(KeyCode::End);
+    assert_eq!(chosen_option(&shown.press_key(KeyCode::Enter)), Some("29"));
 }
 
 #[test]
-fn an_option_says_what_it_is_whatever_it_is_called() {
+fn option_shows_its_kind_regardless_of_its_name() {
     let options = vec![
-        option(
+        permission_option(
             "a",
             "No\u{1b}[2J way\u{202e}",
             PermissionOptionKind::AllowOnce,
         ),
-        option("b", "Hm", serde_json::from_value(json!("odd")).unwrap()),
+        permission_option("b", "Hm", serde_json::from_value(json!("odd")).unwrap()),
     ];
     let call = ToolCallUpdate::new("c").raw_input(json!({ "url": "https://example.org" }));
-    let mut shown = ShownQuestion::new(permission(call, options, AlwaysEffect::LeftToAgent));
+    let mut shown = ShownQuestion::new(permission_question(
+        call,
+        options,
+        AlwaysEffect::LeftToAgent,
+    ));
     let screen = shown.screen();
     assert!(
         screen.contains(r"1 y  No\u{1b}[2J way\u{202e} – allow once"),
@@ -310,26 +330,33 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
     );
     assert!(screen.contains("url: https://example.org"), "{screen}");
     let call = ToolCallUpdate::new("c");
-    let mut shown = ShownQuestion::new(permission(call, Vec::new(), AlwaysEffect::LeftToAgent));
+    let mut shown = ShownQuestion::new(permission_question(
+        call,
+        Vec::new(),
+        AlwaysEffect::LeftToAgent,
+    ));
     assert!(shown.screen().contains("The agent offers no options"));
 }
 
 #[test]
-fn what_is_too_long_to_be_shown_can_only_be_rejected() {
+fn question_too_long_to_show_can_only_be_rejected() {
     let long = "echo\n".repeat(300_000);
     let title = ToolCallUpdate::new("c").title("x".repeat(20_000));
-    let mut odd = options();
+    let mut odd = all_options();
     odd[0].name = "y".repeat(20_000);
     for question in [
-        command(&long),
-        permission(title, options(), AlwaysEffect::LeftToAgent),
-        permission(ToolCallUpdate::new("c"), odd, AlwaysEffect::LeftToAgent),
+        command_question(&long),
+        permission_question(title, all_options(), AlwaysEffect::LeftToAgent),
+        permission_question(ToolCallUpdate::new("c"), odd, AlwaysEffect::LeftToAgent),
     ] {
         let mut shown = ShownQuestion::new(question);
-        shown.key(KeyCode::End);
-        assert_eq!(chosen(&shown.key(KeyCode::Char('y'))), None);
+        shown.press_key(KeyCode::End);
+        assert_eq!(chosen_option(&shown.press_key(KeyCode::Char('y'))), None);
         let screen = shown.screen();
         assert!(screen.contains("it can only be rejected"), "{screen}");
-        assert_eq!(chosen(&shown.key(KeyCode::Char('n'))), Some("no"));
+        assert_eq!(
+            chosen_option(&shown.press_key(KeyCode::Char('n'))),
+            Some("no")
+        );
     }
 }

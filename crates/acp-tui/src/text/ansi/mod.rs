@@ -44,7 +44,7 @@ const MIN_COLUMNS: u16 = 20;
 const FRAME_BUDGET: Duration = Duration::from_millis(6);
 
 /// The number of bytes processed between two checks of the clock.
-const CHUNK_LEN: usize = 1024;
+const CHUNK_BYTES: usize = 1024;
 
 /// A command's output on a screen as wide as the view, with the lines that have scrolled off.
 pub(crate) struct TerminalText {
@@ -100,7 +100,7 @@ impl TerminalText {
         let until = Instant::now() + FRAME_BUDGET;
         let mut rest = output.as_str();
         while !rest.is_empty() {
-            let mut end = CHUNK_LEN.min(rest.len());
+            let mut end = CHUNK_BYTES.min(rest.len());
             while !rest.is_char_boundary(end) {
                 end += 1;
             }

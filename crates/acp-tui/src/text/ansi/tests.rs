@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier};
 use ratatui::text::Line;
 use serde_json::json;
 
-use super::{CHUNK_LEN, MAX_SCROLLBACK_LINES, TerminalText};
+use super::{CHUNK_BYTES, MAX_SCROLLBACK_LINES, TerminalText};
 use crate::{Background, Colors, Theme};
 
 /// A thread with a terminal.
@@ -45,54 +45,54 @@ impl TerminalFixture {
     }
 }
 
-fn read(text: &mut TerminalText, printed: &TerminalFixture, width: u16) {
+fn update_fully(text: &mut TerminalText, printed: &TerminalFixture, width: u16) {
     while text.update(printed.terminal(), width) {}
 }
 
-fn lines(text: &TerminalText) -> Vec<String> {
+fn line_texts(text: &TerminalText) -> Vec<String> {
     let lines = text.lines(0..text.len(), &Theme::default());
     lines.iter().map(Line::to_string).collect()
 }
 
 /// Returns the lines shown for output that was printed at once.
-fn shown(text: &str, width: u16) -> Vec<String> {
+fn shown_lines(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
-    read(&mut terminal, &TerminalFixture::new(text), width);
-    lines(&terminal)
+    update_fully(&mut terminal, &TerminalFixture::new(text), width);
+    line_texts(&terminal)
 }
 
 #[test]
-fn what_is_printed_is_shown_as_wide_as_the_view() {
+fn output_wraps_at_the_view_width() {
     assert_eq!(
-        shown("one\ntwo\r\n\n  three", 20),
+        shown_lines("one\ntwo\r\n\n  three", 20),
         ["one", "two", "", "  three"]
     );
-    assert_eq!(shown("abcdefg", 3), ["abc", "def", "g"]);
+    assert_eq!(shown_lines("abcdefg", 3), ["abc", "def", "g"]);
     // Wide characters are not split across rows.
-    assert_eq!(shown("漢字かな", 5), ["漢字", "かな"]);
-    assert_eq!(shown("a\tb", 20), ["a       b"]);
-    assert_eq!(shown("", 20), Vec::<String>::new());
+    assert_eq!(shown_lines("漢字かな", 5), ["漢字", "かな"]);
+    assert_eq!(shown_lines("a\tb", 20), ["a       b"]);
+    assert_eq!(shown_lines("", 20), Vec::<String>::new());
 }
 
 #[test]
-fn progress_is_drawn_over() {
-    assert_eq!(shown("10%\r55%\r100%\ndone", 20), ["100%", "done"]);
-    assert_eq!(shown("downloading...\r\u{1b}[Kready", 20), ["ready"]);
+fn progress_output_is_overwritten() {
+    assert_eq!(shown_lines("10%\r55%\r100%\ndone", 20), ["100%", "done"]);
+    assert_eq!(shown_lines("downloading...\r\u{1b}[Kready", 20), ["ready"]);
     // Two bars, the upper one redrawn.
     assert_eq!(
-        shown("a 1%\nb 1%\n\u{1b}[2Aa 9%\n\u{1b}[1B", 20),
+        shown_lines("a 1%\nb 1%\n\u{1b}[2Aa 9%\n\u{1b}[1B", 20),
         ["a 9%", "b 1%"]
     );
-    assert_eq!(shown("gone\u{1b}[2J\u{1b}[Hhere", 20), ["here"]);
+    assert_eq!(shown_lines("gone\u{1b}[2J\u{1b}[Hhere", 20), ["here"]);
     // The screen of an editor disappears when it exits.
     assert_eq!(
-        shown("before\n\u{1b}[?1049hinside\u{1b}[?1049lafter", 20),
+        shown_lines("before\n\u{1b}[?1049hinside\u{1b}[?1049lafter", 20),
         ["before", "after"]
     );
 }
 
 #[test]
-fn nothing_else_has_an_effect() {
+fn other_control_sequences_have_no_effect() {
     let commands = [
         "\u{1b}]0;a title\u{7}",
         "\u{1b}]52;c;c3RvbGVu\u{1b}\\",
@@ -104,38 +104,42 @@ fn nothing_else_has_an_effect() {
         "\u{1b}[99999b",
     ];
     for command in commands {
-        assert_eq!(shown(&format!("a{command}b"), 20), ["ab"], "{command:?}");
+        assert_eq!(
+            shown_lines(&format!("a{command}b"), 20),
+            ["ab"],
+            "{command:?}"
+        );
     }
     // The text of a link is shown, but cannot be clicked.
     assert_eq!(
-        shown(
+        shown_lines(
             "\u{1b}]8;;https://bad.example\u{1b}\\good.example\u{1b}]8;;\u{1b}\\",
             20
         ),
         ["good.example"]
     );
     // An unterminated title does not swallow what follows.
-    assert_eq!(shown("\u{1b}]0;a title\nnext", 20), ["", "next"]);
-    assert_eq!(shown("-\u{1b}[9b", 20), ["----------"]);
-    assert_eq!(shown("a\u{fffd}b", 20), ["a?b"]);
+    assert_eq!(shown_lines("\u{1b}]0;a title\nnext", 20), ["", "next"]);
+    assert_eq!(shown_lines("-\u{1b}[9b", 20), ["----------"]);
+    assert_eq!(shown_lines("a\u{fffd}b", 20), ["a?b"]);
 }
 
 #[test]
-fn sequences_may_come_in_pieces() {
+fn escape_sequences_split_across_updates_are_parsed() {
     let text = "x\u{1b}[1;31mred\u{1b}[0m\n\u{1b}]0;title\u{1b}\\漢字\u{1b}[2;1Hend\r\n";
-    let whole = shown(text, 12);
+    let whole = shown_lines(text, 12);
     assert_eq!(whole, ["xred", "end"]);
     let mut printed = TerminalFixture::new("");
     let mut terminal = TerminalText::new();
     for c in text.chars() {
         printed.print(&c.to_string());
-        read(&mut terminal, &printed, 12);
+        update_fully(&mut terminal, &printed, 12);
     }
-    assert_eq!(lines(&terminal), whole);
+    assert_eq!(line_texts(&terminal), whole);
 }
 
 #[test]
-fn colors_are_those_that_the_terminal_has() {
+fn colors_match_those_of_the_terminal() {
     let printed = TerminalFixture::new(
         "\u{1b}[31mred\u{1b}[0m \u{1b}[38;5;208morange\u{1b}[m \u{1b}[38;2;10;20;250mblue\u{1b}[m \
          \u{1b}[1;4mbold\u{1b}[22;24m \u{1b}[7minverse\u{1b}[27m\u{1b}[2mdim\u{1b}[m \u{1b}[44m  \u{1b}[m   \n",
@@ -145,7 +149,7 @@ fn colors_are_those_that_the_terminal_has() {
     scrolled.print(&"\n".repeat(60));
     let line = |printed: &TerminalFixture, colors| {
         let mut terminal = TerminalText::new();
-        read(&mut terminal, printed, 60);
+        update_fully(&mut terminal, printed, 60);
         let theme = Theme::new(Background::Dark, colors);
         terminal.lines(0..1, &theme).remove(0)
     };
@@ -189,12 +193,12 @@ fn colors_are_those_that_the_terminal_has() {
 }
 
 #[test]
-fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
+fn scrolled_lines_are_kept_up_to_a_limit_and_the_rest_counted() {
     let text: String = (1..=3170).map(|n| format!("line {n}\n")).collect();
     let mut terminal = TerminalText::new();
     let printed = TerminalFixture::new(&text);
-    read(&mut terminal, &printed, 40);
-    let all = lines(&terminal);
+    update_fully(&mut terminal, &printed, 40);
+    let all = line_texts(&terminal);
     // The cursor is on the last of 50 rows.
     assert_eq!(all.len(), 1 + MAX_SCROLLBACK_LINES + 49);
     assert_eq!(all[0], "⋯ 1,121 earlier lines");
@@ -215,7 +219,7 @@ fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
     assert_eq!(all.len(), terminal.len());
 
     let mut few = TerminalText::new();
-    read(&mut few, &TerminalFixture::new("one\ntwo\nthree\n"), 40);
+    update_fully(&mut few, &TerminalFixture::new("one\ntwo\nthree\n"), 40);
     let tail = few.tail(2, &Theme::default());
     let tail: Vec<String> = tail.iter().map(Line::to_string).collect();
     assert_eq!(tail, ["⋯ 1 earlier line", "two", "three"]);
@@ -223,56 +227,56 @@ fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
 }
 
 #[test]
-fn more_than_a_thread_keeps_is_said_to_be_gone() {
+fn output_dropped_by_the_thread_is_noted() {
     let mut printed = TerminalFixture::new("the first\n");
     let mut terminal = TerminalText::new();
-    read(&mut terminal, &printed, 40);
+    update_fully(&mut terminal, &printed, 40);
     for _ in 0..300 {
         printed.print(&format!("{}\n", "y".repeat(4095)));
     }
     printed.print("the last\n");
-    read(&mut terminal, &printed, 40);
-    let all = lines(&terminal);
+    update_fully(&mut terminal, &printed, 40);
+    let all = line_texts(&terminal);
     assert!(all[0].starts_with("⋯ more than "), "{}", all[0]);
     assert_eq!(all.last().unwrap(), "the last");
 }
 
 #[test]
-fn output_is_read_in_portions() {
+fn output_is_parsed_in_portions() {
     // Each erases the whole screen: the most work for the fewest bytes.
     let printed = TerminalFixture::new(&"\u{1b}[2J".repeat(200_000));
     let mut terminal = TerminalText::new();
     assert!(terminal.update(printed.terminal(), 500));
-    assert!(terminal.read_len >= CHUNK_LEN as u64);
+    assert!(terminal.read_len >= CHUNK_BYTES as u64);
     assert!(terminal.read_len < printed.terminal().total_bytes());
 }
 
 #[test]
-fn a_screen_that_is_cleared_or_resized_begins_anew() {
+fn cleared_or_resized_screen_is_parsed_anew() {
     let mut printed = TerminalFixture::new("");
     printed.update(json!({"output": {"data": "b25lIHR3bw=="}}));
     let mut terminal = TerminalText::new();
-    read(&mut terminal, &printed, 20);
-    assert_eq!(lines(&terminal), ["one two"]);
+    update_fully(&mut terminal, &printed, 20);
+    assert_eq!(line_texts(&terminal), ["one two"]);
     // Other output of the same length replaces it.
     printed.update(json!({"output": {"data": "dHdvIG9uZQ=="}}));
-    read(&mut terminal, &printed, 20);
-    assert_eq!(lines(&terminal), ["two one"]);
-    read(&mut terminal, &printed, 4);
-    assert_eq!(lines(&terminal), ["two", "one"]);
+    update_fully(&mut terminal, &printed, 20);
+    assert_eq!(line_texts(&terminal), ["two one"]);
+    update_fully(&mut terminal, &printed, 4);
+    assert_eq!(line_texts(&terminal), ["two", "one"]);
     printed.update(json!({"output": null}));
-    read(&mut terminal, &printed, 4);
-    assert_eq!(lines(&terminal), Vec::<String>::new());
+    update_fully(&mut terminal, &printed, 4);
+    assert_eq!(line_texts(&terminal), Vec::<String>::new());
 
     // The output of a program that draws on 30 columns is shown on 30.
     printed.update(json!({"size": {"cols": 30, "rows": 10}}));
     printed.print(&"=".repeat(40));
-    read(&mut terminal, &printed, 80);
-    assert_eq!(lines(&terminal), ["=".repeat(30), "=".repeat(10)]);
+    update_fully(&mut terminal, &printed, 80);
+    assert_eq!(line_texts(&terminal), ["=".repeat(30), "=".repeat(10)]);
 }
 
 /// Generates text and fragments of escape sequences, in any order.
-fn hostile() -> impl Strategy<Value = String> {
+fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,8}",
         "\\PC{0,6}",
@@ -290,12 +294,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_hostile_gets_through(text in hostile(), more in hostile(), width in 1_u16..200) {
+    fn hostile_output_is_sanitized(text in hostile_text(), more in hostile_text(), width in 1_u16..200) {
         let mut printed = TerminalFixture::new(&text);
         let mut terminal = TerminalText::new();
-        read(&mut terminal, &printed, width);
+        update_fully(&mut terminal, &printed, width);
         printed.print(&more);
-        read(&mut terminal, &printed, width);
+        update_fully(&mut terminal, &printed, width);
         let both = terminal.lines(0..terminal.len(), &Theme::default());
         prop_assert_eq!(both.len(), terminal.len());
         for line in &both {
@@ -305,13 +309,13 @@ proptest! {
         }
         // In two pieces, with the same result as at once.
         let mut at_once = TerminalText::new();
-        read(&mut at_once, &TerminalFixture::new(&(text + &more)), width);
+        update_fully(&mut at_once, &TerminalFixture::new(&(text + &more)), width);
         prop_assert_eq!(at_once.lines(0..at_once.len(), &Theme::default()), both);
     }
 
     #[test]
-    fn plain_text_is_all_there(text in "[a-zA-Z0-9漢字é\n]{0,300}", width in 2_u16..200) {
-        let shown = shown(&text, width).concat();
+    fn plain_text_is_complete(text in "[a-zA-Z0-9漢字é\n]{0,300}", width in 2_u16..200) {
+        let shown = shown_lines(&text, width).concat();
         let wanted: String = text.chars().filter(|c| *c != '\n').collect();
         prop_assert_eq!(shown, wanted);
     }

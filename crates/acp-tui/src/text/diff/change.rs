@@ -13,7 +13,7 @@ use crate::text::columns::{group_thousands, pluralize};
 pub(super) const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
 /// The number of context lines around a change.
-const CONTEXT: usize = acp_host::question::CONTEXT_LINES;
+const CONTEXT_LINES: usize = acp_host::question::CONTEXT_LINES;
 
 /// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
 const MAX_WORD_DIFF_BYTES: usize = 64 * 1024;
@@ -118,7 +118,7 @@ impl<'t> FileDiff<'t> {
             .deadline(until)
             .diff_slices(&old, &new);
         let mut shown = 0;
-        for group in compared.grouped_ops(CONTEXT) {
+        for group in compared.grouped_ops(CONTEXT_LINES) {
             let mut hunk = Hunk::default();
             for op in &group {
                 let (was, is) = (op.old_range(), op.new_range());

@@ -50,7 +50,7 @@ struct DiffBudget {
 
 impl DiffBudget {
     /// The limits while a user waits for the screen to be drawn.
-    const SCREEN: Self = Self {
+    const FOR_SCREEN: Self = Self {
         lines: Duration::from_millis(200),
         words: Duration::from_millis(100),
     };
@@ -83,16 +83,16 @@ pub(crate) enum DiffLayout {
 ///
 /// At most 5,000 changed lines are shown; the rest are counted. Tabs become spaces, and characters that are invisible or
 /// change how others look are escaped. A file that was added or removed has one side and is shown unified.
-pub(crate) fn diff(
+pub(crate) fn render_diff(
     of: DiffRequest<'_>,
     layout: DiffLayout,
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    diff_with_budget(DiffBudget::SCREEN, of, layout, width, theme)
+    render_diff_with_budget(DiffBudget::FOR_SCREEN, of, layout, width, theme)
 }
 
-fn diff_with_budget(
+fn render_diff_with_budget(
     patience: DiffBudget,
     of: DiffRequest<'_>,
     layout: DiffLayout,
@@ -203,9 +203,9 @@ impl DiffOutput<'_> {
             let rows = paint.paint_hunk(hunk, &mut self.remaining);
             self.push_gap(hunk.lines_before, hunk.title);
             self.lines.extend(if side_by_side {
-                side_by_side::render_lines(&rows, paint.digits(), self.width, self.theme)
+                side_by_side::render_lines(&rows, paint.digit_count(), self.width, self.theme)
             } else {
-                unified::render_lines(&rows, paint.digits(), self.width, self.theme)
+                unified::render_lines(&rows, paint.digit_count(), self.width, self.theme)
             });
         }
         if let Some(text) = file.hidden_lines_note(changed_before - self.remaining) {

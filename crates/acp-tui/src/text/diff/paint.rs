@@ -70,8 +70,8 @@ impl<'a, 't> DiffPainter<'a, 't> {
         if let Some((old, new)) = &file.texts {
             for (side, lines) in [old, new].into_iter().enumerate() {
                 let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
-                let of_side = rows.filter(|row| row.is_on_side(side));
-                let numbers = of_side.map(|row| row.number(side));
+                let of_side = rows.filter(|row| row.appears_on_side(side));
+                let numbers = of_side.map(|row| row.line_number(side));
                 let last = numbers
                     .filter(|number| *number <= LAST_LINE_FROM_START)
                     .max();
@@ -96,10 +96,10 @@ impl<'a, 't> DiffPainter<'a, 't> {
         }
         let rows = hunk.rows.get(..count).unwrap_or(&hunk.rows);
         for side in 0..2 {
-            let of_side = || rows.iter().filter(|row| row.is_on_side(side));
+            let of_side = || rows.iter().filter(|row| row.appears_on_side(side));
             let known = |row: &DiffRow<'_>| self.code_line(side, row).is_some();
             if !self.is_pending && !of_side().all(known) {
-                self.highlight_lines(side, of_side().map(|row| (row.text, row.number(side))));
+                self.highlight_lines(side, of_side().map(|row| (row.text, row.line_number(side))));
             }
         }
         let stressed = hunk.changed_ranges(count, self.deadline);
@@ -109,7 +109,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
     }
 
     /// Returns the number of digits in the largest line number.
-    pub(super) fn digits(&self) -> usize {
+    pub(super) fn digit_count(&self) -> usize {
         self.digits
     }
 
@@ -149,7 +149,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
     }
 
     fn code_line(&self, side: usize, row: &DiffRow<'_>) -> Option<&Line<'static>> {
-        self.code.get(side)?.get(&row.number(side))
+        self.code.get(side)?.get(&row.line_number(side))
     }
 
     /// Highlights numbered lines.
@@ -180,7 +180,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
 
 impl DiffRow<'_> {
     /// Returns whether the line belongs to the old text (side 0) or the new text (side 1).
-    fn is_on_side(&self, side: usize) -> bool {
+    fn appears_on_side(&self, side: usize) -> bool {
         match self.kind {
             DiffRowKind::Context => true,
             DiffRowKind::Removed => side == 0,
@@ -188,7 +188,7 @@ impl DiffRow<'_> {
         }
     }
 
-    fn number(&self, side: usize) -> usize {
+    fn line_number(&self, side: usize) -> usize {
         self.numbers.get(side).copied().unwrap_or(0)
     }
 }

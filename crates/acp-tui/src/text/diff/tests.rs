@@ -7,42 +7,47 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use serde_json::{Value, json};
 
-use super::{DiffBudget, DiffLayout, DiffRequest, diff, diff_with_budget};
+use super::{DiffBudget, DiffLayout, DiffRequest, render_diff, render_diff_with_budget};
 use crate::{Background, Colors, Theme};
 
 /// Time limits that are never reached, however busy the machine is.
-const PATIENCE: DiffBudget = DiffBudget {
+const UNLIMITED_BUDGET: DiffBudget = DiffBudget {
     lines: Duration::from_secs(600),
     words: Duration::from_secs(600),
 };
 
-fn v1(path: &str, old: Option<&str>, new: &str) -> ThreadDiff {
+fn v1_diff(path: &str, old: Option<&str>, new: &str) -> ThreadDiff {
     let content: acp::v1::ToolCallContent = serde_json::from_value(
         json!({"type": "diff", "path": path, "oldText": old, "newText": new}),
     )
     .unwrap();
-    of(content.into())
+    diff_from_content(content.into())
 }
 
-fn v2(changes: Value, patch: Option<&str>) -> ThreadDiff {
+fn v2_diff(changes: Value, patch: Option<&str>) -> ThreadDiff {
     let patch = patch.map(|text| json!({"format": "git_patch", "text": text}));
     let content: acp::v2::ToolCallContent =
         serde_json::from_value(json!({"type": "diff", "changes": changes, "patch": patch}))
             .unwrap();
-    of(content.into())
+    diff_from_content(content.into())
 }
 
-fn of(content: ThreadToolCallContent) -> ThreadDiff {
+fn diff_from_content(content: ThreadToolCallContent) -> ThreadDiff {
     match content {
         ThreadToolCallContent::Diff(diff) => diff,
         other => panic!("{other:?}"),
     }
 }
 
-fn lines(of: &ThreadDiff, layout: DiffLayout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn diff_lines(
+    of: &ThreadDiff,
+    layout: DiffLayout,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let cwd = Some(Path::new("/code"));
-    diff_with_budget(
-        PATIENCE,
+    render_diff_with_budget(
+        UNLIMITED_BUDGET,
         DiffRequest {
             diff: of,
             cwd,
@@ -54,23 +59,28 @@ fn lines(of: &ThreadDiff, layout: DiffLayout, width: u16, theme: &Theme) -> Vec<
     )
 }
 
-fn text(lines: &[Line<'_>]) -> Vec<String> {
+fn line_texts(lines: &[Line<'_>]) -> Vec<String> {
     let text = lines
         .iter()
         .map(|line| line.to_string().trim_end().to_owned());
     text.collect()
 }
 
-fn unified(of: &ThreadDiff, width: u16) -> Vec<String> {
-    text(&lines(of, DiffLayout::Unified, width, &Theme::default()))
+fn unified_texts(of: &ThreadDiff, width: u16) -> Vec<String> {
+    line_texts(&diff_lines(
+        of,
+        DiffLayout::Unified,
+        width,
+        &Theme::default(),
+    ))
 }
 
-fn numbered(range: std::ops::RangeInclusive<usize>) -> String {
+fn numbered_lines(range: std::ops::RangeInclusive<usize>) -> String {
     range.map(|n| format!("line {n}\n")).collect()
 }
 
 /// Returns the style of the first span with this text.
-fn style(lines: &[Line<'_>], of: &str) -> Style {
+fn style_of(lines: &[Line<'_>], of: &str) -> Style {
     let mut spans = lines.iter().flat_map(|line| &line.spans);
     let found = spans.find(|span| span.content.contains(of));
     found
@@ -79,12 +89,12 @@ fn style(lines: &[Line<'_>], of: &str) -> Style {
 }
 
 #[test]
-fn a_change_has_its_surroundings_and_numbers() {
-    let old = numbered(1..=40);
+fn change_is_shown_with_context_and_line_numbers() {
+    let old = numbered_lines(1..=40);
     let new = old
         .replace("line 10\n", "line ten\nand more\n")
         .replace("line 30\n", "");
-    let shown = unified(&v1("/code/src/a.txt", Some(&old), &new), 60);
+    let shown = unified_texts(&v1_diff("/code/src/a.txt", Some(&old), &new), 60);
     assert_eq!(
         shown,
         [
@@ -113,9 +123,14 @@ fn a_change_has_its_surroundings_and_numbers() {
 }
 
 #[test]
-fn side_by_side_stands_what_was_beside_what_is() {
-    let of = v1("/code/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
-    let shown = text(&lines(&of, DiffLayout::SideBySide, 41, &Theme::default()));
+fn side_by_side_pairs_old_and_new_lines() {
+    let of = v1_diff("/code/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
+    let shown = line_texts(&diff_lines(
+        &of,
+        DiffLayout::SideBySide,
+        41,
+        &Theme::default(),
+    ));
     assert_eq!(
         shown,
         [
@@ -127,8 +142,13 @@ fn side_by_side_stands_what_was_beside_what_is() {
         ]
     );
     // A long line takes more rows on its side, and the other side is padded.
-    let of = v1("/code/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
-    let shown = text(&lines(&of, DiffLayout::SideBySide, 41, &Theme::default()));
+    let of = v1_diff("/code/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
+    let shown = line_texts(&diff_lines(
+        &of,
+        DiffLayout::SideBySide,
+        41,
+        &Theme::default(),
+    ));
     assert_eq!(
         shown,
         [
@@ -139,19 +159,20 @@ fn side_by_side_stands_what_was_beside_what_is() {
         ]
     );
     // `Auto` depends on the width; an added file has no other side.
-    let both = |width| text(&lines(&of, DiffLayout::Auto, width, &Theme::default())).concat();
+    let both =
+        |width| line_texts(&diff_lines(&of, DiffLayout::Auto, width, &Theme::default())).concat();
     assert!(both(100).contains('│'));
     assert!(!both(99).contains('│'));
-    let new = v1("/code/a", None, "b\n");
+    let new = v1_diff("/code/a", None, "b\n");
     assert_eq!(
-        text(&lines(&new, DiffLayout::Auto, 120, &Theme::default())),
+        line_texts(&diff_lines(&new, DiffLayout::Auto, 120, &Theme::default())),
         ["a  new file  +1", "  1 + b"]
     );
 }
 
 #[test]
-fn words_that_changed_are_stressed() {
-    let of = v1(
+fn changed_words_are_emphasized() {
+    let of = v1_diff(
         "/code/a",
         Some("let one = first(1);\n"),
         "let one = second(1);\n",
@@ -163,12 +184,18 @@ fn words_that_changed_are_stressed() {
         (Colors::None, DiffLayout::Unified),
     ] {
         let theme = Theme::new(Background::Dark, colors);
-        let lines = lines(&of, layout, 80, &theme);
+        let lines = diff_lines(&of, layout, 80, &theme);
         let is = |style: Style, of: Style| style.patch(of) == style;
-        assert!(is(style(&lines, "first"), theme.removed_word), "{colors:?}");
-        assert!(is(style(&lines, "second"), theme.added_word), "{colors:?}");
         assert!(
-            !is(style(&lines, "let one"), theme.removed_word),
+            is(style_of(&lines, "first"), theme.removed_word),
+            "{colors:?}"
+        );
+        assert!(
+            is(style_of(&lines, "second"), theme.added_word),
+            "{colors:?}"
+        );
+        assert!(
+            !is(style_of(&lines, "let one"), theme.removed_word),
             "{colors:?}"
         );
         let span = lines
@@ -180,10 +207,10 @@ fn words_that_changed_are_stressed() {
 }
 
 #[test]
-fn the_whole_line_has_the_color_of_its_change() {
-    let of = v1("/code/a", Some("old\n"), "new\n");
+fn change_color_fills_the_line() {
+    let of = v1_diff("/code/a", Some("old\n"), "new\n");
     let theme = Theme::new(Background::Light, Colors::Full);
-    let all = lines(&of, DiffLayout::Unified, 50, &theme);
+    let all = diff_lines(&of, DiffLayout::Unified, 50, &theme);
     let removed = all
         .iter()
         .find(|line| line.to_string().contains("old"))
@@ -195,8 +222,8 @@ fn the_whole_line_has_the_color_of_its_change() {
     );
     // Without colors, the sign shows what changed.
     let none = Theme::new(Background::Light, Colors::None);
-    let all = lines(&of, DiffLayout::Unified, 50, &none);
-    assert_eq!(text(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
+    let all = diff_lines(&of, DiffLayout::Unified, 50, &none);
+    assert_eq!(line_texts(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
     let colors = |style: Style| [style.fg, style.bg];
     assert!(
         all.iter()
@@ -206,22 +233,22 @@ fn the_whole_line_has_the_color_of_its_change() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_named() {
-    let of = v1("/code/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
+fn invisible_characters_are_named() {
+    let of = v1_diff("/code/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
     let theme = Theme::new(Background::Dark, Colors::Ansi16);
-    let all = lines(&of, DiffLayout::Unified, 80, &theme);
+    let all = diff_lines(&of, DiffLayout::Unified, 80, &theme);
     assert_eq!(
-        text(&all),
+        line_texts(&all),
         [
             r"a\u{1b}[2J  +1 -1",
             "1   - a",
             r"  1 + a\u{202e}b\u{1b}[31m"
         ]
     );
-    assert_eq!(style(&all, r"\u{202e}").fg, Some(Color::Yellow));
+    assert_eq!(style_of(&all, r"\u{202e}").fg, Some(Color::Yellow));
     // Spaces that a change leaves at the end of a line are visible.
-    let all = lines(
-        &v1("/code/a", Some("a\n"), "a  \n"),
+    let all = diff_lines(
+        &v1_diff("/code/a", Some("a\n"), "a  \n"),
         DiffLayout::Unified,
         80,
         &theme,
@@ -234,12 +261,15 @@ fn what_cannot_be_seen_is_named() {
 }
 
 #[test]
-fn ends_of_lines_are_shown_where_they_differ() {
-    let all = unified(&v1("/code/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"), 40);
+fn differing_line_endings_are_shown() {
+    let all = unified_texts(
+        &v1_diff("/code/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"),
+        40,
+    );
     assert_eq!(all, ["a  +1 -1", "1 1   one", "2   - two", "  2 + 2"]);
-    let all = unified(&v1("/code/a", Some("one\r\n"), "one\n"), 40);
+    let all = unified_texts(&v1_diff("/code/a", Some("one\r\n"), "one\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1   - one\\u{d}", "  1 + one"]);
-    let all = unified(&v1("/code/a", Some("one"), "one\n"), 40);
+    let all = unified_texts(&v1_diff("/code/a", Some("one"), "one\n"), 40);
     assert_eq!(
         all,
         [
@@ -249,30 +279,30 @@ fn ends_of_lines_are_shown_where_they_differ() {
             "  1 + one"
         ]
     );
-    let all = text(&lines(
-        &v1("/code/a", Some("one"), "one\n"),
+    let all = line_texts(&diff_lines(
+        &v1_diff("/code/a", Some("one"), "one\n"),
         DiffLayout::SideBySide,
         50,
         &Theme::default(),
     ));
     assert!(all[2].starts_with("    no newline"), "{all:?}");
     // A carriage return alone does not end a line.
-    let all = unified(&v1("/code/a", Some("a\rb\n"), "a\rc\n"), 40);
+    let all = unified_texts(&v1_diff("/code/a", Some("a\rb\n"), "a\rc\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1   - a\\u{d}b", "  1 + a\\u{d}c"]);
 }
 
 #[test]
-fn files_that_did_not_change_or_are_too_large_say_so() {
+fn unchanged_or_oversized_files_are_noted() {
     assert_eq!(
-        unified(&v1("/code/a", Some("x\n"), "x\n"), 40),
+        unified_texts(&v1_diff("/code/a", Some("x\n"), "x\n"), 40),
         ["a", "no changes"]
     );
     assert_eq!(
-        unified(&v1("/code/a", None, ""), 40),
+        unified_texts(&v1_diff("/code/a", None, ""), 40),
         ["a  new file", "empty file"]
     );
     let large = "x".repeat(3 * 1024 * 1024);
-    let all = unified(&v1("/other/a", Some(&large), &large), 80);
+    let all = unified_texts(&v1_diff("/other/a", Some(&large), &large), 80);
     assert_eq!(
         all,
         [
@@ -283,27 +313,27 @@ fn files_that_did_not_change_or_are_too_large_say_so() {
 }
 
 #[test]
-fn what_is_too_long_is_counted() {
-    let all = unified(&v1("/code/a", None, &numbered(1..=12_345)), 60);
+fn omitted_lines_are_counted() {
+    let all = unified_texts(&v1_diff("/code/a", None, &numbered_lines(1..=12_345)), 60);
     assert_eq!(all.len(), 1 + 5_000 + 1);
     assert_eq!(all[0], "a  new file  +12,345");
     assert_eq!(all[5_001], "⋯ 7,345 more changed lines hidden");
 }
 
 #[test]
-fn without_time_a_change_is_shown_roughly() {
+fn diff_without_time_budget_is_coarse() {
     let none = DiffBudget {
         lines: Duration::ZERO,
         words: Duration::ZERO,
     };
-    let of = v1("/code/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
+    let of = v1_diff("/code/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
     let of = DiffRequest {
         diff: &of,
         cwd: None,
         shows_all: false,
     };
-    let all = diff_with_budget(none, of, DiffLayout::Unified, 60, &Theme::default());
-    let all = text(&all);
+    let all = render_diff_with_budget(none, of, DiffLayout::Unified, 60, &Theme::default());
+    let all = line_texts(&all);
     for line in ["- one", "+ 1", "- three", "+ 3"] {
         assert!(all.iter().any(|shown| shown.ends_with(line)), "{all:?}");
     }
@@ -314,7 +344,7 @@ fn without_time_a_change_is_shown_roughly() {
 }
 
 #[test]
-fn a_patch_is_shown_file_by_file() {
+fn patch_is_shown_by_file() {
     let patch = "diff --git /code/a.rs /code/a.rs\nindex 1..2 100644\n--- /code/a.rs\n+++ /code/a.rs\n\
         @@ -10,2 +10,3 @@ fn main() {\n one\n+two\n three\n\\ No newline at end of file\n\
         @@ -40 +41 @@\n--- not a header\n++++ either\n\
@@ -328,7 +358,7 @@ fn a_patch_is_shown_file_by_file() {
         {"operation": "modify", "path": "/code/a.rs"},
         {"operation": "delete", "path": "/code/not-in-the-patch", "fileType": "symlink"},
     ]);
-    let all = unified(&v2(changes, Some(patch)), 60);
+    let all = unified_texts(&v2_diff(changes, Some(patch)), 60);
     assert_eq!(
         all,
         [
@@ -359,10 +389,10 @@ fn a_patch_is_shown_file_by_file() {
 }
 
 #[test]
-fn what_a_patch_says_besides_is_not_hidden() {
+fn other_lines_of_a_patch_are_shown() {
     let patch = "From: someone\ndiff --git /code/a /code/a\n--- /code/a\n+++ /code/a\n@@ -1 +1 @@\n-a\n+b\n\
         +a line that its header does not count\n@@ nonsense @@\n";
-    let all = unified(&v2(json!([]), Some(patch)), 60);
+    let all = unified_texts(&v2_diff(json!([]), Some(patch)), 60);
     assert_eq!(
         all,
         [
@@ -376,16 +406,16 @@ fn what_a_patch_says_besides_is_not_hidden() {
         ]
     );
     // Without git's header lines.
-    let all = unified(
-        &v2(
+    let all = unified_texts(
+        &v2_diff(
             json!([]),
             Some("--- a\t2024\n+++ a\t2025\n@@ -1 +1 @@\n-a\n+b\n"),
         ),
         60,
     );
     assert_eq!(all, ["a  +1 -1", "1   - a", "  1 + b"]);
-    let all = unified(
-        &v2(
+    let all = unified_texts(
+        &v2_diff(
             json!([{"operation": "move", "path": "/code/b", "oldPath": "/code/a"}]),
             None,
         ),
@@ -395,19 +425,19 @@ fn what_a_patch_says_besides_is_not_hidden() {
 }
 
 #[test]
-fn narrow_views_keep_the_text() {
-    let of = v1("/code/a", Some("one\n"), "abcdef\n");
-    assert_eq!(unified(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
+fn narrow_view_keeps_the_text() {
+    let of = v1_diff("/code/a", Some("one\n"), "abcdef\n");
+    assert_eq!(unified_texts(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
     assert_eq!(
-        unified(&of, 3),
+        unified_texts(&of, 3),
         ["a", "+1", "-1", "-on", "-e", "+ab", "+cd", "+ef"]
     );
-    assert_eq!(unified(&of, 1).concat(), "a+1-1oneabcdef");
+    assert_eq!(unified_texts(&of, 1).concat(), "a+1-1oneabcdef");
 }
 
 proptest! {
     #[test]
-    fn no_line_is_wider_than_asked(
+    fn no_line_is_wider_than_requested(
         old in proptest::option::of("([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}"),
         new in "([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}|[\\s\\S]{0,60}",
         width in 1_u16..200,
@@ -415,7 +445,7 @@ proptest! {
         colors in prop_oneof![Just(Colors::None), Just(Colors::Ansi16), Just(Colors::Full)],
     ) {
         let theme = Theme::new(Background::Dark, colors);
-        for line in lines(&v1("/code/a", old.as_deref(), &new), layout, width, &theme) {
+        for line in diff_lines(&v1_diff("/code/a", old.as_deref(), &new), layout, width, &theme) {
             let text = line.to_string();
             prop_assert!(line.width() <= usize::from(width), "{text:?}");
             prop_assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
@@ -423,7 +453,7 @@ proptest! {
     }
 
     #[test]
-    fn any_patch_is_shown(
+    fn arbitrary_patch_is_shown(
         lines in prop::collection::vec(
             prop_oneof![
                 "[-+ \\\\]?[a漢\u{7}\r]{0,6}",
@@ -439,8 +469,8 @@ proptest! {
         width in 1_u16..200,
     ) {
         let patch = lines.join("\n");
-        for line in diff(
-            DiffRequest { diff: &v2(json!([]), Some(&patch)), cwd: None, shows_all: false },
+        for line in render_diff(
+            DiffRequest { diff: &v2_diff(json!([]), Some(&patch)), cwd: None, shows_all: false },
             DiffLayout::Auto,
             width,
             &Theme::default(),
@@ -451,12 +481,12 @@ proptest! {
     }
 
     #[test]
-    fn all_lines_of_a_change_are_there(
+    fn all_changed_lines_are_shown(
         old in prop::collection::vec("[a-d]{1,3}", 0..30),
         new in prop::collection::vec("[a-d]{1,3}", 0..30),
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-        let shown = unified(&v1("/code/f", Some(&join(&old)), &join(&new)), 80);
+        let shown = unified_texts(&v1_diff("/code/f", Some(&join(&old)), &join(&new)), 80);
         // Replacing the old lines with the shown ones gives the new text.
         let mut rebuilt = Vec::new();
         let mut at = 0;

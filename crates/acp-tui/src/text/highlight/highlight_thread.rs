@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Tr
 use ratatui::text::Line;
 use tokio::sync::Notify;
 
-use super::{Highlighter, Language, MAX_BYTES, MAX_LINE, MAX_LINES};
+use super::{Highlighter, Language, MAX_BYTES, MAX_LINE_BYTES, MAX_LINES};
 use crate::theme::{Background, Colors, Theme};
 
 /// The maximum length of the queue. When it is full, the oldest text is dropped until it is requested again.
-const MAX_QUEUED: usize = 256;
+const MAX_QUEUED_TEXTS: usize = 256;
 
 /// The number of lines highlighted before the results become available.
 const BATCH_LINES: usize = 32;
@@ -95,7 +95,8 @@ impl HighlightedCode {
         let mut work = lock(&self.0);
         work.lines += 1;
         work.bytes += line.len();
-        work.is_full |= line.len() > MAX_LINE || work.lines > MAX_LINES || work.bytes > MAX_BYTES;
+        work.is_full |=
+            line.len() > MAX_LINE_BYTES || work.lines > MAX_LINES || work.bytes > MAX_BYTES;
         if work.is_full {
             return false;
         }
@@ -178,10 +179,10 @@ impl HighlightThread {
     fn add(&self, code: Weak<Mutex<HighlightWork>>) {
         let mut waiting = lock(&self.queue);
         waiting.codes.push_back(code);
-        if waiting.codes.len() > MAX_QUEUED {
+        if waiting.codes.len() > MAX_QUEUED_TEXTS {
             waiting.codes.retain(|code| code.strong_count() > 0);
         }
-        let left = match waiting.codes.len() > MAX_QUEUED {
+        let left = match waiting.codes.len() > MAX_QUEUED_TEXTS {
             true => waiting.codes.pop_front(),
             false => None,
         };
@@ -319,7 +320,7 @@ pub(crate) fn highlighted_lines(
 
 /// Waits until all requested highlighting is done.
 #[cfg(test)]
-pub(crate) fn finish() {
+pub(crate) fn wait_until_idle() {
     let painter = highlight_thread();
     let mut waiting = lock(&painter.queue);
     while waiting.busy || !waiting.codes.is_empty() {

@@ -24,7 +24,7 @@ impl ColorPalette {
         if let Some(color) = self.convert_color(style.foreground) {
             made = made.fg(color);
         }
-        if style.foreground == DIM {
+        if style.foreground == DIM_COLOR {
             made = made.add_modifier(Modifier::DIM);
         }
         for (font, modifier) in [
@@ -43,7 +43,7 @@ impl ColorPalette {
     fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
             color if color == self.default_color => None,
-            highlighting::Color { r, a: 0, .. } => ANSI.get(usize::from(r)).copied(),
+            highlighting::Color { r, a: 0, .. } => ANSI_COLORS.get(usize::from(r)).copied(),
             highlighting::Color { r, g, b, .. } => Some(Color::Rgb(r, g, b)),
         }
     }
@@ -51,7 +51,7 @@ impl ColorPalette {
 
 /// The terminal colors that [`ansi_color`] numbers stand for. Black and white are not among them, because one of the
 /// two would be invisible.
-const ANSI: [Color; 6] = [
+const ANSI_COLORS: [Color; 6] = [
     Color::Red,
     Color::Green,
     Color::Yellow,
@@ -72,12 +72,12 @@ const fn ansi_color(index: u8) -> highlighting::Color {
 }
 
 /// The theme color that stands for dimmed text in the terminal's default color.
-const DIM: highlighting::Color = ansi_color(u8::MAX);
+const DIM_COLOR: highlighting::Color = ansi_color(u8::MAX);
 
 /// Returns the theme that uses the terminal's own colors.
 pub(super) fn ansi_theme() -> highlighting::Theme {
-    const SCOPES: [(&str, highlighting::Color); 8] = [
-        ("comment, markup.quote, meta.diff.range", DIM),
+    const SCOPE_COLORS: [(&str, highlighting::Color); 8] = [
+        ("comment, markup.quote, meta.diff.range", DIM_COLOR),
         (
             "string, constant.character, markup.raw, markup.inserted",
             ansi_color(1),
@@ -87,7 +87,7 @@ pub(super) fn ansi_theme() -> highlighting::Theme {
             ansi_color(2),
         ),
         ("keyword, storage, keyword.operator.word", ansi_color(4)),
-        ("keyword.operator", ORDINARY),
+        ("keyword.operator", ORDINARY_COLOR),
         (
             "entity.name.function, support.function, variable.function, markup.heading",
             ansi_color(3),
@@ -101,7 +101,7 @@ pub(super) fn ansi_theme() -> highlighting::Theme {
             ansi_color(0),
         ),
     ];
-    let scopes = SCOPES
+    let scopes = SCOPE_COLORS
         .iter()
         .filter_map(|(scope, color)| {
             Some(ThemeItem {
@@ -116,7 +116,7 @@ pub(super) fn ansi_theme() -> highlighting::Theme {
         .collect();
     highlighting::Theme {
         settings: ThemeSettings {
-            foreground: Some(ORDINARY),
+            foreground: Some(ORDINARY_COLOR),
             ..ThemeSettings::default()
         },
         scopes,
@@ -125,4 +125,4 @@ pub(super) fn ansi_theme() -> highlighting::Theme {
 }
 
 /// The theme color that stands for ordinary text.
-const ORDINARY: highlighting::Color = ansi_color(u8::MAX - 1);
+const ORDINARY_COLOR: highlighting::Color = ansi_color(u8::MAX - 1);

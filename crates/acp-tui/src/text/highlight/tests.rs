@@ -3,7 +3,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::*;
 use crate::theme::Theme;
 
-const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
+const RUST_CODE: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
 /// Returns the style of the first span with this text.
 fn style_of(lines: &[Line<'_>], text: &str) -> Style {
@@ -15,7 +15,7 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
         .unwrap_or_else(|| panic!("{text} is not there: {lines:?}"))
 }
 
-fn colored(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
+fn highlight_lines(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
     let mut highlighter = Highlighter::new(language, "", Background::Dark, colors);
     let lines: Vec<Line<'static>> = code
         .lines()
@@ -27,14 +27,14 @@ fn colored(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'stat
 }
 
 #[test]
-fn code_has_colors_of_its_language() {
+fn code_is_highlighted_in_its_language() {
     for language in [
         Language::Name("rust"),
         Language::Name("rust,ignore"),
         Language::Name("12:40:src/main.rs"),
         Language::Path(Path::new("src/main.rs")),
     ] {
-        let lines = colored(RUST, language, Colors::Full);
+        let lines = highlight_lines(RUST_CODE, language, Colors::Full);
         let words = ["// note", "fn", "main", "text", "42"];
         let styles = words.map(|word| style_of(&lines, word).fg);
         for (at, style) in styles.iter().enumerate() {
@@ -50,8 +50,8 @@ fn code_has_colors_of_its_language() {
 }
 
 #[test]
-fn sixteen_colors_are_the_terminals_own() {
-    let lines = colored(RUST, Language::Name("rs"), Colors::Ansi16);
+fn sixteen_color_theme_uses_terminal_colors() {
+    let lines = highlight_lines(RUST_CODE, Language::Name("rs"), Colors::Ansi16);
     assert_eq!(
         style_of(&lines, "// note"),
         Style::new().add_modifier(Modifier::DIM)
@@ -60,7 +60,7 @@ fn sixteen_colors_are_the_terminals_own() {
     assert_eq!(style_of(&lines, "main").fg, Some(Color::Blue));
     assert_eq!(style_of(&lines, "text").fg, Some(Color::Green));
     assert_eq!(style_of(&lines, "42").fg, Some(Color::Yellow));
-    let lines = colored(RUST, Language::Name("rs"), Colors::None);
+    let lines = highlight_lines(RUST_CODE, Language::Name("rs"), Colors::None);
     assert!(
         lines
             .iter()
@@ -70,7 +70,7 @@ fn sixteen_colors_are_the_terminals_own() {
 }
 
 #[test]
-fn the_language_is_found_by_many_names() {
+fn language_is_found_by_its_aliases() {
     let known = |language, first| {
         highlight_assets()
             .syntax(language, first)
@@ -144,18 +144,18 @@ fn the_language_is_found_by_many_names() {
 }
 
 #[test]
-fn what_is_too_much_is_plain() {
+fn oversized_code_is_plain() {
     let plain = |line: &Line<'_>| line.spans.iter().all(|span| span.style == Style::new());
     let many = "1\n".repeat(MAX_LINES + 1);
-    let lines = colored(&many, Language::Name("json"), Colors::Full);
+    let lines = highlight_lines(&many, Language::Name("json"), Colors::Full);
     assert!(!plain(&lines[MAX_LINES - 1]) && plain(&lines[MAX_LINES]));
-    let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE + 1));
-    let lines = colored(&long, Language::Name("json"), Colors::Full);
+    let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE_BYTES + 1));
+    let lines = highlight_lines(&long, Language::Name("json"), Colors::Full);
     assert!(!plain(&lines[0]) && plain(&lines[1]) && plain(&lines[2]));
 }
 
 #[test]
-fn colors_can_be_read_on_their_backgrounds() {
+fn colors_have_enough_contrast() {
     let light_of = |color: highlighting::Color| {
         let part = |value: u8| {
             let value = f64::from(value) / 255.0;
@@ -216,38 +216,38 @@ fn colors_can_be_read_on_their_backgrounds() {
 }
 
 /// Requests a text's highlighting again and again, as drawing does, until it is ready.
-fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
+fn wait_for_lines(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));
     let ask = || with_pending_flag(|| highlighted_lines(text, language, &theme));
     let (first, missed) = ask();
     assert_eq!(first.is_none(), missed);
-    finish();
+    wait_until_idle();
     let (found, missed) = ask();
     assert!(!missed);
     found
 }
 
 #[test]
-fn colors_come_from_a_thread_and_are_kept() {
-    let text = RUST.repeat(3);
-    let found = awaited(&text, "src/main.rs").unwrap();
+fn highlights_are_computed_in_the_background_and_cached() {
+    let text = RUST_CODE.repeat(3);
+    let found = wait_for_lines(&text, "src/main.rs").unwrap();
     let texts: Vec<String> = found.iter().map(Line::to_string).collect();
     assert_eq!(texts, text.lines().collect::<Vec<_>>());
     assert!(matches!(style_of(&found, "fn").fg, Some(Color::Rgb(..))));
     // The same text in another language is cached separately.
-    let plain = awaited(&text, "notes.txt").unwrap();
+    let plain = wait_for_lines(&text, "notes.txt").unwrap();
     assert_ne!(found, plain);
-    assert_eq!(awaited(&text, "src/main.rs").unwrap(), found);
+    assert_eq!(wait_for_lines(&text, "src/main.rs").unwrap(), found);
 }
 
 #[test]
-fn what_has_no_colors_is_not_waited_for() {
+fn plain_text_is_not_queued() {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let code = HighlightedCode::new(Language::Name("json"), &theme).unwrap();
     let wanted = (0..MAX_LINES + 10).filter(|_| code.push("1")).count();
     assert_eq!(wanted, MAX_LINES);
-    finish();
+    wait_until_idle();
     assert_eq!(code.take().len(), MAX_LINES);
     assert!(code.take().is_empty());
     assert!(HighlightedCode::new(Language::Name(""), &theme).is_none());

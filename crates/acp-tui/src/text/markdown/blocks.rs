@@ -8,11 +8,11 @@ use super::code::PendingCode;
 use super::inline::{InlineText, format_url};
 use super::table::MarkdownTable;
 use super::{code, parser_options};
-use crate::text::wrap::{LineIndent, line_width, wrap_into};
+use crate::text::wrap::{LineIndent, line_width, wrap_line_into};
 use crate::theme::Theme;
 
 /// The maximum depth at which lists and quotations are indented further. Deeper levels are indented like this one.
-const MAX_DEPTH: usize = 12;
+const MAX_NESTING_DEPTH: usize = 12;
 
 /// A unit of Markdown that has been laid out.
 pub(super) struct RenderedUnit {
@@ -22,7 +22,7 @@ pub(super) struct RenderedUnit {
 }
 
 /// Lays out `text` in `width` columns, and highlights its code if the text is `settled`.
-pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> RenderedUnit {
+pub(super) fn layout_unit(text: &str, width: u16, theme: &Theme, settled: bool) -> RenderedUnit {
     let parser = Parser::new_ext(text, parser_options());
     let mut definitions: Vec<(usize, String)> = parser
         .reference_definitions()
@@ -372,7 +372,7 @@ impl<'a> BlockRenderer<'a> {
             let mut bars: Vec<Span<'static>> = self
                 .levels
                 .iter()
-                .take(MAX_DEPTH)
+                .take(MAX_NESTING_DEPTH)
                 .take_while(|level| level.has_content)
                 .flat_map(|level| level.indent.rest.iter().cloned())
                 .collect();
@@ -381,19 +381,19 @@ impl<'a> BlockRenderer<'a> {
                 first: bars,
                 rest: Vec::new(),
             };
-            wrap_into(&Line::default(), self.width, &indent, &mut self.out);
+            wrap_line_into(&Line::default(), self.width, &indent, &mut self.out);
         }
         let indent = self.indent(inner);
         for level in &mut self.levels {
             level.has_content = true;
         }
-        wrap_into(line, self.width, &indent, &mut self.out);
+        wrap_line_into(line, self.width, &indent, &mut self.out);
     }
 
     /// Returns the indent of the next line and of its continuation rows.
     fn indent(&self, inner: &LineIndent) -> LineIndent {
         let mut indent = LineIndent::default();
-        for level in self.levels.iter().take(MAX_DEPTH) {
+        for level in self.levels.iter().take(MAX_NESTING_DEPTH) {
             let first = if level.has_content {
                 &level.indent.rest
             } else {
@@ -412,7 +412,7 @@ impl<'a> BlockRenderer<'a> {
         let taken: usize = self
             .levels
             .iter()
-            .take(MAX_DEPTH)
+            .take(MAX_NESTING_DEPTH)
             .flat_map(|level| &level.indent.rest)
             .map(|span| line_width(&Line::from(span.clone())))
             .sum();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ratatui::text::{Line, Span};
 
 use crate::text::highlight::{HighlightedCode, Language};
-use crate::text::wrap::{LineIndent, wrap_into};
+use crate::text::wrap::{LineIndent, wrap_line_into};
 use crate::theme::Theme;
 
 /// Builds the upper edge of a frame, with the language's name.
@@ -80,7 +80,7 @@ impl PendingCode {
                 return;
             };
             let mut colored = Vec::with_capacity(rows);
-            wrap_into(&line, width, &self.indent, &mut colored);
+            wrap_line_into(&line, width, &self.indent, &mut colored);
             let place = lines.get_mut(self.row..self.row + rows);
             // A color change within a grapheme cluster could move a line break. If it does, the line stays plain.
             if let Some(place) = place.filter(|_| colored.len() == rows) {
@@ -133,8 +133,8 @@ impl CodeFence {
         line.len() - marks.len() < 4 && !marks.is_empty() && marks.chars().all(|c| c == self.marker)
     }
 
-    pub(super) fn top(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(
+    pub(super) fn push_top(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
+        wrap_line_into(
             &render_top(&self.info, theme),
             width,
             &LineIndent::default(),
@@ -143,7 +143,7 @@ impl CodeFence {
     }
 
     /// Adds a complete line, which will be highlighted.
-    pub(super) fn line(
+    pub(super) fn push_line(
         &mut self,
         line: &str,
         width: u16,
@@ -151,7 +151,7 @@ impl CodeFence {
         out: &mut Vec<Line<'static>>,
     ) {
         let from = out.len();
-        self.partial_line(line, width, theme, out);
+        self.push_partial_line(line, width, theme, out);
         let line = self.strip_indent(line);
         if let Some(waiting) = &mut self.pending_code {
             waiting.push(line, from, out.len());
@@ -159,7 +159,7 @@ impl CodeFence {
     }
 
     /// Adds a line that is still incomplete.
-    pub(super) fn partial_line(
+    pub(super) fn push_partial_line(
         &self,
         line: &str,
         width: u16,
@@ -167,7 +167,7 @@ impl CodeFence {
         out: &mut Vec<Line<'static>>,
     ) {
         let line = Line::from(self.strip_indent(line));
-        wrap_into(&line, width, &line_indent(theme), out);
+        wrap_line_into(&line, width, &line_indent(theme), out);
     }
 
     /// Returns a line without the indentation of the fence.
@@ -176,7 +176,7 @@ impl CodeFence {
         line.get(spaces.min(self.indent)..).unwrap_or(line)
     }
 
-    pub(super) fn bottom(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(&render_bottom(theme), width, &LineIndent::default(), out);
+    pub(super) fn push_bottom(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
+        wrap_line_into(&render_bottom(theme), width, &LineIndent::default(), out);
     }
 }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use crate::theme::{Colors, Theme};
 
 /// The maximum length of the data in a `data:` URL that is shown.
-const MAX_DATA: usize = 64;
+const MAX_DATA_URL_CHARS: usize = 64;
 
 /// The inline content of a paragraph while it is being collected.
 pub(super) struct InlineText<'a> {
@@ -199,7 +199,7 @@ fn url_len(text: &str) -> usize {
 /// Formats a URL for display. Long data inside it is abbreviated.
 pub(super) fn format_url(address: &str) -> String {
     match address.split_once(',') {
-        Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {
+        Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA_URL_CHARS => {
             format!("{kind}, {} bytes", data.len())
         }
         _ => address.to_owned(),

@@ -3,8 +3,8 @@
 //! A message is divided into units, each parsed on its own. A unit starts at a top-level block after an empty line, or
 //! at a fence. Once the first line of the next unit has arrived, a unit cannot change any more, and is never parsed
 //! again. In a fence at the top level, each line is settled when it ends. So the cost of an append depends only on the
-//! last unit, which is at most [`MAX_UNIT`] long: a longer one is split, and the rest is laid out as if a unit started
-//! there.
+//! last unit, which is at most [`MAX_UNIT_BYTES`] long: a longer one is split, and the rest is laid out as if a unit
+//! started there.
 //!
 //! The price: a reference whose definition is in another unit is not resolved, but shown as it was written. Definitions
 //! are shown where they are, so that no URL is hidden.
@@ -27,11 +27,11 @@ use super::wrap::sanitize;
 use crate::theme::Theme;
 
 /// The maximum length of one unit, in bytes.
-const MAX_UNIT: usize = 32 * 1024;
+const MAX_UNIT_BYTES: usize = 32 * 1024;
 /// The number of bytes laid out between two checks of the clock.
-const SLICE: usize = 8 * 1024;
+const SLICE_BYTES: usize = 8 * 1024;
 /// The maximum length of text that is sanitized at once, in bytes.
-const MAX_PIECE: usize = 8 * 1024;
+const MAX_PIECE_BYTES: usize = 8 * 1024;
 
 fn parser_options() -> Options {
     Options::ENABLE_TABLES
@@ -100,7 +100,7 @@ impl MarkdownView {
         if source.len() > self.source.len() {
             loop {
                 let more = source.get(self.source.len()..).unwrap_or_default();
-                let more = truncate_to(more, SLICE);
+                let more = truncate_to(more, SLICE_BYTES);
                 self.source.push_str(more);
                 self.clean_source();
                 self.lines.truncate(self.settled_lines);
@@ -163,10 +163,10 @@ impl MarkdownView {
         self.text.truncate(self.fixed_len);
         let mut rest = self.source.get(self.cleaned_len..).unwrap_or_default();
         while !rest.is_empty() {
-            let window = truncate_to(rest, MAX_PIECE);
+            let window = truncate_to(rest, MAX_PIECE_BYTES);
             let (piece, complete) = match window.find('\n') {
                 Some(end) => (window.get(..=end).unwrap_or(window), true),
-                None => (window, rest.len() >= MAX_PIECE),
+                None => (window, rest.len() >= MAX_PIECE_BYTES),
             };
             let clean = sanitize(piece);
             self.text.push_str(&clean);
@@ -199,10 +199,10 @@ impl MarkdownView {
         let mut at = 0;
         let closed = loop {
             let rest = self.text.get(at..self.fixed_len).unwrap_or_default();
-            let window = truncate_to(rest, MAX_UNIT);
+            let window = truncate_to(rest, MAX_UNIT_BYTES);
             let (line, next) = match window.find('\n') {
                 Some(end) => (window.get(..end).unwrap_or(window), end + 1),
-                None if rest.len() > MAX_UNIT => (window, window.len()),
+                None if rest.len() > MAX_UNIT_BYTES => (window, window.len()),
                 None => break false,
             };
             #[cfg(test)]
@@ -211,11 +211,11 @@ impl MarkdownView {
             }
             at += next;
             if fence.is_closed_by(line) {
-                fence.bottom(width, theme, &mut self.lines);
+                fence.push_bottom(width, theme, &mut self.lines);
                 self.add_pending_code(fence.pending_code.take());
                 break true;
             }
-            fence.line(line, width, theme, &mut self.lines);
+            fence.push_line(line, width, theme, &mut self.lines);
         };
         self.drop_text(at);
         if !closed {
@@ -227,7 +227,7 @@ impl MarkdownView {
     /// Lays out the complete units. Returns whether nothing more can be done for now.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
         let text = self.text.get(..self.fixed_len).unwrap_or_default();
-        let window = truncate_to(text, MAX_UNIT);
+        let window = truncate_to(text, MAX_UNIT_BYTES);
         let too_long = window.len() < text.len();
         let complete = window.rfind('\n').map_or(0, |end| end + 1);
         if complete <= self.searched_len && !too_long {
@@ -256,7 +256,7 @@ impl MarkdownView {
             begin += line.len();
             let fence = CodeFence::open(line, &opening, theme);
             self.push_gap();
-            fence.top(width, theme, &mut self.lines);
+            fence.push_top(width, theme, &mut self.lines);
             self.fence = Some(fence);
         }
         self.drop_text(begin);
@@ -274,16 +274,16 @@ impl MarkdownView {
                 self.work_done += self.text.len();
             }
             if fence.is_closed_by(&self.text) {
-                fence.bottom(width, theme, &mut self.lines);
+                fence.push_bottom(width, theme, &mut self.lines);
                 return;
             }
             // A line that may become the end of the fence is not shown as code until it is complete.
             if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
                 for line in self.text.lines() {
-                    fence.partial_line(line, width, theme, &mut self.lines);
+                    fence.push_partial_line(line, width, theme, &mut self.lines);
                 }
             }
-            fence.bottom(width, theme, &mut self.lines);
+            fence.push_bottom(width, theme, &mut self.lines);
         } else {
             let text = std::mem::take(&mut self.text);
             self.layout_unit(&text, width, theme, false);
@@ -296,7 +296,7 @@ impl MarkdownView {
         {
             self.work_done += unit.len();
         }
-        let made = blocks::lay_out(unit, width, theme, settled);
+        let made = blocks::layout_unit(unit, width, theme, settled);
         if !made.lines.is_empty() {
             self.push_gap();
             let begin = self.lines.len();

@@ -4,15 +4,15 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::text::wrap::{LineIndent, line_width, widest_word, wrap, wrap_into};
+use crate::text::wrap::{LineIndent, line_width, widest_word, wrap_line, wrap_line_into};
 use crate::theme::Theme;
 
 /// The separator between two columns.
 const COLUMN_SEPARATOR: &str = " │ ";
 /// The maximum word length that widens a column. Longer words are broken.
-const MAX_WORD: usize = 16;
+const MAX_WORD_WIDTH: usize = 16;
 /// The minimum width of a column in which words are broken.
-const MIN_COLUMN: usize = 3;
+const MIN_COLUMN_WIDTH: usize = 3;
 
 /// A table cell: one line, plus one for each hard break.
 type TableCell = Vec<Line<'static>>;
@@ -85,7 +85,7 @@ impl MarkdownTable {
             .enumerate()
             .map(|(at, whole)| {
                 let word = widest(at, widest_word);
-                word.clamp(MIN_COLUMN, MAX_WORD).min(*whole)
+                word.clamp(MIN_COLUMN_WIDTH, MAX_WORD_WIDTH).min(*whole)
             })
             .collect();
         if least.iter().sum::<usize>() > room {
@@ -152,7 +152,7 @@ impl MarkdownTable {
                 row.get(at)
                     .into_iter()
                     .flatten()
-                    .flat_map(|line| wrap(line, width))
+                    .flat_map(|line| wrap_line(line, width))
                     .collect()
             })
             .collect();
@@ -188,7 +188,7 @@ impl MarkdownTable {
         let head = rows.next().map(Vec::as_slice).unwrap_or_default();
         if self.rows.len() == 1 {
             for line in head.iter().flatten() {
-                out.extend(wrap(line, room));
+                out.extend(wrap_line(line, room));
             }
         }
         for (at, row) in rows.enumerate() {
@@ -211,7 +211,7 @@ impl MarkdownTable {
                         first: if at == 0 { Vec::new() } else { rest.clone() },
                         rest: rest.clone(),
                     };
-                    wrap_into(&Line::from(spans), room, &indent, &mut out);
+                    wrap_line_into(&Line::from(spans), room, &indent, &mut out);
                 }
             }
         }

@@ -8,12 +8,12 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::*;
 use crate::theme::{Background, Colors};
 
-fn theme() -> Theme {
+fn test_theme() -> Theme {
     Theme::new(Background::Dark, Colors::Full)
 }
 
 /// Lays out the whole text.
-fn laid<'m>(
+fn layout_fully<'m>(
     markdown: &'m mut MarkdownView,
     source: &str,
     width: u16,
@@ -24,35 +24,35 @@ fn laid<'m>(
 }
 
 /// Lays out the whole text with highlighting.
-fn colored(
+fn layout_with_highlights(
     markdown: &mut MarkdownView,
     source: &str,
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let mut lines = laid(markdown, source, width, theme).to_vec();
+    let mut lines = layout_fully(markdown, source, width, theme).to_vec();
     // When all tests run together, the queue may drop texts until they are requested again.
     for _ in 0..1_000 {
         if !markdown.is_waiting() {
             break;
         }
-        highlight::finish();
-        lines = laid(markdown, source, width, theme).to_vec();
+        highlight::wait_until_idle();
+        lines = layout_fully(markdown, source, width, theme).to_vec();
     }
     assert!(!markdown.is_waiting());
     lines
 }
 
-fn lines(source: &str, width: u16) -> Vec<Line<'static>> {
-    colored(&mut MarkdownView::default(), source, width, &theme())
+fn layout_lines(source: &str, width: u16) -> Vec<Line<'static>> {
+    layout_with_highlights(&mut MarkdownView::default(), source, width, &test_theme())
 }
 
-fn texts(lines: &[Line<'_>]) -> Vec<String> {
+fn line_texts(lines: &[Line<'_>]) -> Vec<String> {
     lines.iter().map(Line::to_string).collect()
 }
 
-fn shown(source: &str, width: u16) -> String {
-    texts(&lines(source, width)).join("\n")
+fn shown_text(source: &str, width: u16) -> String {
+    line_texts(&layout_lines(source, width)).join("\n")
 }
 
 /// Returns the style of the first span that is exactly `text`.
@@ -67,19 +67,19 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
 
 #[track_caller]
 fn assert_shown(source: &str, width: u16, expected: &str) {
-    let shown = shown(source, width);
+    let shown = shown_text(source, width);
     assert_eq!(shown, expected.trim_matches('\n'), "\n{shown}\n");
 }
 
 #[test]
-fn words_have_the_styles_that_were_meant() {
-    let theme = theme();
-    let lines = lines(
+fn inline_styles_are_applied() {
+    let theme = test_theme();
+    let lines = layout_lines(
         "# Top\n## Second\n\nplain *soft* **loud** ~~gone~~ `code` [a link](https://x.y)",
         60,
     );
     assert_eq!(
-        texts(&lines),
+        line_texts(&lines),
         [
             "Top",
             "",
@@ -111,17 +111,17 @@ fn words_have_the_styles_that_were_meant() {
 }
 
 #[test]
-fn without_colors_code_still_differs_from_text() {
+fn code_differs_from_text_without_colors() {
     let theme = Theme::new(Background::Dark, Colors::None);
     let mut markdown = MarkdownView::default();
     assert_eq!(
-        texts(laid(&mut markdown, "run `ls -l`", 40, &theme)),
+        line_texts(layout_fully(&mut markdown, "run `ls -l`", 40, &theme)),
         ["run `ls -l`"]
     );
 }
 
 #[test]
-fn lists_hang_and_nest() {
+fn lists_are_indented_and_nested() {
     assert_shown(
         "Do:\n- one that is longer than a line\n- two\n  1. first\n  2. second\n     with more\n- [ ] open\n- [x] done\n\n10. ten\n11. eleven",
         20,
@@ -146,7 +146,7 @@ Do:
 }
 
 #[test]
-fn quotations_and_notes_have_a_bar() {
+fn block_quotes_and_alerts_have_a_bar() {
     assert_shown(
         "> said by one\n> > and by another\n\n> [!WARNING]\n> Mind the gap.\n>\n> - a list",
         20,
@@ -163,7 +163,7 @@ fn quotations_and_notes_have_a_bar() {
 }
 
 #[test]
-fn code_is_framed_and_colored_and_never_cut() {
+fn code_is_framed_highlighted_and_never_truncated() {
     let source =
         "So:\n```rust\nfn main() {\n\n    let a_long_name = 1;\n}\n```\nDone.\n\n    indented\n";
     assert_shown(
@@ -186,7 +186,7 @@ Done.
 │ indented
 ╰─",
     );
-    let lines = lines(source, 40);
+    let lines = layout_lines(source, 40);
     assert!(matches!(style_of(&lines, "fn").fg, Some(Color::Rgb(..))));
     assert_ne!(style_of(&lines, "fn").fg, style_of(&lines, "1").fg);
     // In a list, code is part of the item.
@@ -198,14 +198,14 @@ Done.
 }
 
 #[test]
-fn a_definition_behind_a_list_is_not_the_lists() {
+fn definition_after_a_list_is_not_part_of_it() {
     let source = "- item\n[foo]: http://a.b\n\n[foo]:\n    code\ntext\n\n";
     let mut markdown = MarkdownView::default();
     for (end, _) in source.char_indices() {
-        laid(&mut markdown, &source[..end], 40, &theme());
+        layout_fully(&mut markdown, &source[..end], 40, &test_theme());
     }
-    let pieces = texts(laid(&mut markdown, source, 40, &theme()));
-    assert_eq!(pieces, texts(&lines(source, 40)));
+    let pieces = line_texts(layout_fully(&mut markdown, source, 40, &test_theme()));
+    assert_eq!(pieces, line_texts(&layout_lines(source, 40)));
     assert!(
         pieces.iter().any(|line| line.contains("[foo]")),
         "{pieces:?}"
@@ -213,10 +213,10 @@ fn a_definition_behind_a_list_is_not_the_lists() {
 }
 
 #[test]
-fn code_with_nothing_in_it_waits_for_no_colors() {
+fn empty_code_does_not_wait_for_highlights() {
     let mut markdown = MarkdownView::default();
     let source = "```py\n```\n\n- in a list\n  ```rs\n  ```\n\nand so on\n\n";
-    laid(&mut markdown, source, 40, &theme());
+    layout_fully(&mut markdown, source, 40, &test_theme());
     assert!(!markdown.is_waiting());
 }
 
@@ -256,11 +256,14 @@ Name: longer
 Count: 12345
 日本: y",
     );
-    assert_eq!(style_of(&lines(source, 40), "Count"), theme().strong);
+    assert_eq!(
+        style_of(&layout_lines(source, 40), "Count"),
+        test_theme().strong
+    );
 }
 
 #[test]
-fn no_address_is_hidden() {
+fn link_targets_are_always_shown() {
     assert_shown("<https://a.b> and <me@a.b>", 60, "https://a.b and me@a.b");
     assert_shown(
         "[https://good.org](https://evil.org)",
@@ -281,8 +284,8 @@ fn no_address_is_hidden() {
         60,
         "[1]: https://a.b\n\nSee this (https://a.b).",
     );
-    let theme = theme();
-    let bare = lines("(at https://a.b/c_d_e, or)", 60);
+    let theme = test_theme();
+    let bare = layout_lines("(at https://a.b/c_d_e, or)", 60);
     assert_eq!(
         style_of(&bare, "https://a.b/c_d_e"),
         theme.text.patch(theme.link)
@@ -291,7 +294,7 @@ fn no_address_is_hidden() {
 }
 
 #[test]
-fn the_rest_of_the_language() {
+fn other_markdown_elements_are_rendered() {
     assert_shown("a  \nb\\\nc\nd", 60, "a\nb\nc d");
     assert_shown("a\n\n---\n\nb", 5, "a\n\n─────\n\nb");
     assert_shown(
@@ -305,7 +308,7 @@ fn the_rest_of_the_language() {
 }
 
 #[test]
-fn what_commands_the_terminal_is_gone() {
+fn control_sequences_are_removed() {
     assert_shown("a\u{1b}[31mb\u{202e}c &#27;[2J `\u{9b}2J`", 60, "abc  2J");
     // An unterminated sequence affects its own line only.
     assert_shown("a\u{1b}]0;title\n\nb", 60, "a\n\nb");
@@ -313,7 +316,7 @@ fn what_commands_the_terminal_is_gone() {
 }
 
 #[test]
-fn what_is_not_finished_looks_reasonable() {
+fn unfinished_markdown_is_rendered_sensibly() {
     assert_shown("Look:\n```py\nx = 1", 20, "Look:\n\n╭─ py\n│ x = 1\n╰─");
     // An incomplete end of a fence is not shown as code.
     assert_shown("```py\nx = 1\n``", 20, "╭─ py\n│ x = 1\n╰─");
@@ -322,50 +325,61 @@ fn what_is_not_finished_looks_reasonable() {
 }
 
 #[test]
-fn another_text_width_or_theme_begins_anew() {
-    let theme = theme();
+fn changed_text_width_or_theme_restarts_the_layout() {
+    let theme = test_theme();
     let mut markdown = MarkdownView::default();
-    laid(&mut markdown, "one\n\ntwo three\n\nfour", 80, &theme);
+    layout_fully(&mut markdown, "one\n\ntwo three\n\nfour", 80, &theme);
     assert_eq!(
-        texts(laid(&mut markdown, "one\n\ntwo three\n\nfour", 5, &theme)),
+        line_texts(layout_fully(
+            &mut markdown,
+            "one\n\ntwo three\n\nfour",
+            5,
+            &theme
+        )),
         ["one", "", "two", "three", "", "four"]
     );
     assert_eq!(
-        texts(laid(&mut markdown, "once\n\nmore", 5, &theme)),
+        line_texts(layout_fully(&mut markdown, "once\n\nmore", 5, &theme)),
         ["once", "", "more"]
     );
-    assert_eq!(texts(laid(&mut markdown, "on", 5, &theme)), ["on"]);
+    assert_eq!(
+        line_texts(layout_fully(&mut markdown, "on", 5, &theme)),
+        ["on"]
+    );
     let plain = Theme::new(Background::Light, Colors::None);
-    assert_eq!(texts(laid(&mut markdown, "`on`", 5, &plain)), ["`on`"]);
+    assert_eq!(
+        line_texts(layout_fully(&mut markdown, "`on`", 5, &plain)),
+        ["`on`"]
+    );
 }
 
 /// Appends chunks to a long message. Returns how many bytes were parsed for each of them.
-fn appended(long: String, more: &[&str]) -> Vec<usize> {
-    let theme = theme();
+fn append_costs(long: String, more: &[&str]) -> Vec<usize> {
+    let theme = test_theme();
     let mut markdown = MarkdownView::default();
     let mut source = long;
-    laid(&mut markdown, &source, 80, &theme);
+    layout_fully(&mut markdown, &source, 80, &theme);
     more.iter()
         .map(|more| {
             let before = markdown.work_done;
             source.push_str(more);
-            laid(&mut markdown, &source, 80, &theme);
+            layout_fully(&mut markdown, &source, 80, &theme);
             markdown.work_done - before
         })
         .collect()
 }
 
 #[test]
-fn an_append_costs_what_the_last_block_does() {
+fn append_costs_only_the_last_block() {
     let paragraph = "Some words of a paragraph, *stressed* and not.\n\n";
     let text = paragraph.repeat(500_000 / paragraph.len());
     let more = ["and twenty bytes...", " more\n", "\nThe next begins"];
-    for worked in appended(text.clone(), &more) {
+    for worked in append_costs(text.clone(), &more) {
         assert!(worked < 4 * paragraph.len(), "{worked}");
     }
     // An open fence: only the last line.
     let text = format!("```text\n{}", "some words of code\n".repeat(500_000 / 19));
-    for worked in appended(text, &["let a = 1;", "\n", "let b"]) {
+    for worked in append_costs(text, &["let a = 1;", "\n", "let b"]) {
         assert!(worked < 100, "{worked}");
     }
     // Only part of an endless block or line is parsed.
@@ -374,13 +388,13 @@ fn an_append_costs_what_the_last_block_does() {
         "word ".repeat(100_000),
         "x".repeat(500_000),
     ] {
-        for worked in appended(text, &["more", "\n", "- more"]) {
-            assert!(worked <= 3 * (MAX_UNIT + MAX_PIECE), "{worked}");
+        for worked in append_costs(text, &["more", "\n", "- more"]) {
+            assert!(worked <= 3 * (MAX_UNIT_BYTES + MAX_PIECE_BYTES), "{worked}");
         }
     }
 }
 
-fn drawn(line: &Line<'_>) -> usize {
+fn drawn_width(line: &Line<'_>) -> usize {
     line.spans
         .iter()
         .flat_map(|span| span.content.graphemes(true))
@@ -388,7 +402,7 @@ fn drawn(line: &Line<'_>) -> usize {
         .sum()
 }
 
-const PIECES: &[&str] = &[
+const MARKDOWN_PIECES: &[&str] = &[
     "",
     "",
     "",
@@ -456,46 +470,46 @@ const PIECES: &[&str] = &[
     "---|---",
 ];
 
-fn document() -> impl Strategy<Value = String> {
-    proptest::collection::vec(proptest::sample::select(PIECES), 0..24)
+fn arbitrary_markdown() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(MARKDOWN_PIECES), 0..24)
         .prop_map(|lines| lines.join("\n"))
 }
 
 proptest! {
     #[test]
-    fn in_pieces_or_at_once_is_the_same(
-        source in document(),
+    fn incremental_layout_equals_full_layout(
+        source in arbitrary_markdown(),
         cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..12),
         width in 1u16..60,
     ) {
-        let theme = theme();
+        let theme = test_theme();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(source.len() + 1)).collect();
         cuts.sort_unstable();
         let mut markdown = MarkdownView::default();
         for cut in cuts {
             if let Some(begun) = source.get(..cut) {
-                laid(&mut markdown, begun, width, &theme);
+                layout_fully(&mut markdown, begun, width, &theme);
             }
         }
-        let pieces = colored(&mut markdown, &source, width, &theme);
-        let whole = colored(&mut MarkdownView::default(), &source, width, &theme);
-        prop_assert_eq!(texts(&pieces), texts(&whole), "{:?}", source);
+        let pieces = layout_with_highlights(&mut markdown, &source, width, &theme);
+        let whole = layout_with_highlights(&mut MarkdownView::default(), &source, width, &theme);
+        prop_assert_eq!(line_texts(&pieces), line_texts(&whole), "{:?}", source);
         prop_assert_eq!(pieces, whole);
     }
 
     #[test]
-    fn any_text_fits(
-        source in prop_oneof![document(), any::<String>(), "[-*_`>#|\\[\\]()!<~ \n\t:.0-9a-z]{0,200}"],
+    fn arbitrary_markdown_fits(
+        source in prop_oneof![arbitrary_markdown(), any::<String>(), "[-*_`>#|\\[\\]()!<~ \n\t:.0-9a-z]{0,200}"],
         width in 0u16..200,
     ) {
-        for line in lines(&source, width) {
-            prop_assert!(drawn(&line) <= usize::from(width.max(1)), "{width}: {line:?}");
+        for line in layout_lines(&source, width) {
+            prop_assert!(drawn_width(&line) <= usize::from(width.max(1)), "{width}: {line:?}");
             prop_assert!(!line.to_string().chars().any(char::is_control));
         }
     }
 
     #[test]
-    fn every_word_is_there(
+    fn every_word_is_shown(
         form in proptest::collection::vec((0usize..12, proptest::collection::vec("[b-df-hj-np-tv-z]{3}", 2)), 1..8),
         width in 24u16..120,
     ) {
@@ -516,7 +530,7 @@ proptest! {
                 _ => format!("- [ ] {a}  \n  **{b}\n\n"),
             }
         }).collect();
-        let shown = shown(&source, width);
+        let shown = shown_text(&source, width);
         for word in form.iter().flat_map(|(_, words)| words) {
             prop_assert!(shown.contains(word.as_str()), "{word}\n{source}\n{shown}");
         }

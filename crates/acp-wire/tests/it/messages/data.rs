@@ -13,15 +13,15 @@ use serde_json::value::RawValue;
 #[serde(deny_unknown_fields)]
 pub(crate) struct MessageCase {
     pub(crate) method: String,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     pub(crate) params: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     result: Option<Box<RawValue>>,
     pub(crate) written: Option<Value>,
 }
 
 /// Reads a field in which `null` is a value.
-fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
@@ -33,7 +33,7 @@ impl MessageCase {
 }
 
 /// All cases of a version.
-pub(crate) fn cases(version: &str) -> BTreeMap<String, MessageCase> {
+pub(crate) fn read_cases(version: &str) -> BTreeMap<String, MessageCase> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(version);
@@ -58,8 +58,8 @@ pub(crate) fn cases(version: &str) -> BTreeMap<String, MessageCase> {
 }
 
 /// Checks that there are params for every method, and a result for every request.
-pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
-    let cases = cases(version);
+pub(crate) fn check_every_method_has_cases(version: &str, methods: &[Method]) {
+    let cases = read_cases(version);
     let mut missing = Vec::new();
     for row in methods {
         let has = |part: fn(&MessageCase) -> bool| {
@@ -79,7 +79,7 @@ pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
 
 /// Returns the values of an object as arrays in several orders, and an empty array. A reader that accepts an array for
 /// an object goes by the order in which the fields are declared, which is mostly that of the specification.
-pub(crate) fn as_arrays(object: &Value) -> Vec<Value> {
+pub(crate) fn to_arrays(object: &Value) -> Vec<Value> {
     let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
     let mut arrays = vec![Value::Array(Vec::new())];
     for turn in 0..values.len() {
@@ -93,14 +93,14 @@ pub(crate) fn as_arrays(object: &Value) -> Vec<Value> {
 }
 
 /// Returns the params or results of a method's cases as arrays.
-pub(crate) fn arrays(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
+pub(crate) fn array_variants(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
     let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
     let mut arrays = vec![raw(&Value::Array(Vec::new()))];
-    for case in cases(version).values() {
+    for case in read_cases(version).values() {
         if case.method == method && case.params.is_some() == of_params {
             let message: Value = serde_json::from_str(case.raw().get()).unwrap();
             if message.is_object() {
-                arrays.extend(as_arrays(&message).iter().map(raw));
+                arrays.extend(to_arrays(&message).iter().map(raw));
             }
         }
     }
@@ -109,11 +109,11 @@ pub(crate) fn arrays(version: &str, method: &str, of_params: bool) -> Vec<Box<Ra
 
 /// Returns JSON pointers to the objects inside a message.
 pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
-    fn walk(value: &Value, place: &str, found: &mut Vec<String>) {
+    fn collect_objects(value: &Value, place: &str, found: &mut Vec<String>) {
         match value {
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    walk(item, &format!("{place}/{at}"), found);
+                    collect_objects(item, &format!("{place}/{at}"), found);
                 }
             }
             Value::Object(object) => {
@@ -122,14 +122,14 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
                 }
                 for (key, value) in object {
                     let key = key.replace('~', "~0").replace('/', "~1");
-                    walk(value, &format!("{place}/{key}"), found);
+                    collect_objects(value, &format!("{place}/{key}"), found);
                 }
             }
             _ => {}
         }
     }
     let mut found = Vec::new();
-    walk(message, "", &mut found);
+    collect_objects(message, "", &mut found);
     found
 }
 
@@ -137,9 +137,9 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
 pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
 impl KnownKeys {
-    pub(crate) fn by(version: &str) -> Self {
+    pub(crate) fn in_cases(version: &str) -> Self {
         let mut told = Self(BTreeMap::new());
-        for case in cases(version).values() {
+        for case in read_cases(version).values() {
             told.walk(&serde_json::from_str(case.raw().get()).unwrap());
         }
         told
@@ -164,7 +164,7 @@ impl KnownKeys {
     }
 
     /// Checks that all of these occur in the cases.
-    pub(crate) fn has<T: ToString>(&self, key: &str, expected: &[T]) {
+    pub(crate) fn assert_values<T: ToString>(&self, key: &str, expected: &[T]) {
         let missing: Vec<_> = expected
             .iter()
             .map(ToString::to_string)

@@ -20,7 +20,7 @@ macro_rules! method_table_tests {
         }
 
         fn read<T: MethodTable>(name: &str) -> T {
-            let cases = cases($version);
+            let cases = read_cases($version);
             let case = cases
                 .get(name)
                 .unwrap_or_else(|| panic!("there is no case {name:?}"));
@@ -47,8 +47,8 @@ macro_rules! method_table_tests {
         }
 
         #[test]
-        fn every_case_is_read_and_written_back() {
-            for (name, case) in &cases($version) {
+        fn every_case_round_trips() {
+            for (name, case) in &read_cases($version) {
                 let row = METHODS
                     .iter()
                     .find(|row| row.name == case.method)
@@ -74,31 +74,31 @@ macro_rules! method_table_tests {
         }
 
         /// Returns what is written for a message that was read from `raw`, or `None` if it cannot be read.
-        fn rewritten(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
-            fn of<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
+        fn round_trip_value(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
+            fn round_trip<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
             }
-            let of = match (row.sender, row.kind, of_params) {
-                (Sender::Client, MethodKind::Request, true) => of::<ClientRequest>,
-                (Sender::Client, MethodKind::Request, false) => of::<AgentResponse>,
-                (Sender::Agent, MethodKind::Request, true) => of::<AgentRequest>,
-                (Sender::Agent, MethodKind::Request, false) => of::<ClientResponse>,
-                (Sender::Client, MethodKind::Notification, _) => of::<ClientNotification>,
-                (Sender::Agent, MethodKind::Notification, _) => of::<AgentNotification>,
-                (Sender::Either, MethodKind::Notification, _) => of::<ProtocolNotification>,
+            let round_trip = match (row.sender, row.kind, of_params) {
+                (Sender::Client, MethodKind::Request, true) => round_trip::<ClientRequest>,
+                (Sender::Client, MethodKind::Request, false) => round_trip::<AgentResponse>,
+                (Sender::Agent, MethodKind::Request, true) => round_trip::<AgentRequest>,
+                (Sender::Agent, MethodKind::Request, false) => round_trip::<ClientResponse>,
+                (Sender::Client, MethodKind::Notification, _) => round_trip::<ClientNotification>,
+                (Sender::Agent, MethodKind::Notification, _) => round_trip::<AgentNotification>,
+                (Sender::Either, MethodKind::Notification, _) => round_trip::<ProtocolNotification>,
                 _ => panic!("{row:?} has no such part"),
             };
-            of(row.name, raw)
+            round_trip(row.name, raw)
         }
 
         #[test]
-        fn arrays_are_not_read_as_params_or_results() {
+        fn arrays_are_rejected_as_params_and_results() {
             let mut read = Vec::new();
             for row in METHODS {
                 let parts: &[bool] = if row.result.is_some() { &[true, false] } else { &[true] };
                 for &of_params in parts {
-                    for array in crate::messages::data::arrays($version, row.name, of_params) {
-                        if rewritten(row, of_params, &array).is_some() {
+                    for array in crate::messages::data::array_variants($version, row.name, of_params) {
+                        if round_trip_value(row, of_params, &array).is_some() {
                             read.push(format!("{} (params: {of_params}): {array}", row.name));
                         }
                     }
@@ -110,9 +110,9 @@ macro_rules! method_table_tests {
         /// An array of its values is rejected in place of an object, as a number is. Where any JSON is allowed, the
         /// array is preserved.
         #[test]
-        fn arrays_are_not_read_as_objects_inside_messages() {
+        fn arrays_are_rejected_as_nested_objects() {
             let mut read = Vec::new();
-            for (name, case) in &cases($version) {
+            for (name, case) in &read_cases($version) {
                 let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
                 let of_params = case.params.is_some();
                 let message: Value = serde_json::from_str(case.raw().get()).unwrap();
@@ -120,10 +120,10 @@ macro_rules! method_table_tests {
                     let instead = |value: Value| {
                         let mut message = message.clone();
                         *message.pointer_mut(&place).unwrap() = value;
-                        rewritten(row, of_params, &to_raw_value(&message).unwrap())
+                        round_trip_value(row, of_params, &to_raw_value(&message).unwrap())
                     };
                     let number = instead(json!(-1.5));
-                    for array in crate::messages::data::as_arrays(message.pointer(&place).unwrap()) {
+                    for array in crate::messages::data::to_arrays(message.pointer(&place).unwrap()) {
                         let got = instead(array.clone());
                         let kept = got.as_ref().is_some_and(|got| got.pointer(&place) == Some(&array));
                         if got != number && !kept {
@@ -137,30 +137,30 @@ macro_rules! method_table_tests {
 
         #[test]
         fn every_method_has_cases() {
-            crate::messages::data::every_method_has_cases($version, METHODS);
+            crate::messages::data::check_every_method_has_cases($version, METHODS);
         }
 
         #[test]
-        fn every_method_is_listed_once_in_its_direction() {
+        fn every_method_is_listed_once_with_its_direction() {
             let names: std::collections::BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
             assert_eq!(names.len(), METHODS.len());
 
             // What one side sends is unknown if it comes from the other side.
             let raw = to_raw_value(&json!({"sessionId": "s"})).unwrap();
-            fn known<T>(read: &Result<T, ReadError>) -> bool {
+            fn is_known<T>(read: &Result<T, ReadError>) -> bool {
                 !matches!(read, Err(ReadError::UnknownMethod(_)))
             }
             for row in METHODS {
                 let request = row.kind == MethodKind::Request;
                 assert_eq!(row.result.is_some(), request, "{}", row.name);
                 let known = [
-                    known(&ClientRequest::read(row.name, Some(&raw))),
-                    known(&AgentRequest::read(row.name, Some(&raw))),
-                    known(&ClientNotification::read(row.name, Some(&raw))),
-                    known(&AgentNotification::read(row.name, Some(&raw))),
-                    known(&ProtocolNotification::read(row.name, Some(&raw))),
-                    known(&AgentResponse::read(row.name, &raw)),
-                    known(&ClientResponse::read(row.name, &raw)),
+                    is_known(&ClientRequest::read(row.name, Some(&raw))),
+                    is_known(&AgentRequest::read(row.name, Some(&raw))),
+                    is_known(&ClientNotification::read(row.name, Some(&raw))),
+                    is_known(&AgentNotification::read(row.name, Some(&raw))),
+                    is_known(&ProtocolNotification::read(row.name, Some(&raw))),
+                    is_known(&AgentResponse::read(row.name, &raw)),
+                    is_known(&ClientResponse::read(row.name, &raw)),
                 ];
                 let expected = [
                     (Sender::Client, true),
@@ -178,7 +178,7 @@ macro_rules! method_table_tests {
 
         #[test]
         fn every_message_names_its_method() {
-            for (name, case) in &cases($version) {
+            for (name, case) in &read_cases($version) {
                 let Some(params) = case.params.as_deref() else {
                     continue;
                 };

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// The bytes that a message is generated from. Three of four are printable, because a string ends at the first byte
 /// that is not UTF-8. The others are arbitrary, because they choose between variants.
-pub(crate) fn bytes() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn arbitrary_bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
             *byte = if *byte < 192 {
@@ -29,16 +29,16 @@ pub(crate) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-pub(crate) fn made_of<T: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> T {
+pub(crate) fn generate<T: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> T {
     T::arbitrary(&mut Unstructured::new(bytes)).unwrap()
 }
 
-pub(crate) fn json_of<T: Serialize>(value: &T) -> Value {
+pub(crate) fn to_json<T: Serialize>(value: &T) -> Value {
     // As text, because that is what is sent.
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
 
-pub(crate) fn read<T: DeserializeOwned>(json: &Value, what: &str) -> T {
+pub(crate) fn from_json<T: DeserializeOwned>(json: &Value, what: &str) -> T {
     serde_json::from_str(&json.to_string()).unwrap_or_else(|e| panic!("{what}: {e}: {json}"))
 }
 
@@ -47,13 +47,18 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
 }
 
 /// Checks that the official crate and this one write the same, and shows where they differ.
-fn same(theirs: &Value, ours: &Value) {
-    fn differences(path: &str, theirs: Option<&Value>, ours: Option<&Value>, found: &mut String) {
+fn assert_same_json(theirs: &Value, ours: &Value) {
+    fn collect_differences(
+        path: &str,
+        theirs: Option<&Value>,
+        ours: Option<&Value>,
+        found: &mut String,
+    ) {
         match (theirs, ours) {
             (theirs, ours) if theirs == ours => {}
             (Some(Value::Object(theirs)), Some(Value::Object(ours))) => {
                 for key in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
-                    differences(
+                    collect_differences(
                         &format!("{path}/{key}"),
                         theirs.get(key),
                         ours.get(key),
@@ -63,7 +68,7 @@ fn same(theirs: &Value, ours: &Value) {
             }
             (Some(Value::Array(theirs)), Some(Value::Array(ours))) => {
                 for i in 0..theirs.len().max(ours.len()) {
-                    differences(&format!("{path}/{i}"), theirs.get(i), ours.get(i), found);
+                    collect_differences(&format!("{path}/{i}"), theirs.get(i), ours.get(i), found);
                 }
             }
             (theirs, ours) => {
@@ -74,7 +79,7 @@ fn same(theirs: &Value, ours: &Value) {
         }
     }
     let mut found = String::new();
-    differences("", Some(theirs), Some(ours), &mut found);
+    collect_differences("", Some(theirs), Some(ours), &mut found);
     assert!(
         found.is_empty(),
         "the official crate writes something else than we do:{found}"
@@ -83,7 +88,7 @@ fn same(theirs: &Value, ours: &Value) {
 
 /// Checks the path from our type to JSON, which must be valid, to the official type, to JSON and back to our type.
 /// `common` removes what only one of the two crates has.
-pub(crate) fn ours_survives<Ours, Official>(
+pub(crate) fn assert_ours_survives<Ours, Official>(
     ours: &Ours,
     schema: &Validator,
     common: fn(Value) -> Value,
@@ -91,7 +96,7 @@ pub(crate) fn ours_survives<Ours, Official>(
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
     Official: Serialize + DeserializeOwned,
 {
-    let written = json_of(ours);
+    let written = to_json(ours);
     if let Err(e) = schema.validate(&written) {
         panic!(
             "what we write is not valid: {} at {}: {written}",
@@ -99,30 +104,32 @@ pub(crate) fn ours_survives<Ours, Official>(
             e.instance_path()
         );
     }
-    let again: Ours = read(&written, "we cannot read what we write");
+    let again: Ours = from_json(&written, "we cannot read what we write");
     assert_eq!(&again, ours, "{written}");
-    let official: Official = read(&written, "the official crate cannot read what we write");
-    let theirs = json_of(&official);
+    let official: Official = from_json(&written, "the official crate cannot read what we write");
+    let theirs = to_json(&official);
     let written = common(written);
-    same(&common(theirs.clone()), &written);
-    let back: Ours = read(&theirs, "we cannot read what the official crate writes");
-    let common: Ours = read(&written, "we cannot read a part of what we write");
+    assert_same_json(&common(theirs.clone()), &written);
+    let back: Ours = from_json(&theirs, "we cannot read what the official crate writes");
+    let common: Ours = from_json(&written, "we cannot read a part of what we write");
     assert_eq!(back, common, "{theirs}");
 }
 
 /// Checks the path from the official type to JSON, to our type, to JSON and back to the official type.
-pub(crate) fn official_survives<Ours, Official>(official: &Official, common: fn(Value) -> Value)
-where
+pub(crate) fn assert_official_survives<Ours, Official>(
+    official: &Official,
+    common: fn(Value) -> Value,
+) where
     Ours: Serialize + DeserializeOwned,
     Official: Serialize + DeserializeOwned,
 {
-    let theirs = json_of(official);
-    let ours: Ours = read(&theirs, "we cannot read what the official crate writes");
-    let our_json = json_of(&ours);
+    let theirs = to_json(official);
+    let ours: Ours = from_json(&theirs, "we cannot read what the official crate writes");
+    let our_json = to_json(&ours);
     let theirs = common(theirs);
-    same(&theirs, &common(our_json.clone()));
-    let back: Official = read(&our_json, "the official crate cannot read what we write");
-    assert_eq!(common(json_of(&back)), theirs);
+    assert_same_json(&theirs, &common(our_json.clone()));
+    let back: Official = from_json(&our_json, "the official crate cannot read what we write");
+    assert_eq!(common(to_json(&back)), theirs);
 }
 
 /// The checked types by name, each with its official schema.
@@ -131,34 +138,34 @@ pub(crate) type Schemas = [(&'static str, fn() -> Value)];
 /// Defines two tests for each of these types, which have the same name in both crates.
 macro_rules! messages {
     (common = $common:path; $($name:ident)+) => {
-        const CHECKED: &check::Schemas =
-            &[$((stringify!($name), check::schema_of::<they::$name>)),+];
-        mod what_we_write {
+        const CHECKED_TYPES: &check::Schemas =
+            &[$((stringify!($name), check::schema_of::<official_types::$name>)),+];
+        mod our_messages {
             use super::*;
             $(
                 #[test]
                 #[allow(non_snake_case)]
                 fn $name() {
-                    let schema = jsonschema::validator_for(&check::schema_of::<they::$name>()).unwrap();
-                    proptest!(|(bytes in check::bytes())| {
-                        let ours: super::$name = check::made_of(&bytes);
-                        check::ours_survives::<_, they::$name>(&ours, &schema, $common);
+                    let schema = jsonschema::validator_for(&check::schema_of::<official_types::$name>()).unwrap();
+                    proptest!(|(bytes in check::arbitrary_bytes())| {
+                        let ours: super::$name = check::generate(&bytes);
+                        check::assert_ours_survives::<_, official_types::$name>(&ours, &schema, $common);
                     });
                 }
             )+
         }
-        mod what_they_write {
+        mod official_messages {
             use super::*;
             $(
                 #[test]
                 #[allow(non_snake_case)]
                 fn $name() {
-                    let samples = Samples::of(&check::schema_of::<they::$name>());
+                    let samples = Samples::for_schema(&check::schema_of::<official_types::$name>());
                     assert!(!samples.is_empty());
                     for sample in samples {
-                        let official: they::$name =
-                            check::read(&sample, "the official crate cannot read its own schema");
-                        check::official_survives::<super::$name, _>(&official, $common);
+                        let official: official_types::$name =
+                            check::from_json(&sample, "the official crate cannot read its own schema");
+                        check::assert_official_survives::<super::$name, _>(&official, $common);
                     }
                 }
             )+
@@ -180,7 +187,7 @@ impl KnownVariants {
     }
 
     /// Checks that these are exactly the definitions with constant strings in the official schemas.
-    pub(crate) fn is_all_of(&self, schemas: &Schemas) {
+    pub(crate) fn assert_covers_schemas(&self, schemas: &Schemas) {
         let mut theirs = BTreeMap::new();
         for (name, schema) in schemas {
             let mut schema = schema();
@@ -192,7 +199,7 @@ impl KnownVariants {
                 .flatten();
             for (name, definition) in definitions.chain([(&(*name).to_owned(), &schema)]) {
                 let mut found = BTreeSet::new();
-                constants(definition, &mut found);
+                collect_constants(definition, &mut found);
                 if !found.is_empty() {
                     theirs.insert(name.clone(), found);
                 }
@@ -210,9 +217,9 @@ impl KnownVariants {
 }
 
 /// Returns every constant string in a schema.
-fn constants(schema: &Value, found: &mut BTreeSet<String>) {
+fn collect_constants(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
-        Value::Array(items) => items.iter().for_each(|item| constants(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_constants(item, found)),
         Value::Object(object) => {
             found.extend(
                 object
@@ -220,14 +227,16 @@ fn constants(schema: &Value, found: &mut BTreeSet<String>) {
                     .and_then(Value::as_str)
                     .map(str::to_owned),
             );
-            object.values().for_each(|value| constants(value, found));
+            object
+                .values()
+                .for_each(|value| collect_constants(value, found));
         }
         _ => {}
     }
 }
 
 /// Checks that every type of a method table is among the checked types.
-pub(crate) fn all_of_the_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
+pub(crate) fn assert_covers_table(methods: &[Method], checked: &Schemas, but: &[&str]) {
     for row in methods {
         for name in std::iter::once(row.params).chain(row.result) {
             assert_ne!(
@@ -241,13 +250,15 @@ pub(crate) fn all_of_the_table(methods: &[Method], checked: &Schemas, but: &[&st
 }
 
 /// Checks that the generated values include each of these tags.
-pub(crate) fn are_made<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected: &[&str]) {
-    fn tags_of(value: &Value, key: &str, found: &mut BTreeSet<String>) {
+pub(crate) fn assert_generated<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected: &[&str]) {
+    fn collect_tags(value: &Value, key: &str, found: &mut BTreeSet<String>) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| tags_of(item, key, found)),
+            Value::Array(items) => items.iter().for_each(|item| collect_tags(item, key, found)),
             Value::Object(object) => {
                 found.extend(object.get(key).and_then(Value::as_str).map(str::to_owned));
-                object.values().for_each(|value| tags_of(value, key, found));
+                object
+                    .values()
+                    .for_each(|value| collect_tags(value, key, found));
             }
             _ => {}
         }
@@ -255,8 +266,8 @@ pub(crate) fn are_made<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected
     let mut runner = TestRunner::deterministic();
     let mut found = BTreeSet::new();
     for _ in 0..4096 {
-        let bytes = bytes().new_tree(&mut runner).unwrap().current();
-        tags_of(&json_of(&made_of::<T>(&bytes)), key, &mut found);
+        let bytes = arbitrary_bytes().new_tree(&mut runner).unwrap().current();
+        collect_tags(&to_json(&generate::<T>(&bytes)), key, &mut found);
     }
     let missing: Vec<_> = expected
         .iter()

@@ -5,10 +5,10 @@ use agent_client_protocol_schema as official;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::check::{json_of, read};
+use super::check::{from_json, to_json};
 
 /// Returns an id as our type and as the official one.
-fn id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
+fn arbitrary_id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
     prop_oneof![
         Just((RequestId::Null, official::v1::RequestId::Null)),
         any::<i64>().prop_map(|n| (RequestId::Number(n), official::v1::RequestId::Number(n))),
@@ -19,7 +19,7 @@ fn id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
     ]
 }
 
-pub(crate) fn error() -> impl Strategy<Value = Error> {
+pub(crate) fn arbitrary_error() -> impl Strategy<Value = Error> {
     let data = prop_oneof![
         Just(None),
         any::<String>().prop_map(|s| Some(json!(s))),
@@ -37,14 +37,14 @@ pub(crate) fn error() -> impl Strategy<Value = Error> {
 
 proptest! {
     #[test]
-    fn errors_survive(error in error()) {
-        let theirs: official::v1::Error = read(&json_of(&error), "the official crate cannot read our error");
-        prop_assert_eq!(json_of(&theirs), json_of(&error));
-        prop_assert_eq!(read::<Error>(&json_of(&theirs), "we cannot read the official error"), error);
+    fn errors_survive_conversion(error in arbitrary_error()) {
+        let theirs: official::v1::Error = from_json(&to_json(&error), "the official crate cannot read our error");
+        prop_assert_eq!(to_json(&theirs), to_json(&error));
+        prop_assert_eq!(from_json::<Error>(&to_json(&theirs), "we cannot read the official error"), error);
     }
 
     #[test]
-    fn envelopes_survive((ours, theirs) in id(), method in any::<String>(), error in error()) {
+    fn envelopes_survive_conversion((ours, theirs) in arbitrary_id(), method in any::<String>(), error in arbitrary_error()) {
         use official::rpc::JsonRpcMessage;
         use official::v1::{Notification, Request, Response};
 

@@ -9,14 +9,14 @@ pub(crate) struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    pub(crate) fn of(schema: &'a Value) -> Vec<Value> {
+    pub(crate) fn for_schema(schema: &'a Value) -> Vec<Value> {
         Self {
             definitions: &schema["$defs"],
         }
-        .make(schema)
+        .samples(schema)
     }
 
-    fn make(&self, schema: &Value) -> Vec<Value> {
+    fn samples(&self, schema: &Value) -> Vec<Value> {
         let Some(schema) = schema.as_object() else {
             // `true` allows anything.
             return vec![json!({"any": [1, null]}), json!("any")];
@@ -25,9 +25,9 @@ impl<'a> Samples<'a> {
             return vec![value.clone()];
         }
         // The schema itself first, then what it refers to, then one of the alternatives.
-        let mut made = vec![self.of_type(schema)];
+        let mut made = vec![self.typed_samples(schema)];
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            made.push(self.make(&self.definitions[name.trim_start_matches("#/$defs/")]));
+            made.push(self.samples(&self.definitions[name.trim_start_matches("#/$defs/")]));
         }
         made.extend(
             schema
@@ -35,13 +35,13 @@ impl<'a> Samples<'a> {
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
-                .map(|s| self.make(s)),
+                .map(|s| self.samples(s)),
         );
         let alternatives: Vec<_> = ["oneOf", "anyOf"]
             .iter()
             .filter_map(|key| schema.get(*key)?.as_array())
             .flatten()
-            .flat_map(|alternative| self.make(alternative))
+            .flat_map(|alternative| self.samples(alternative))
             .collect();
         if !alternatives.is_empty() {
             made.push(alternatives);
@@ -52,7 +52,7 @@ impl<'a> Samples<'a> {
             .unwrap_or_else(|| vec![json!({"any": 1})])
     }
 
-    fn of_type(&self, schema: &serde_json::Map<String, Value>) -> Vec<Value> {
+    fn typed_samples(&self, schema: &serde_json::Map<String, Value>) -> Vec<Value> {
         let types: Vec<_> = match schema.get("type") {
             Some(Value::String(one)) => vec![one.as_str()],
             Some(Value::Array(some)) => some.iter().filter_map(Value::as_str).collect(),
@@ -60,11 +60,15 @@ impl<'a> Samples<'a> {
         };
         types
             .into_iter()
-            .flat_map(|name| self.of_one_type(name, schema))
+            .flat_map(|name| self.samples_of_one_type(name, schema))
             .collect()
     }
 
-    fn of_one_type(&self, name: &str, schema: &serde_json::Map<String, Value>) -> Vec<Value> {
+    fn samples_of_one_type(
+        &self,
+        name: &str,
+        schema: &serde_json::Map<String, Value>,
+    ) -> Vec<Value> {
         match name {
             "null" => vec![Value::Null],
             "boolean" => vec![json!(true), json!(false)],
@@ -73,7 +77,7 @@ impl<'a> Samples<'a> {
             // Not the name of a variant, so it is an unknown type if it is a tag.
             "string" => vec![json!("_\"other\"\n"), json!("")],
             "array" => {
-                let items = self.make(schema.get("items").unwrap_or(&Value::Bool(true)));
+                let items = self.samples(schema.get("items").unwrap_or(&Value::Bool(true)));
                 items
                     .iter()
                     .map(|item| json!([item, item]))
@@ -89,7 +93,7 @@ impl<'a> Samples<'a> {
                     .flatten()
                 {
                     let with_key: Vec<_> = self
-                        .make(property)
+                        .samples(property)
                         .into_iter()
                         .map(|value| json!({key: value}))
                         .collect();
@@ -97,7 +101,7 @@ impl<'a> Samples<'a> {
                 }
                 if let Some(values @ Value::Object(_)) = schema.get("additionalProperties") {
                     let entries: Vec<_> = self
-                        .make(values)
+                        .samples(values)
                         .into_iter()
                         .map(|value| json!({"entry": value}))
                         .collect();

@@ -2,20 +2,23 @@
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::v1::*;
-use agent_client_protocol_schema::{self as official, v1 as they};
+use agent_client_protocol_schema::{self as official, v1 as official_types};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::check::{self, KnownVariants, are_made};
+use super::check::{self, KnownVariants, assert_generated};
 use super::samples::Samples;
 
 /// Removes what only one of the two crates has.
-fn in_common(json: Value) -> Value {
-    fn part(name: &str, json: Value) -> Value {
+fn to_common(json: Value) -> Value {
+    fn is_common_part(name: &str, json: Value) -> Value {
         match json {
-            Value::Array(items) => items.into_iter().map(|item| part(name, item)).collect(),
+            Value::Array(items) => items
+                .into_iter()
+                .map(|item| is_common_part(name, item))
+                .collect(),
             Value::Object(object) => {
                 let is = |key: &str, value: &str| object.get(key).is_some_and(|v| v == value);
                 let tool_call = is("sessionUpdate", "tool_call");
@@ -41,7 +44,7 @@ fn in_common(json: Value) -> Value {
                 let mut kept = serde_json::Map::new();
                 for (key, value) in &object {
                     if !only_in_one(key, value) {
-                        kept.insert(key.clone(), part(key, value.clone()));
+                        kept.insert(key.clone(), is_common_part(key, value.clone()));
                     }
                 }
                 Value::Object(kept)
@@ -49,11 +52,11 @@ fn in_common(json: Value) -> Value {
             other => other,
         }
     }
-    part("", json)
+    is_common_part("", json)
 }
 
 messages! {
-    common = super::in_common;
+    common = super::to_common;
     InitializeRequest InitializeResponse
     AuthenticateRequest AuthenticateResponse
     LogoutRequest LogoutResponse
@@ -94,7 +97,7 @@ messages! {
 #[test]
 fn every_type_in_the_method_table_is_checked() {
     // No longer in any schema. `messages` has what agents send.
-    check::all_of_the_table(METHODS, CHECKED, &["session/set_model"]);
+    check::assert_covers_table(METHODS, CHECKED_TYPES, &["session/set_model"]);
 }
 
 #[test]
@@ -135,87 +138,106 @@ fn every_type_and_value_in_the_official_schema_is_known() {
     known.add("ToolCallContent", ToolCallContent::TAGS);
     known.add("ToolCallStatus", ToolCallStatus::KNOWN);
     known.add("ToolKind", ToolKind::KNOWN);
-    known.is_all_of(CHECKED);
+    known.assert_covers_schemas(CHECKED_TYPES);
 }
 
 #[test]
 fn generated_values_cover_every_type() {
-    are_made::<SessionNotification>("sessionUpdate", SessionUpdate::TAGS);
-    are_made::<SessionNotification>("type", ToolCallContent::TAGS);
-    are_made::<SessionNotification>("type", PlanUpdateContent::TAGS);
-    are_made::<PromptRequest>("type", ContentBlock::TAGS);
-    are_made::<NewSessionRequest>("type", McpServer::TAGS);
-    are_made::<InitializeResponse>("type", AuthMethod::TAGS);
-    are_made::<SetSessionConfigOptionResponse>("type", &["select", "boolean"]);
-    are_made::<RequestPermissionResponse>("outcome", RequestPermissionOutcome::TAGS);
-    are_made::<CreateElicitationRequest>("mode", &["form", "url"]);
-    are_made::<CreateElicitationRequest>("type", ElicitationPropertySchema::TAGS);
-    are_made::<CreateElicitationResponse>("action", ElicitationAction::TAGS);
+    assert_generated::<SessionNotification>("sessionUpdate", SessionUpdate::TAGS);
+    assert_generated::<SessionNotification>("type", ToolCallContent::TAGS);
+    assert_generated::<SessionNotification>("type", PlanUpdateContent::TAGS);
+    assert_generated::<PromptRequest>("type", ContentBlock::TAGS);
+    assert_generated::<NewSessionRequest>("type", McpServer::TAGS);
+    assert_generated::<InitializeResponse>("type", AuthMethod::TAGS);
+    assert_generated::<SetSessionConfigOptionResponse>("type", &["select", "boolean"]);
+    assert_generated::<RequestPermissionResponse>("outcome", RequestPermissionOutcome::TAGS);
+    assert_generated::<CreateElicitationRequest>("mode", &["form", "url"]);
+    assert_generated::<CreateElicitationRequest>("type", ElicitationPropertySchema::TAGS);
+    assert_generated::<CreateElicitationResponse>("action", ElicitationAction::TAGS);
 }
 
 #[test]
 fn values_from_constructors_survive() {
-    fn official_survives<Ours, Official>(official: &Official)
+    fn assert_official_survives<Ours, Official>(official: &Official)
     where
         Ours: Serialize + DeserializeOwned,
         Official: Serialize + DeserializeOwned,
     {
-        check::official_survives::<Ours, Official>(official, in_common);
+        check::assert_official_survives::<Ours, Official>(official, to_common);
     }
 
-    official_survives::<InitializeRequest, _>(
-        &they::InitializeRequest::new(official::ProtocolVersion::V1)
+    assert_official_survives::<InitializeRequest, _>(
+        &official_types::InitializeRequest::new(official::ProtocolVersion::V1)
             .client_capabilities(
-                they::ClientCapabilities::new()
-                    .fs(they::FileSystemCapabilities::new().read_text_file(true))
+                official_types::ClientCapabilities::new()
+                    .fs(official_types::FileSystemCapabilities::new().read_text_file(true))
                     .terminal(true),
             )
-            .client_info(they::Implementation::new("quill", "4.2.0").title("Quill".to_owned())),
-    );
-    official_survives::<NewSessionRequest, _>(
-        &they::NewSessionRequest::new("/home/ada").mcp_servers(vec![
-            they::McpServer::Stdio(
-                they::McpServerStdio::new("seeds", "/bin/seeds").args(vec!["-q".to_owned()]),
+            .client_info(
+                official_types::Implementation::new("quill", "4.2.0").title("Quill".to_owned()),
             ),
-            they::McpServer::Http(they::McpServerHttp::new(
+    );
+    assert_official_survives::<NewSessionRequest, _>(
+        &official_types::NewSessionRequest::new("/home/ada").mcp_servers(vec![
+            official_types::McpServer::Stdio(
+                official_types::McpServerStdio::new("seeds", "/bin/seeds")
+                    .args(vec!["-q".to_owned()]),
+            ),
+            official_types::McpServer::Http(official_types::McpServerHttp::new(
                 "weather",
                 "https://weather.example.org",
             )),
         ]),
     );
-    official_survives::<PromptRequest, _>(&they::PromptRequest::new(
+    assert_official_survives::<PromptRequest, _>(&official_types::PromptRequest::new(
         "sess_1",
         vec![
             "What grows here?".into(),
-            they::ContentBlock::Image(they::ImageContent::new("AAEC", "image/png")),
+            official_types::ContentBlock::Image(official_types::ImageContent::new(
+                "AAEC",
+                "image/png",
+            )),
         ],
     ));
-    official_survives::<PromptResponse, _>(&they::PromptResponse::new(
-        they::StopReason::MaxTurnRequests,
+    assert_official_survives::<PromptResponse, _>(&official_types::PromptResponse::new(
+        official_types::StopReason::MaxTurnRequests,
     ));
     for update in [
-        they::SessionUpdate::AgentMessageChunk(they::ContentChunk::new("Beans".into())),
-        they::SessionUpdate::ToolCall(they::ToolCall::new("call_1", "Counting")),
-        they::SessionUpdate::ToolCallUpdate(they::ToolCallUpdate::new(
-            "call_1",
-            they::ToolCallUpdateFields::new()
-                .status(they::ToolCallStatus::Completed)
-                .content(vec![they::Diff::new("/home/ada/list.txt", "peas\n").into()]),
+        official_types::SessionUpdate::AgentMessageChunk(official_types::ContentChunk::new(
+            "Beans".into(),
         )),
-        they::SessionUpdate::CurrentModeUpdate(they::CurrentModeUpdate::new("dig")),
-        they::SessionUpdate::SessionInfoUpdate(
-            they::SessionInfoUpdate::new().title(official::MaybeUndefined::<String>::Null),
+        official_types::SessionUpdate::ToolCall(official_types::ToolCall::new(
+            "call_1", "Counting",
+        )),
+        official_types::SessionUpdate::ToolCallUpdate(official_types::ToolCallUpdate::new(
+            "call_1",
+            official_types::ToolCallUpdateFields::new()
+                .status(official_types::ToolCallStatus::Completed)
+                .content(vec![
+                    official_types::Diff::new("/home/ada/list.txt", "peas\n").into(),
+                ]),
+        )),
+        official_types::SessionUpdate::CurrentModeUpdate(official_types::CurrentModeUpdate::new(
+            "dig",
+        )),
+        official_types::SessionUpdate::SessionInfoUpdate(
+            official_types::SessionInfoUpdate::new()
+                .title(official::MaybeUndefined::<String>::Null),
         ),
-        they::SessionUpdate::UsageUpdate(they::UsageUpdate::new(u64::MAX, 1)),
+        official_types::SessionUpdate::UsageUpdate(official_types::UsageUpdate::new(u64::MAX, 1)),
     ] {
-        official_survives::<SessionNotification, _>(&they::SessionNotification::new(
-            "sess_1", update,
-        ));
+        assert_official_survives::<SessionNotification, _>(
+            &official_types::SessionNotification::new("sess_1", update),
+        );
     }
-    official_survives::<RequestPermissionResponse, _>(&they::RequestPermissionResponse::new(
-        they::RequestPermissionOutcome::Selected(they::SelectedPermissionOutcome::new("yes")),
-    ));
-    official_survives::<SetSessionConfigOptionRequest, _>(
-        &they::SetSessionConfigOptionRequest::new("sess_1", "tidy", true),
+    assert_official_survives::<RequestPermissionResponse, _>(
+        &official_types::RequestPermissionResponse::new(
+            official_types::RequestPermissionOutcome::Selected(
+                official_types::SelectedPermissionOutcome::new("yes"),
+            ),
+        ),
+    );
+    assert_official_survives::<SetSessionConfigOptionRequest, _>(
+        &official_types::SetSessionConfigOptionRequest::new("sess_1", "tidy", true),
     );
 }

@@ -5,19 +5,19 @@ use acp_wire::v2::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::check::{self, KnownVariants, are_made};
+use super::check::{self, KnownVariants, assert_generated};
 use super::envelope;
 use super::samples::Samples;
 
 /// The official types, by our names.
-mod they {
+mod official_types {
     // Our type is that of version 1.
     pub(super) use agent_client_protocol_schema::v2::CancelSessionNotification as CancelNotification;
     pub(super) use agent_client_protocol_schema::v2::*;
 }
 
 /// Removes what only one of the two crates has.
-fn in_common(mut json: Value) -> Value {
+fn to_common(mut json: Value) -> Value {
     // `null` for absent values, which the official crate keeps in errors and next to unknown stop reasons.
     let state = match json
         .pointer("/update/sessionUpdate")
@@ -38,7 +38,7 @@ fn in_common(mut json: Value) -> Value {
 }
 
 messages! {
-    common = super::in_common;
+    common = super::to_common;
     InitializeRequest InitializeResponse
     LoginAuthRequest LoginAuthResponse
     LogoutAuthRequest LogoutAuthResponse
@@ -71,7 +71,7 @@ messages! {
 
 #[test]
 fn every_type_in_the_method_table_is_checked() {
-    check::all_of_the_table(METHODS, CHECKED, &[]);
+    check::assert_covers_table(METHODS, CHECKED_TYPES, &[]);
 }
 
 #[test]
@@ -120,40 +120,40 @@ fn every_type_and_value_in_the_official_schema_is_known() {
     known.add("ToolCallContent", ToolCallContent::TAGS);
     known.add("ToolCallStatus", ToolCallStatus::KNOWN);
     known.add("ToolKind", ToolKind::KNOWN);
-    known.is_all_of(CHECKED);
+    known.assert_covers_schemas(CHECKED_TYPES);
 }
 
 #[test]
 fn generated_values_cover_every_type() {
-    are_made::<UpdateSessionNotification>("sessionUpdate", SessionUpdate::TAGS);
-    are_made::<UpdateSessionNotification>("state", StateUpdate::TAGS);
-    are_made::<UpdateSessionNotification>("type", BackgroundWork::TAGS);
-    are_made::<UpdateSessionNotification>("type", ToolCallContent::TAGS);
-    are_made::<UpdateSessionNotification>("type", PlanUpdateContent::TAGS);
-    are_made::<UpdateSessionNotification>("type", AvailableCommand::TAGS);
-    are_made::<UpdateSessionNotification>("type", AvailableCommandInput::TAGS);
-    are_made::<RequestPermissionRequest>("operation", DiffChange::TAGS);
-    are_made::<RequestPermissionRequest>("type", RequestPermissionSubject::TAGS);
-    are_made::<PromptRequest>("type", ContentBlock::TAGS);
-    are_made::<NewSessionRequest>("type", McpServer::TAGS);
-    are_made::<ResumeSessionRequest>("type", ReplayFrom::TAGS);
-    are_made::<InitializeResponse>("type", AuthMethod::TAGS);
-    are_made::<SetSessionConfigOptionResponse>("type", &["select", "boolean"]);
-    are_made::<SetSessionConfigOptionRequest>("type", &["id", "boolean"]);
-    are_made::<RequestPermissionResponse>("outcome", RequestPermissionOutcome::TAGS);
+    assert_generated::<UpdateSessionNotification>("sessionUpdate", SessionUpdate::TAGS);
+    assert_generated::<UpdateSessionNotification>("state", StateUpdate::TAGS);
+    assert_generated::<UpdateSessionNotification>("type", BackgroundWork::TAGS);
+    assert_generated::<UpdateSessionNotification>("type", ToolCallContent::TAGS);
+    assert_generated::<UpdateSessionNotification>("type", PlanUpdateContent::TAGS);
+    assert_generated::<UpdateSessionNotification>("type", AvailableCommand::TAGS);
+    assert_generated::<UpdateSessionNotification>("type", AvailableCommandInput::TAGS);
+    assert_generated::<RequestPermissionRequest>("operation", DiffChange::TAGS);
+    assert_generated::<RequestPermissionRequest>("type", RequestPermissionSubject::TAGS);
+    assert_generated::<PromptRequest>("type", ContentBlock::TAGS);
+    assert_generated::<NewSessionRequest>("type", McpServer::TAGS);
+    assert_generated::<ResumeSessionRequest>("type", ReplayFrom::TAGS);
+    assert_generated::<InitializeResponse>("type", AuthMethod::TAGS);
+    assert_generated::<SetSessionConfigOptionResponse>("type", &["select", "boolean"]);
+    assert_generated::<SetSessionConfigOptionRequest>("type", &["id", "boolean"]);
+    assert_generated::<RequestPermissionResponse>("outcome", RequestPermissionOutcome::TAGS);
 }
 
 proptest! {
     // Generated separately, because an error belongs to only one stop reason.
     #[test]
-    fn errors_survive(error in envelope::error()) {
+    fn errors_survive_conversion(error in envelope::arbitrary_error()) {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);
         let update = SessionUpdate::StateUpdate(StateUpdate::Idle(idle));
-        let schema = jsonschema::validator_for(&check::schema_of::<they::UpdateSessionNotification>());
-        check::ours_survives::<_, they::UpdateSessionNotification>(
+        let schema = jsonschema::validator_for(&check::schema_of::<official_types::UpdateSessionNotification>());
+        check::assert_ours_survives::<_, official_types::UpdateSessionNotification>(
             &UpdateSessionNotification::new("sess_1", update),
             &schema.unwrap(),
-            in_common,
+            to_common,
         );
     }
 }

@@ -4,9 +4,9 @@ use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
 use acp_wire::v1::*;
 use serde_json::json;
 
-use crate::tolerance::{FORTY_DIGITS, kept, raw};
+use crate::tolerance::{FORTY_DIGITS, assert_round_trips, raw_value};
 
-fn request_id(id: &str) -> Result<RequestId, ParseError> {
+fn parse_request_id(id: &str) -> Result<RequestId, ParseError> {
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
     match jsonrpc::parse(line.as_bytes())? {
         Incoming::Request {
@@ -19,31 +19,34 @@ fn request_id(id: &str) -> Result<RequestId, ParseError> {
 }
 
 /// Returns the response to a line that is not a message.
-fn answer(line: &[u8]) -> (RequestId, i32) {
+fn error_response(line: &[u8]) -> (RequestId, i32) {
     let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)
 }
 
 #[test]
-fn ids() {
-    assert_eq!(request_id("0").unwrap(), RequestId::Number(0));
-    assert_eq!(request_id("-5").unwrap(), RequestId::Number(-5));
+fn ids_are_parsed_or_rejected() {
+    assert_eq!(parse_request_id("0").unwrap(), RequestId::Number(0));
+    assert_eq!(parse_request_id("-5").unwrap(), RequestId::Number(-5));
     assert_eq!(
-        request_id("9223372036854775807").unwrap(),
+        parse_request_id("9223372036854775807").unwrap(),
         RequestId::Number(i64::MAX)
     );
-    assert_eq!(request_id("7.0").unwrap(), RequestId::Number(7));
-    assert_eq!(request_id("1e3").unwrap(), RequestId::Number(1000));
-    assert_eq!(request_id("null").unwrap(), RequestId::Null);
+    assert_eq!(parse_request_id("7.0").unwrap(), RequestId::Number(7));
+    assert_eq!(parse_request_id("1e3").unwrap(), RequestId::Number(1000));
+    assert_eq!(parse_request_id("null").unwrap(), RequestId::Null);
     assert_eq!(
-        request_id(r#""""#).unwrap(),
+        parse_request_id(r#""""#).unwrap(),
         RequestId::String(String::new())
     );
     assert_eq!(
-        request_id(r#""a\"\u00e9\n""#).unwrap(),
+        parse_request_id(r#""a\"\u00e9\n""#).unwrap(),
         RequestId::String("a\"é\n".to_owned())
     );
-    assert_ne!(request_id(r#""1""#).unwrap(), request_id("1").unwrap());
+    assert_ne!(
+        parse_request_id(r#""1""#).unwrap(),
+        parse_request_id("1").unwrap()
+    );
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for bad in [
         "1.5",
@@ -59,7 +62,7 @@ fn ids() {
         r#""\ud800""#,
         &deep,
     ] {
-        match request_id(bad) {
+        match parse_request_id(bad) {
             Err(ParseError::NotAMessage {
                 id: RequestId::Null,
                 reason,
@@ -72,7 +75,7 @@ fn ids() {
 }
 
 #[test]
-fn methods() {
+fn methods_are_parsed_or_rejected() {
     let method = |json: &str| {
         let line = format!(r#"{{"method":{json}}}"#);
         match jsonrpc::parse(line.as_bytes()).unwrap() {
@@ -90,7 +93,7 @@ fn methods() {
     for bad in ["5", "null", "[]", r#"{"a":1}"#, r#""\ud800""#] {
         let line = format!(r#"{{"id":4,"method":{bad}}}"#);
         assert_eq!(
-            answer(line.as_bytes()),
+            error_response(line.as_bytes()),
             (RequestId::Number(4), Error::INVALID_REQUEST),
             "{bad}"
         );
@@ -98,7 +101,7 @@ fn methods() {
 }
 
 #[test]
-fn members_in_any_order_among_others() {
+fn members_may_come_in_any_order() {
     let line = br#" {"params" : {"a":[1, 2]} ,"x":[{}],"method":"m","jsonrpc":"1.0","id":1} "#;
     match jsonrpc::parse(line).unwrap() {
         Incoming::Request {
@@ -113,7 +116,7 @@ fn members_in_any_order_among_others() {
 }
 
 #[test]
-fn results_and_errors() {
+fn results_and_errors_are_parsed() {
     let parse = |line: &str| match jsonrpc::parse(line.as_bytes()).unwrap() {
         Incoming::Response { id, result } => (id, result.map(|raw| raw.get().to_owned())),
         other => panic!("{other:?}"),
@@ -155,7 +158,7 @@ fn results_and_errors() {
 }
 
 #[test]
-fn json_that_is_not_a_message() {
+fn json_that_is_not_a_message_is_rejected() {
     for line in [
         "5",
         "true",
@@ -168,17 +171,17 @@ fn json_that_is_not_a_message() {
         " [1]",
     ] {
         assert_eq!(
-            answer(line.as_bytes()),
+            error_response(line.as_bytes()),
             (RequestId::Null, Error::INVALID_REQUEST),
             "{line}"
         );
     }
     assert_eq!(
-        answer(br#"{"id":"x"}"#),
+        error_response(br#"{"id":"x"}"#),
         (RequestId::String("x".to_owned()), Error::INVALID_REQUEST)
     );
     assert_eq!(
-        answer(br#"{"id":3,"error":null}"#),
+        error_response(br#"{"id":3,"error":null}"#),
         (3.into(), Error::INVALID_REQUEST)
     );
     let error = jsonrpc::parse(br#"[{"method":"m"}]"#).unwrap_err();
@@ -186,7 +189,7 @@ fn json_that_is_not_a_message() {
 }
 
 #[test]
-fn invalid_json() {
+fn invalid_json_is_rejected() {
     let lines: [&[u8]; 12] = [
         b"",
         b"  ",
@@ -235,7 +238,7 @@ fn deep_nesting_does_not_crash() {
             panic!()
         };
         assert_eq!(result.unwrap().get(), deep);
-        kept::<SessionNotification>(&format!(
+        assert_round_trips::<SessionNotification>(&format!(
             r#"{{"sessionId":"s","update":{{"x":{deep},"sessionUpdate":"_deep"}}}}"#
         ));
         let update =
@@ -244,24 +247,24 @@ fn deep_nesting_does_not_crash() {
         assert_eq!(update, SessionUpdate::Plan(Plan::new([])));
 
         // In place of a message, it is an error like any other.
-        let error = ClientRequest::read("session/prompt", Some(&raw(&deep))).unwrap_err();
+        let error = ClientRequest::read("session/prompt", Some(&raw_value(&deep))).unwrap_err();
         assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 
         // Not even a line that contains nothing else.
         assert_eq!(
-            answer(deep.as_bytes()),
+            error_response(deep.as_bytes()),
             (RequestId::Null, Error::INVALID_REQUEST)
         );
         let unclosed = open.repeat(10_000);
         assert_eq!(
-            answer(unclosed.as_bytes()),
+            error_response(unclosed.as_bytes()),
             (RequestId::Null, Error::PARSE_ERROR)
         );
     }
 }
 
 #[test]
-fn huge_numbers() {
+fn huge_numbers_are_parsed() {
     for number in [FORTY_DIGITS, "1e999", "-1e999", &"9".repeat(10_000)] {
         let line = format!(r#"{{"id":1,"method":"_huge","params":{{"n":{number}}},"n":{number}}}"#);
         let Incoming::Request { params, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
@@ -273,7 +276,7 @@ fn huge_numbers() {
 
 #[test]
 fn messages_are_written_on_one_line() {
-    let params = raw("{\r\n \"text\": \"a\\nb\",\n\"n\": 1}");
+    let params = raw_value("{\r\n \"text\": \"a\\nb\",\n\"n\": 1}");
     let mut out = b"before\n".to_vec();
     jsonrpc::write_notification(&mut out, "m", &params).unwrap();
     jsonrpc::write_request(
@@ -352,13 +355,13 @@ fn plain_notifications_are_recognized() {
         let plain = jsonrpc::parse_plain_notification(other.as_bytes());
         // For example, a truncated line has params that are not JSON.
         assert!(
-            plain.is_none_or(|(_, params)| is_no_json(params)),
+            plain.is_none_or(|(_, params)| is_invalid_json(params)),
             "{other}"
         );
     }
 }
 
-fn is_no_json(text: &str) -> bool {
+fn is_invalid_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
 }
 
@@ -366,13 +369,13 @@ proptest::proptest! {
     /// Returns random input that is put together from parts of messages.
     #[test]
     fn plain_notifications_agree_with_parse(
-        parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),
+        parts in proptest::collection::vec(proptest::sample::select(MESSAGE_PARTS), 0..16),
         regular: bool,
     ) {
         let begin = if regular { r#"{"jsonrpc":"2.0","method":"m","params":"# } else { "" };
         let line = format!("{begin}{}", parts.concat());
         if let Some((name, text)) = jsonrpc::parse_plain_notification(line.as_bytes())
-            && !is_no_json(text)
+            && !is_invalid_json(text)
         {
             match jsonrpc::parse(line.as_bytes()) {
                 Ok(Incoming::Notification { method, params: Some(params) }) => {
@@ -385,7 +388,7 @@ proptest::proptest! {
     }
 }
 
-const PARTS: &[&str] = &[
+const MESSAGE_PARTS: &[&str] = &[
     "{",
     "}",
     "[",

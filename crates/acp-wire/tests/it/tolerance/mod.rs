@@ -12,27 +12,29 @@ mod v2;
 
 const FORTY_DIGITS: &str = "1234567890123456789012345678901234567890";
 
-fn read<T: DeserializeOwned>(json: Value) -> T {
+fn from_json<T: DeserializeOwned>(json: Value) -> T {
     serde_json::from_str(&json.to_string()).unwrap_or_else(|e| panic!("{e}: {json}"))
 }
 
-fn text<T: Serialize>(value: &T) -> String {
+fn to_json_text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap()
 }
 
-fn written<T: Serialize>(value: &T) -> Value {
-    serde_json::from_str(&text(value)).unwrap()
+fn to_json<T: Serialize>(value: &T) -> Value {
+    serde_json::from_str(&to_json_text(value)).unwrap()
 }
 
 /// Checks that a message of an unknown type keeps its exact text.
-fn kept<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(json: &str) -> T {
+fn assert_round_trips<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(
+    json: &str,
+) -> T {
     let value: T = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
-    assert_eq!(text(&value), json);
-    let again: T = serde_json::from_str(&text(&value)).unwrap();
+    assert_eq!(to_json_text(&value), json);
+    let again: T = serde_json::from_str(&to_json_text(&value)).unwrap();
     assert_eq!(again, value);
     value
 }
 
-fn raw(json: &str) -> Box<RawValue> {
+fn raw_value(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }

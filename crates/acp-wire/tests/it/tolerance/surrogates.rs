@@ -4,10 +4,10 @@ use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};
 use serde_json::json;
 
-use crate::tolerance::{raw, text};
+use crate::tolerance::{raw_value, to_json_text};
 
 /// Reads a line up to its params, as a receiver does.
-fn update(update: &str) -> v1::SessionUpdate {
+fn parse_update(update: &str) -> v1::SessionUpdate {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
     );
@@ -21,7 +21,7 @@ fn update(update: &str) -> v1::SessionUpdate {
 }
 
 #[test]
-fn in_params() {
+fn lone_surrogates_in_params_are_replaced() {
     // At the end of a chunk, and at the start of the next one.
     for (half, expected) in [
         (r"bees \ud83d", "bees \u{fffd}"),
@@ -37,7 +37,7 @@ fn in_params() {
                 r#"{{"content":{{"text":"{half}","type":"text"}},"sessionUpdate":"agent_message_chunk"}}"#
             ),
         ] {
-            let v1::SessionUpdate::AgentMessageChunk(chunk) = update(&json) else {
+            let v1::SessionUpdate::AgentMessageChunk(chunk) = parse_update(&json) else {
                 panic!("{json}")
             };
             assert_eq!(chunk.content.as_text(), Some(expected), "{json}");
@@ -46,7 +46,7 @@ fn in_params() {
 }
 
 #[test]
-fn in_optional_fields() {
+fn lone_surrogates_in_optional_fields_are_replaced() {
     // Lists, optional fields, any values and `_meta` are read leniently: none of them may be treated as malformed and
     // skipped.
     let json = r#"{
@@ -59,7 +59,7 @@ fn in_optional_fields() {
         "rawInput": {"\ud83d": ["\ud83d"]},
         "_meta": {"half": "\ud83d"}
     }"#;
-    let v1::SessionUpdate::ToolCallUpdate(read) = update(json) else {
+    let v1::SessionUpdate::ToolCallUpdate(read) = parse_update(json) else {
         panic!()
     };
     let half = "\u{fffd}";
@@ -79,7 +79,7 @@ fn in_optional_fields() {
 
     // The same without the title, so that the message itself is valid.
     let json = json.replace(r#""title": "\ud83d","#, "");
-    let v1::SessionUpdate::ToolCallUpdate(read) = update(&json) else {
+    let v1::SessionUpdate::ToolCallUpdate(read) = parse_update(&json) else {
         panic!()
     };
     assert_eq!(read.title, None);
@@ -90,13 +90,14 @@ fn in_optional_fields() {
 }
 
 #[test]
-fn in_a_patch() {
+fn lone_surrogates_in_patches_are_replaced() {
     let params = r#"{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c",
         "title":"\ud83d","status":null,"content":[{"type":"content","content":{"type":"text","text":"\ud83d"}}],
         "rawOutput":"\ud83d","_meta":{"m":"\ud83d"}}}"#;
-    let notification = v2::AgentNotification::read("session/update", Some(&raw(params))).unwrap();
+    let notification =
+        v2::AgentNotification::read("session/update", Some(&raw_value(params))).unwrap();
     assert_eq!(
-        text(&notification),
+        to_json_text(&notification),
         params
             .replace(r"\ud83d", "\u{fffd}")
             .split_whitespace()
@@ -105,7 +106,7 @@ fn in_a_patch() {
 }
 
 #[test]
-fn in_results() {
+fn lone_surrogates_in_results_are_replaced() {
     let line = r#"{"id":1,"result":{"content":"caf\u00e9 \ud83d","note":"\ud83d"}}"#;
     let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
         panic!()
@@ -118,7 +119,7 @@ fn in_results() {
 }
 
 #[test]
-fn in_errors() {
+fn lone_surrogates_in_errors_are_replaced() {
     let line = r#"{"id":1,"error":{"code":-32002,"message":"no \ud83d","data":{"uri":"\ud83d"}}}"#;
     let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
         panic!()
@@ -133,11 +134,11 @@ fn in_errors() {
 }
 
 #[test]
-fn in_unknown_types() {
+fn lone_surrogates_in_unknown_types_are_preserved() {
     // Preserved and written back as received. A caller that reads a field gets U+FFFD.
     let json = r#"{"sessionUpdate":"_rain","drop":"\ud83d","more":{"drops":["\udc1d"]}}"#;
-    let read = update(json);
-    assert_eq!(text(&read), json);
+    let read = parse_update(json);
+    assert_eq!(to_json_text(&read), json);
     let v1::SessionUpdate::Unknown(object) = read else {
         panic!("{read:?}")
     };
@@ -146,25 +147,25 @@ fn in_unknown_types() {
     assert_eq!(object.field("more"), Some(json!({"drops": ["\u{fffd}"]})));
 
     // A type and a field name with lone surrogates.
-    let read = update(r#"{"sessionUpdate":"_\ud83d","\ud83d":1}"#);
+    let read = parse_update(r#"{"sessionUpdate":"_\ud83d","\ud83d":1}"#);
     assert_eq!(
-        text(&read),
+        to_json_text(&read),
         "{\"sessionUpdate\":\"_\u{fffd}\",\"\u{fffd}\":1}"
     );
     // Ignored fields are not checked.
-    let read = update(r#"{"sessionUpdate":"plan","entries":[],"\ud83d":"\ud83d"}"#);
+    let read = parse_update(r#"{"sessionUpdate":"plan","entries":[],"\ud83d":"\ud83d"}"#);
     assert_eq!(read, v1::SessionUpdate::Plan(v1::Plan::new([])));
 }
 
 #[test]
-fn in_maps_of_values() {
+fn lone_surrogates_in_value_maps_are_replaced() {
     let json = r#"{"action":"accept","content":{"name":"\ud83d","\ud83d":true}}"#;
-    let response = v1::ClientResponse::read("elicitation/create", &raw(json)).unwrap();
-    assert_eq!(text(&response), json.replace(r"\ud83d", "\u{fffd}"));
+    let response = v1::ClientResponse::read("elicitation/create", &raw_value(json)).unwrap();
+    assert_eq!(to_json_text(&response), json.replace(r"\ud83d", "\u{fffd}"));
 }
 
 #[test]
-fn in_the_envelope() {
+fn lone_surrogates_in_the_envelope_are_handled() {
     // An ignored member.
     let line = r#"{"\ud83d":"\ud83d","id":1,"method":"m","x":"\ud83d"}"#;
     match jsonrpc::parse(line.as_bytes()).unwrap() {
@@ -184,7 +185,7 @@ fn in_the_envelope() {
 
 #[test]
 fn other_errors_are_still_reported() {
-    let params = raw(r#"{"sessionId":"\ud83d","prompt":5}"#);
+    let params = raw_value(r#"{"sessionId":"\ud83d","prompt":5}"#);
     let error = v1::ClientRequest::read("session/prompt", Some(&params)).unwrap_err();
     assert!(
         error.to_string().contains("invalid type: integer `5`"),

@@ -53,7 +53,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
 
 impl<A: Agent> AgentSide<A> {
     fn list_open_sessions(&self, request: &ListSessionsRequest) -> ListSessionsResponse {
-        let sessions = self.sessions();
+        let sessions = self.lock_sessions();
         let here = sessions
             .values()
             .map(|entry| &entry.session)

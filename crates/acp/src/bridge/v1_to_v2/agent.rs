@@ -25,7 +25,7 @@ impl V1ToV2Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session = read_session_id(params).filter(|_| method_name == method::UPDATE);
+        let session = read_session_id(params).filter(|_| method_name == method::SESSION_UPDATE);
         let Some(session) = session else {
             return line.write_unchanged(&mut out.client);
         };
@@ -48,9 +48,9 @@ impl V1ToV2Bridge {
             // Not offered: a version 2 client does not have these methods.
             return Err(jsonrpc::Error::method_not_found(method_name));
         }
-        let permission = method_name == method::PERMISSION;
-        let session_id =
-            read_session_id(&params).filter(|_| permission || method_name == method::ELICITATION);
+        let permission = method_name == method::REQUEST_PERMISSION;
+        let session_id = read_session_id(&params)
+            .filter(|_| permission || method_name == method::CREATE_ELICITATION);
         let Some(session_id) = session_id else {
             line.write_unchanged(&mut out.client);
             return Ok(());
@@ -237,7 +237,7 @@ impl V1ToV2Bridge {
             }
             Err(_) => {
                 idle.push("stopReason".to_owned(), to_raw_value("error"));
-                let line: RawObject = super::parse(line.bytes).unwrap_or_default();
+                let line: RawObject = super::parse_json(line.bytes).unwrap_or_default();
                 if let Some(error) = line.get("error") {
                     idle.push("error".to_owned(), error.to_owned());
                 }

@@ -28,8 +28,8 @@ impl V1ToV2Bridge {
                 jsonrpc::Error::INVALID_REQUEST,
                 "Invalid request: the connection is already initialized",
             )),
-            method::PROMPT => self.prompt(id, &params, line, out),
-            method::NEW | method::FORK => {
+            method::PROMPT => self.handle_prompt(id, &params, line, out),
+            method::NEW_SESSION | method::FORK_SESSION => {
                 let place = session_directories(&params);
                 let mut params = params;
                 setup::servers_to_v1(&mut params);
@@ -38,14 +38,14 @@ impl V1ToV2Bridge {
                     .add(id, V1ToV2Request::OpenSession { roots: place });
                 Ok(())
             }
-            method::RESUME => self.resume(id, params, line, out),
-            method::LIST if !self.agent_offers(method::LIST) => {
+            method::RESUME_SESSION => self.handle_resume(id, params, line, out),
+            method::LIST_SESSIONS if !self.agent_offers(method::LIST_SESSIONS) => {
                 write_result(&mut out.client, id, &self.list_known_sessions(&params)?);
                 Ok(())
             }
-            method::CLOSE => self.close(id, &params, line, out),
+            method::CLOSE_SESSION => self.handle_close(id, &params, line, out),
             // Archiving closes the session.
-            method::ARCHIVE => {
+            method::ARCHIVE_SESSION => {
                 let session = require_session_id(&params)?;
                 line.write_unchanged(&mut out.agent);
                 let closed = session.clone();
@@ -54,14 +54,14 @@ impl V1ToV2Bridge {
                 self.cancel(&session, out);
                 Ok(())
             }
-            method::DELETE => {
+            method::DELETE_SESSION => {
                 let session = require_session_id(&params)?;
                 line.write_unchanged(&mut out.agent);
                 self.client_requests
                     .add(id, V1ToV2Request::Delete { session });
                 Ok(())
             }
-            method::SET_OPTION => self.set_option(id, params, line, out),
+            method::SET_OPTION => self.handle_set_option(id, params, line, out),
             method::LOGIN => {
                 line.write_with_method(&mut out.agent, method::AUTHENTICATE, &params);
                 self.client_requests.add(id, V1ToV2Request::PassThrough);
@@ -79,7 +79,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             // Version 1 methods, which a version 2 client must not call.
-            method::LOAD
+            method::LOAD_SESSION
             | method::SET_MODE
             | method::SET_MODEL
             | method::AUTHENTICATE
@@ -100,7 +100,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) {
         match method_name {
-            method::CANCEL => {
+            method::CANCEL_TURN => {
                 // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
                 // treat it as a plain rejection.
                 line.write_unchanged(&mut out.agent);
@@ -146,7 +146,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    fn prompt(
+    fn handle_prompt(
         &mut self,
         id: &RequestId,
         params: &RawObject,
@@ -188,7 +188,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    fn resume(
+    fn handle_resume(
         &mut self,
         id: &RequestId,
         params: RawObject,
@@ -201,28 +201,28 @@ impl V1ToV2Bridge {
         let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
         let mut params = params.without(&["replayFrom"]);
         setup::servers_to_v1(&mut params);
-        let resumes = self.agent_offers(method::RESUME);
-        let loads = self.agent_offers(method::LOAD);
+        let resumes = self.agent_offers(method::RESUME_SESSION);
+        let loads = self.agent_offers(method::LOAD_SESSION);
         let known = self.sessions.get_or_insert(&session);
         match from.as_deref() {
             None if resumes => line.write_with_params(&mut out.agent, &params),
             None if loads => {
                 known.hides_replay = true;
-                line.write_with_method(&mut out.agent, method::LOAD, &params);
+                line.write_with_method(&mut out.agent, method::LOAD_SESSION, &params);
             }
             Some("start") if loads => {
                 known.current_message = None;
-                line.write_with_method(&mut out.agent, method::LOAD, &params);
+                line.write_with_method(&mut out.agent, method::LOAD_SESSION, &params);
             }
             None => {
                 return Err(unsupported_method_error(
-                    method::RESUME,
+                    method::RESUME_SESSION,
                     "the agent supports neither resuming nor loading sessions",
                 ));
             }
             Some("start") => {
                 let text = "the agent does not support replaying sessions";
-                return Err(unsupported_method_error(method::RESUME, text));
+                return Err(unsupported_method_error(method::RESUME_SESSION, text));
             }
             Some(other) => {
                 let text = format!("Invalid params: unknown replayFrom type {other:?}");
@@ -265,7 +265,7 @@ impl V1ToV2Bridge {
                 continue;
             }
             let mut info = object! { "sessionId": id };
-            if self.agent_offers(method::ARCHIVE) {
+            if self.agent_offers(method::ARCHIVE_SESSION) {
                 info.push("archived".to_owned(), to_raw_value(&false));
             }
             for (key, value) in place.iter() {
@@ -276,7 +276,7 @@ impl V1ToV2Bridge {
         Ok(object! { "sessions": sessions })
     }
 
-    fn close(
+    fn handle_close(
         &mut self,
         id: &RequestId,
         params: &RawObject,
@@ -284,7 +284,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         let session_id = require_session_id(params)?;
-        if self.agent_offers(method::CLOSE) {
+        if self.agent_offers(method::CLOSE_SESSION) {
             line.write_unchanged(&mut out.agent);
             let session = session_id.clone();
             self.client_requests
@@ -296,7 +296,7 @@ impl V1ToV2Bridge {
             Some(session) if session.turn.is_some() => {
                 session.close_requests.push(id.clone());
                 let params = object! { "sessionId": session_id };
-                write_notification(&mut out.agent, method::CANCEL, &params);
+                write_notification(&mut out.agent, method::CANCEL_TURN, &params);
                 self.cancel(&session_id, out);
             }
             _ => {
@@ -307,7 +307,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    fn set_option(
+    fn handle_set_option(
         &mut self,
         id: &RequestId,
         params: RawObject,

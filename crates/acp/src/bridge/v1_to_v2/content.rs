@@ -23,7 +23,7 @@ pub(super) fn content_to_v2(call: &mut RawObject) {
         .map(|item| {
             let read = to_object(Some(&item));
             match read.field::<String>("type").as_deref() {
-                Some("diff") => diff::to_v2(read).map_or(item, |diff| to_raw_value(&diff)),
+                Some("diff") => diff::diff_to_v2(read).map_or(item, |diff| to_raw_value(&diff)),
                 // A bare content block. One page of the specification shows it this way.
                 Some(block) if ContentBlock::TAGS.contains(&block) => {
                     to_raw_value(&object! { "type": "content", "content": item })

@@ -36,7 +36,7 @@ impl V1ToV2Session {
         for key in ["terminal_output", "terminal_output_delta"] {
             if let Some(output) = take_object(&mut meta, key, &mut shown) {
                 let data: String = output.field("data").unwrap_or_default();
-                let id = id_of(&output, &own);
+                let id = terminal_id(&output, &own);
                 if !self.terminals.contains(&id) {
                     let update = self.new_terminal_update(&output, &own);
                     emits.push(TranslatedUpdate::Generated(update));
@@ -73,7 +73,7 @@ impl V1ToV2Session {
 
     /// Returns an update for a terminal, and records that the client knows the terminal.
     fn new_terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
-        let id = id_of(meta, call);
+        let id = terminal_id(meta, call);
         self.terminals.get_or_insert(&id);
         object! { "sessionUpdate": "terminal_update", "terminalId": id }
     }
@@ -81,7 +81,7 @@ impl V1ToV2Session {
 
 /// Returns the id of a terminal, or the id of its call if the agent omits the terminal's id because each call has only
 /// one.
-fn id_of(meta: &RawObject, call: &str) -> String {
+fn terminal_id(meta: &RawObject, call: &str) -> String {
     meta.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
 

@@ -3,13 +3,15 @@
 use acp_wire::RawObject;
 
 use super::super::config::LegacySetting;
-use super::super::json::{TranslatedUpdate, list_items, read_session_id, to_raw_value, truncate};
+use super::super::json::{
+    TranslatedUpdate, list_items, read_session_id, to_raw_value, truncate_text,
+};
 use super::super::setup;
 use super::content::{content_to_v2, remove_nulls};
 use super::{V1ToV2Session, new_message_id};
 
 /// The fields of a tool call that are cleared when the agent reuses the call's id.
-const CALL_FIELDS: [&str; 7] = [
+const TOOL_CALL_FIELDS: [&str; 7] = [
     "title",
     "kind",
     "status",
@@ -102,12 +104,12 @@ impl V1ToV2Session {
         let known = self.titles.get_or_insert(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
             // The title is for permission requests, where nobody reads more than 1 KiB of it.
-            truncate(&mut title, 1024);
+            truncate_text(&mut title, 1024);
             *known = title;
         }
         if whole && is_known {
             // A reused id is a new call, so the fields of the old call are cleared.
-            for field in CALL_FIELDS {
+            for field in TOOL_CALL_FIELDS {
                 if !update.has(field) {
                     update.set(field, serde_json::value::RawValue::NULL.to_owned());
                 }

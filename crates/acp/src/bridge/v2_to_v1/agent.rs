@@ -12,7 +12,7 @@ use super::super::json::{
 use super::super::{method, setup};
 use super::client::cancel_turn;
 use super::{
-    MAX_DEPTH, MAX_ECHOES, PendingPermission, V2ToV1Bridge, V2ToV1Request, V2ToV1Session,
+    MAX_ECHOES, MAX_SUBAGENT_DEPTH, PendingPermission, V2ToV1Bridge, V2ToV1Request, V2ToV1Session,
     get_non_null,
 };
 
@@ -27,7 +27,7 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session_id = read_session_id(params).filter(|_| method_name == method::UPDATE);
+        let session_id = read_session_id(params).filter(|_| method_name == method::SESSION_UPDATE);
         let Some(session_id) = session_id else {
             return line.write_unchanged(&mut out.client);
         };
@@ -62,7 +62,7 @@ impl V2ToV1Bridge {
             return line.write_unchanged(&mut out.client);
         };
         let asked_as = self.root_session(&session);
-        if method_name != method::PERMISSION {
+        if method_name != method::REQUEST_PERMISSION {
             return match asked_as {
                 Some(known) => {
                     let mut params = params;
@@ -95,7 +95,7 @@ impl V2ToV1Bridge {
             return None;
         }
         let mut top = self.parents.get(session)?;
-        for _ in 0..MAX_DEPTH {
+        for _ in 0..MAX_SUBAGENT_DEPTH {
             match self.parents.get(top) {
                 Some(parent) => top = parent,
                 None => break,

@@ -49,23 +49,23 @@ impl V2ToV1Bridge {
                 line.write_unchanged(&mut out.agent);
                 V2ToV1Request::Prompt { session }
             }
-            method::NEW | method::FORK => {
+            method::NEW_SESSION | method::FORK_SESSION => {
                 setup::servers_to_v2(&mut params);
                 line.write_with_params(&mut out.agent, &params);
                 V2ToV1Request::OpenSession
             }
-            method::LOAD | method::RESUME => {
+            method::LOAD_SESSION | method::RESUME_SESSION => {
                 let session = require_session_id(&params)?;
-                let replayed = method_name == method::LOAD;
+                let replayed = method_name == method::LOAD_SESSION;
                 setup::servers_to_v2(&mut params);
                 if replayed {
                     params.set("replayFrom", to_raw_value(&object! { "type": "start" }));
                     self.sessions.get_or_insert(&session).replays += 1;
                 }
-                line.write_with_method(&mut out.agent, method::RESUME, &params);
+                line.write_with_method(&mut out.agent, method::RESUME_SESSION, &params);
                 V2ToV1Request::Resume { session, replayed }
             }
-            method::CLOSE | method::DELETE | method::ARCHIVE => {
+            method::CLOSE_SESSION | method::DELETE_SESSION | method::ARCHIVE_SESSION => {
                 let session = require_session_id(&params)?;
                 line.write_unchanged(&mut out.agent);
                 V2ToV1Request::Close { session }
@@ -161,5 +161,5 @@ impl V2ToV1Bridge {
 /// Sends a `session/cancel` for the session to the agent.
 pub(super) fn cancel_turn(session: &str, out: &mut BridgeOutput) {
     let params = object! { "sessionId": session };
-    write_notification(&mut out.agent, method::CANCEL, &params);
+    write_notification(&mut out.agent, method::CANCEL_TURN, &params);
 }

@@ -10,7 +10,7 @@ use super::super::json::{TranslatedUpdate, list_items, to_object, to_raw_value};
 const MAX_PLANS: usize = 64;
 
 /// The maximum total size of a session's stored plans, in bytes.
-const MAX_STORED_LEN: usize = 1024 * 1024;
+const MAX_STORED_BYTES: usize = 1024 * 1024;
 
 /// A session's plans in order of arrival, for clients that support only one plan.
 #[derive(Default)]
@@ -47,7 +47,9 @@ impl SentPlans {
         }
         update.take("plan");
         let translations = self.to_single_plan(update);
-        while self.0.len() > MAX_PLANS || (self.size() > MAX_STORED_LEN && !self.0.is_empty()) {
+        while self.0.len() > MAX_PLANS
+            || (self.stored_size() > MAX_STORED_BYTES && !self.0.is_empty())
+        {
             self.0.remove(0);
         }
         translations
@@ -83,7 +85,7 @@ impl SentPlans {
         vec![TranslatedUpdate::Changed(update)]
     }
 
-    fn size(&self) -> usize {
+    fn stored_size(&self) -> usize {
         let entries = self.0.iter().flat_map(|(_, entries)| entries);
         entries.map(|entry| entry.get().len()).sum()
     }

@@ -14,7 +14,7 @@ use crate::utf8::Utf8Pieces;
 
 /// The maximum size of the output that is stored until a call shows the terminal, in bytes. When it is exceeded, the
 /// oldest output is dropped.
-const MAX_PENDING_LEN: usize = 64 * 1024;
+const MAX_PENDING_BYTES: usize = 64 * 1024;
 
 /// The terminals of a session.
 #[derive(Default)]
@@ -125,8 +125,8 @@ impl SentTerminal {
     fn buffer_output(&mut self, text: &str) {
         self.pending_output.push_str(text);
         // A terminal that a call shows reports its output immediately and in full.
-        if self.call.is_none() && self.pending_output.len() > MAX_PENDING_LEN {
-            let mut begin = self.pending_output.len() - MAX_PENDING_LEN;
+        if self.call.is_none() && self.pending_output.len() > MAX_PENDING_BYTES {
+            let mut begin = self.pending_output.len() - MAX_PENDING_BYTES;
             while !self.pending_output.is_char_boundary(begin) {
                 begin += 1;
             }

@@ -8,17 +8,18 @@ use serde_json::value::RawValue;
 
 use super::super::diff;
 use super::super::json::{
-    TranslatedUpdate, empty_list, list_items, store_original, to_object, to_raw_value, truncate,
+    TranslatedUpdate, empty_list, list_items, store_original, to_object, to_raw_value,
+    truncate_text,
 };
 use super::V2ToV1Session;
 use crate::lru_map::LruMap;
 
 /// The maximum size of a call's stored content, in bytes. When it is exceeded, the oldest items are dropped.
-const MAX_CALL_LEN: usize = 256 * 1024;
+const MAX_CALL_BYTES: usize = 256 * 1024;
 
 /// The maximum size of the stored content of all calls, in bytes. When it is exceeded, the content of the oldest calls
 /// is dropped.
-const MAX_STORED_LEN: usize = 4 * 1024 * 1024;
+const MAX_STORED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The tool calls of a session.
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl SentToolCalls {
             call.size += item.get().len();
             call.content.push_back(item);
         }
-        while call.size > MAX_CALL_LEN
+        while call.size > MAX_CALL_BYTES
             && call.content.len() > 1
             && let Some(oldest) = call.content.pop_front()
         {
@@ -73,13 +74,13 @@ impl SentToolCalls {
 
     /// Drops the content of the oldest calls, except for the call `but`, until the limit is met.
     fn drop_oldest_content(&mut self, but: &str) {
-        while self.size > MAX_STORED_LEN && self.calls.remove_oldest(but) {
+        while self.size > MAX_STORED_BYTES && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
         if let Some(call) = self
             .calls
             .get_mut(but)
-            .filter(|call| call.size > MAX_STORED_LEN)
+            .filter(|call| call.size > MAX_STORED_BYTES)
         {
             // A single item exceeds the limit.
             self.size -= call.size;
@@ -122,7 +123,7 @@ impl V2ToV1Session {
             && let Some(call) = self.calls.calls.get_mut(&id)
         {
             // The title is for permission requests, where nobody reads more than 1 KiB of it.
-            truncate(&mut title, 1024);
+            truncate_text(&mut title, 1024);
             call.title = title;
         }
         status_to_v1(&mut update);
@@ -237,7 +238,7 @@ fn item_to_v1(item: Option<&RawValue>) -> (Box<RawValue>, Vec<String>) {
     let item = item.unwrap_or(RawValue::NULL);
     let read = to_object(Some(item));
     if read.field::<String>("type").as_deref() == Some("diff") {
-        let (content, paths) = diff::to_v1(&read);
+        let (content, paths) = diff::diff_to_v1(&read);
         return (to_raw_value(&content), paths);
     }
     (item.to_owned(), Vec::new())

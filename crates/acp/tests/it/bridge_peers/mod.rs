@@ -17,10 +17,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
 /// The timeout for anything that has to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The capacity of a pipe, in bytes.
-pub(crate) const PIPE: usize = 64 * 1024;
+pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
 /// The side that an end plays, and its protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +45,17 @@ pub(crate) struct BridgedPeers {
 }
 
 /// Starts a bridge to version 2 or 1, and returns both of its ends.
-pub(crate) fn bridged(to: u8) -> BridgedPeers {
-    bridged_with(to, PIPE, |bridge| bridge)
+pub(crate) fn start_bridge(to: u8) -> BridgedPeers {
+    start_bridge_with(to, PIPE_CAPACITY, |bridge| bridge)
 }
 
-pub(crate) fn bridged_with(
+pub(crate) fn start_bridge_with(
     to: u8,
     pipe: usize,
     with: impl FnOnce(Bridge) -> Bridge,
 ) -> BridgedPeers {
-    let (client_side, client) = peer(PeerRole::Client(to), pipe);
-    let (agent_side, agent) = peer(PeerRole::Agent(3 - to), pipe);
+    let (client_side, client) = bridge_peer(PeerRole::Client(to), pipe);
+    let (agent_side, agent) = bridge_peer(PeerRole::Agent(3 - to), pipe);
     let bridge = if to == 2 {
         Bridge::to_v2()
     } else {
@@ -65,14 +65,14 @@ pub(crate) fn bridged_with(
     BridgedPeers { client, agent, end }
 }
 
-pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+pub(crate) fn limits_with(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
     limits.linger = Duration::from_secs(2);
     change(&mut limits);
     limits
 }
 
-pub(crate) fn peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer) {
+pub(crate) fn bridge_peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer) {
     let (their_output, our_input) = tokio::io::duplex(pipe);
     let (our_output, their_input) = tokio::io::duplex(pipe);
     let peer = BridgePeer {
@@ -86,13 +86,13 @@ pub(crate) fn peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer) {
 }
 
 /// Returns `true` if a message has a type that its version does not have, other than those that the tests invent.
-fn stray(read: &str) -> bool {
+fn stray_message(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
 
 impl BridgePeer {
     /// Sends a line.
-    pub(crate) async fn say(&mut self, line: &str) {
+    pub(crate) async fn send_line(&mut self, line: &str) {
         if let Ok(message) = serde_json::from_str::<Value>(line)
             && let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str())
         {
@@ -100,42 +100,42 @@ impl BridgePeer {
         }
         let input = self.input.as_mut().expect("closed");
         let line = format!("{line}\n");
-        tokio::time::timeout(PATIENCE, input.write_all(line.as_bytes()))
+        tokio::time::timeout(TIMEOUT, input.write_all(line.as_bytes()))
             .await
             .expect("the bridge reads")
             .expect("the bridge is there");
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
-        self.say(&message.to_string()).await;
+        self.send_line(&message.to_string()).await;
     }
 
-    pub(crate) async fn asks(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+    pub(crate) async fn send_request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
         let id: Value = id.into();
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
     }
 
-    pub(crate) async fn tells(&mut self, method: &str, params: Value) {
+    pub(crate) async fn send_notification(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await;
     }
 
-    pub(crate) async fn answers(&mut self, id: impl Into<Value>, result: Value) {
+    pub(crate) async fn send_response(&mut self, id: impl Into<Value>, result: Value) {
         let id: Value = id.into();
         self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
             .await;
     }
 
-    pub(crate) async fn refuses(&mut self, id: impl Into<Value>, code: i32, message: &str) {
+    pub(crate) async fn send_error(&mut self, id: impl Into<Value>, code: i32, message: &str) {
         let id: Value = id.into();
         self.send(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
             .await;
     }
 
     /// Sends an update of session `s`.
-    pub(crate) async fn updates(&mut self, update: Value) {
-        self.tells(
+    pub(crate) async fn send_update(&mut self, update: Value) {
+        self.send_notification(
             "session/update",
             json!({"sessionId": "s", "update": update}),
         )
@@ -143,7 +143,7 @@ impl BridgePeer {
     }
 
     /// Returns the next line as received, or `None` at the end of the input.
-    async fn line(&mut self) -> Option<String> {
+    async fn read_line(&mut self) -> Option<String> {
         loop {
             if let Some(at) = self.buffer.iter().position(|b| *b == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=at).collect();
@@ -158,10 +158,10 @@ impl BridgePeer {
 
     /// Returns the next line as received.
     #[track_caller]
-    pub(crate) fn raw(&mut self) -> impl Future<Output = String> {
+    pub(crate) fn expect_line(&mut self) -> impl Future<Output = String> {
         let caller = std::panic::Location::caller();
         async move {
-            match tokio::time::timeout(PATIENCE, self.line()).await {
+            match tokio::time::timeout(TIMEOUT, self.read_line()).await {
                 Ok(Some(line)) => line,
                 Ok(None) => panic!("{caller}: the bridge has closed it"),
                 Err(_) => panic!("{caller}: nothing arrives"),
@@ -174,12 +174,12 @@ impl BridgePeer {
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
-            let line = match tokio::time::timeout(PATIENCE, self.line()).await {
+            let line = match tokio::time::timeout(TIMEOUT, self.read_line()).await {
                 Ok(Some(line)) => line,
                 Ok(None) => panic!("{caller}: the bridge has closed it"),
                 Err(_) => panic!("{caller}: nothing arrives"),
             };
-            if let Err(wrong) = self.check(&line) {
+            if let Err(wrong) = self.check_line(&line) {
                 panic!("{caller}: {:?} gets {line}: {wrong}", self.role);
             }
             serde_json::from_str(&line).unwrap()
@@ -188,12 +188,12 @@ impl BridgePeer {
 
     /// Expects this message.
     #[track_caller]
-    pub(crate) fn gets(&mut self, expected: Value) -> impl Future<Output = ()> {
+    pub(crate) fn expect_message(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         let mut expected = expected;
         expected["jsonrpc"] = json!("2.0");
         async move {
-            let line = match tokio::time::timeout(PATIENCE, self.line()).await {
+            let line = match tokio::time::timeout(TIMEOUT, self.read_line()).await {
                 Ok(Some(line)) => line,
                 Ok(None) => panic!("{caller}: the bridge has closed it, not said {expected}"),
                 Err(_) => panic!("{caller}: nothing arrives instead of {expected}"),
@@ -203,7 +203,7 @@ impl BridgePeer {
                 found == expected,
                 "{caller}:\n   found {found}\nexpected {expected}"
             );
-            if let Err(wrong) = self.check(&line) {
+            if let Err(wrong) = self.check_line(&line) {
                 panic!("{caller}: {:?} gets {line}: {wrong}", self.role);
             }
         }
@@ -211,25 +211,25 @@ impl BridgePeer {
 
     /// Expects this update of session `s`.
     #[track_caller]
-    pub(crate) fn sees(&mut self, update: Value) -> impl Future<Output = ()> {
-        self.gets(json!({"method": "session/update",
+    pub(crate) fn expect_update(&mut self, update: Value) -> impl Future<Output = ()> {
+        self.expect_message(json!({"method": "session/update",
             "params": {"sessionId": "s", "update": update}}))
     }
 
     /// Expects this response.
     #[track_caller]
-    pub(crate) fn is_told(
+    pub(crate) fn expect_response(
         &mut self,
         id: impl Into<Value>,
         result: Value,
     ) -> impl Future<Output = ()> {
         let id: Value = id.into();
-        self.gets(json!({"id": id, "result": result}))
+        self.expect_message(json!({"id": id, "result": result}))
     }
 
     /// Expects an error with this code, and returns its message.
     #[track_caller]
-    pub(crate) fn is_refused(
+    pub(crate) fn expect_error(
         &mut self,
         id: impl Into<Value>,
         code: i32,
@@ -247,19 +247,19 @@ impl BridgePeer {
 
     /// Expects that nothing ever arrives.
     #[track_caller]
-    pub(crate) fn gets_nothing(&mut self) -> impl Future<Output = ()> {
+    pub(crate) fn expect_nothing(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
             let wait = Duration::from_millis(500);
-            if let Ok(line) = tokio::time::timeout(wait, self.line()).await {
+            if let Ok(line) = tokio::time::timeout(wait, self.read_line()).await {
                 panic!("{caller}: {line:?} arrives");
             }
         }
     }
 
     /// Expects the end of the input.
-    pub(crate) async fn ends(&mut self) {
-        let line = tokio::time::timeout(PATIENCE, self.line()).await;
+    pub(crate) async fn expect_end(&mut self) {
+        let line = tokio::time::timeout(TIMEOUT, self.read_line()).await;
         assert_eq!(line.expect("it is not closed"), None);
     }
 
@@ -269,7 +269,7 @@ impl BridgePeer {
     }
 
     /// Checks that a line is a valid message in the version of this end.
-    fn check(&self, line: &str) -> Result<(), String> {
+    fn check_line(&self, line: &str) -> Result<(), String> {
         #[derive(serde::Deserialize)]
         struct BridgeMessage<'a> {
             id: Option<Value>,
@@ -290,7 +290,7 @@ impl BridgePeer {
             _ => Ok(Value::Null),
         };
         match read {
-            Ok(read) if stray(&read.to_string()) => Err(read.to_string()),
+            Ok(read) if stray_message(&read.to_string()) => Err(read.to_string()),
             Ok(_) | Err(ReadError::UnknownMethod(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
@@ -302,30 +302,30 @@ impl BridgePeer {
         request: bool,
         params: Option<&RawValue>,
     ) -> Result<Value, ReadError> {
-        fn shown<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
+        fn to_value<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
             read.map(|read| Value::String(format!("{read:?}")))
         }
         match (self.role, request) {
-            (PeerRole::Client(1), true) => shown(v1::AgentRequest::read(method, params)),
-            (PeerRole::Client(1), false) => shown(v1::AgentNotification::read(method, params)),
-            (PeerRole::Client(_), true) => shown(v2::AgentRequest::read(method, params)),
-            (PeerRole::Client(_), false) => shown(v2::AgentNotification::read(method, params)),
-            (PeerRole::Agent(1), true) => shown(v1::ClientRequest::read(method, params)),
-            (PeerRole::Agent(1), false) => shown(v1::ClientNotification::read(method, params)),
-            (PeerRole::Agent(_), true) => shown(v2::ClientRequest::read(method, params)),
-            (PeerRole::Agent(_), false) => shown(v2::ClientNotification::read(method, params)),
+            (PeerRole::Client(1), true) => to_value(v1::AgentRequest::read(method, params)),
+            (PeerRole::Client(1), false) => to_value(v1::AgentNotification::read(method, params)),
+            (PeerRole::Client(_), true) => to_value(v2::AgentRequest::read(method, params)),
+            (PeerRole::Client(_), false) => to_value(v2::AgentNotification::read(method, params)),
+            (PeerRole::Agent(1), true) => to_value(v1::ClientRequest::read(method, params)),
+            (PeerRole::Agent(1), false) => to_value(v1::ClientNotification::read(method, params)),
+            (PeerRole::Agent(_), true) => to_value(v2::ClientRequest::read(method, params)),
+            (PeerRole::Agent(_), false) => to_value(v2::ClientNotification::read(method, params)),
         }
     }
 
     fn check_result(&self, method: &str, result: &RawValue) -> Result<Value, ReadError> {
-        fn shown<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
+        fn to_value<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
             read.map(|read| Value::String(format!("{read:?}")))
         }
         match self.role {
-            PeerRole::Client(1) => shown(v1::AgentResponse::read(method, result)),
-            PeerRole::Client(_) => shown(v2::AgentResponse::read(method, result)),
-            PeerRole::Agent(1) => shown(v1::ClientResponse::read(method, result)),
-            PeerRole::Agent(_) => shown(v2::ClientResponse::read(method, result)),
+            PeerRole::Client(1) => to_value(v1::AgentResponse::read(method, result)),
+            PeerRole::Client(_) => to_value(v2::AgentResponse::read(method, result)),
+            PeerRole::Agent(1) => to_value(v1::ClientResponse::read(method, result)),
+            PeerRole::Agent(_) => to_value(v2::ClientResponse::read(method, result)),
         }
     }
 }

@@ -19,22 +19,25 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The timeout for anything that has to happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until `found` returns `true` for a thread.
-pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
+pub(crate) async fn wait_for_thread(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
-        seen = soon("the thread shows what is looked for", thread.changed(seen)).await;
+        seen = with_timeout("the thread shows what is looked for", thread.changed(seen)).await;
     }
 }
 
 /// Waits for something that has to happen before the timeout.
 #[track_caller]
-pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+pub(crate) fn with_timeout<T>(
+    what: &str,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();
     async move {
-        match tokio::time::timeout(PATIENCE, work).await {
+        match tokio::time::timeout(TIMEOUT, work).await {
             Ok(done) => done,
             Err(_) => panic!("{caller}: it does not happen that {what}"),
         }
@@ -42,12 +45,12 @@ pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<
 }
 
 /// Lets all other tasks run until each of them waits. Works only on paused time.
-pub(crate) async fn settle() {
+pub(crate) async fn wait_until_idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 /// The default capacity of a pipe, in bytes.
-pub(crate) const PIPE: usize = 64 * 1024;
+pub(crate) const PIPE_CAPACITY: usize = 64 * 1024;
 
 /// A scripted peer with shorter methods for these tests.
 pub(crate) struct TestPeer(testing::ScriptedPeer);
@@ -66,64 +69,64 @@ impl DerefMut for TestPeer {
 }
 
 /// Returns a transport and the peer at its other end. Each direction holds `pipe` bytes.
-pub(crate) fn pipes(pipe: usize) -> (Transport, TestPeer) {
+pub(crate) fn connect_pipes(pipe: usize) -> (Transport, TestPeer) {
     let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
-    peer.set_timeout(PATIENCE);
+    peer.set_timeout(TIMEOUT);
     (transport, TestPeer(peer))
 }
 
 impl TestPeer {
     /// Returns a peer that is the client of this agent, and has sent nothing yet.
-    pub(crate) fn of_agent(agent: impl Agent) -> (Connection, Self) {
-        Self::of_agent_with(agent, Limits::default(), PIPE)
+    pub(crate) fn connect_to_agent(agent: impl Agent) -> (Connection, Self) {
+        Self::connect_to_agent_with(agent, Limits::default(), PIPE_CAPACITY)
     }
 
-    pub(crate) fn of_agent_with(
+    pub(crate) fn connect_to_agent_with(
         agent: impl Agent,
         limits: Limits,
         pipe: usize,
     ) -> (Connection, Self) {
-        let (transport, peer) = pipes(pipe);
+        let (transport, peer) = connect_pipes(pipe);
         (acp::testing::start_agent(transport, agent, limits), peer)
     }
 
     /// Returns a peer that is the client of this agent, with an open session.
-    pub(crate) async fn in_session(agent: impl Agent) -> (Connection, Self, String) {
-        Self::in_session_with(agent, Limits::default(), PIPE).await
+    pub(crate) async fn open_agent_session(agent: impl Agent) -> (Connection, Self, String) {
+        Self::open_agent_session_with(agent, Limits::default(), PIPE_CAPACITY).await
     }
 
-    pub(crate) async fn in_session_with(
+    pub(crate) async fn open_agent_session_with(
         agent: impl Agent,
         limits: Limits,
         pipe: usize,
     ) -> (Connection, Self, String) {
-        let (conn, mut peer) = Self::of_agent_with(agent, limits, pipe);
+        let (conn, mut peer) = Self::connect_to_agent_with(agent, limits, pipe);
         peer.initialize(json!({})).await;
         let session = peer.new_session().await;
         (conn, peer, session)
     }
 
     /// Returns a peer that is an agent to which this client has connected.
-    pub(crate) async fn of_client(client: impl Client) -> (AgentConnection, Self) {
-        Self::of_client_with(client, Limits::default(), PIPE, json!({})).await
+    pub(crate) async fn connect_to_client(client: impl Client) -> (AgentConnection, Self) {
+        Self::connect_to_client_with(client, Limits::default(), PIPE_CAPACITY, json!({})).await
     }
 
-    pub(crate) async fn of_client_with(
+    pub(crate) async fn connect_to_client_with(
         client: impl Client,
         limits: Limits,
         pipe: usize,
         capabilities: Value,
     ) -> (AgentConnection, Self) {
-        let (transport, mut peer) = pipes(pipe);
+        let (transport, mut peer) = connect_pipes(pipe);
         let connecting = tokio::spawn(acp::testing::start_client(transport, client, limits));
-        let (id, params) = peer.request("initialize").await;
+        let (id, params) = peer.expect_request("initialize").await;
         assert_eq!(params["protocolVersion"], 1);
         peer.answer(
             &id,
             json!({"protocolVersion": 1, "agentCapabilities": capabilities}),
         )
         .await;
-        let conn = soon("the client connects", connecting)
+        let conn = with_timeout("the client connects", connecting)
             .await
             .unwrap()
             .unwrap();
@@ -131,29 +134,30 @@ impl TestPeer {
     }
 
     /// Returns a peer that is an agent with which this client has the session `s`.
-    pub(crate) async fn with_session(client: impl Client) -> (ClientSession, Self) {
-        Self::with_session_and(client, Limits::default(), json!({})).await
+    pub(crate) async fn open_client_session(client: impl Client) -> (ClientSession, Self) {
+        Self::open_client_session_with(client, Limits::default(), json!({})).await
     }
 
-    pub(crate) async fn with_session_and(
+    pub(crate) async fn open_client_session_with(
         client: impl Client,
         limits: Limits,
         capabilities: Value,
     ) -> (ClientSession, Self) {
-        let (conn, mut peer) = Self::of_client_with(client, limits, PIPE, capabilities).await;
-        let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+        let (conn, mut peer) =
+            Self::connect_to_client_with(client, limits, PIPE_CAPACITY, capabilities).await;
+        let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
         (session, peer)
     }
 
     // Methods that send.
 
     #[track_caller]
-    pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
-        self.send_bytes(bytes)
+    pub(crate) fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        self.0.send_bytes(bytes)
     }
 
     /// Writes until all tasks wait, and returns how many bytes were accepted.
-    pub(crate) async fn bytes_taken(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) async fn send_bytes_accepted(&mut self, bytes: &[u8]) -> usize {
         let output = self.output().expect("the peer still writes");
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
@@ -166,13 +170,13 @@ impl TestPeer {
     }
 
     #[track_caller]
-    pub(crate) fn line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
-        self.send_line(line)
+    pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        self.0.send_line(line)
     }
 
     /// Sends a request with an id that the test has chosen.
     #[track_caller]
-    pub(crate) fn ask(
+    pub(crate) fn send_request(
         &mut self,
         id: impl Into<Value>,
         method: &str,
@@ -183,14 +187,14 @@ impl TestPeer {
     }
 
     #[track_caller]
-    pub(crate) fn refuse(&mut self, id: &Value, code: i32) -> impl Future<Output = ()> {
+    pub(crate) fn send_error(&mut self, id: &Value, code: i32) -> impl Future<Output = ()> {
         let error = jsonrpc::Error::new(code, "refused");
         async move { self.answer_error(id, &error).await }
     }
 
     #[track_caller]
-    pub(crate) fn says(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
-        self.send(message(session, text))
+    pub(crate) fn send_text(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
+        self.send(message_notification(session, text))
     }
 
     // Methods that receive.
@@ -207,9 +211,11 @@ impl TestPeer {
     }
 
     /// Returns the next byte.
-    pub(crate) async fn byte(&mut self) -> u8 {
+    pub(crate) async fn read_byte(&mut self) -> u8 {
         let input = self.input().expect("the peer still reads");
-        soon("a byte arrives", input.read_u8()).await.unwrap()
+        with_timeout("a byte arrives", input.read_u8())
+            .await
+            .unwrap()
     }
 
     /// Expects this message, with any message id.
@@ -231,8 +237,8 @@ impl TestPeer {
 
     /// Expects a request with this method, and returns its id and params.
     #[track_caller]
-    pub(crate) fn request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
-        let call = self.expect_request(method);
+    pub(crate) fn expect_request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
+        let call = self.0.expect_request(method);
         async move {
             let call = call.await;
             (call.id, call.params)
@@ -241,20 +247,23 @@ impl TestPeer {
 
     /// Expects a notification with this method, and returns its params.
     #[track_caller]
-    pub(crate) fn notification(&mut self, method: &str) -> impl Future<Output = Value> {
-        self.expect_notification(method)
+    pub(crate) fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
+        self.0.expect_notification(method)
     }
 
     /// Expects the response to this request, and returns its result.
     #[track_caller]
-    pub(crate) fn result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
+    pub(crate) fn expect_result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
         self.expect_answer(id)
     }
 
     /// Expects an error response to this request, and returns its code and message.
     #[track_caller]
-    pub(crate) fn error(&mut self, id: impl Into<Value>) -> impl Future<Output = (i64, String)> {
-        let error = self.expect_error(id);
+    pub(crate) fn expect_error(
+        &mut self,
+        id: impl Into<Value>,
+    ) -> impl Future<Output = (i64, String)> {
+        let error = self.0.expect_error(id);
         async move {
             let error = error.await;
             (error.code.into(), error.message)
@@ -263,17 +272,17 @@ impl TestPeer {
 
     /// Expects that nothing ever arrives. Works only on paused time.
     #[track_caller]
-    pub(crate) fn silence(&mut self) -> impl Future<Output = ()> {
+    pub(crate) fn expect_silence(&mut self) -> impl Future<Output = ()> {
         self.expect_nothing(Duration::from_millis(1))
     }
 
     /// Expects that the other side is alive and has sent nothing else: its next message is the response to an unknown
     /// request.
     #[track_caller]
-    pub(crate) fn alive(&mut self) -> impl Future<Output = ()> {
+    pub(crate) fn check_alive(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
-            self.ask("alive", "_test/nothing", json!({})).await;
+            self.send_request("alive", "_test/nothing", json!({})).await;
             let message = self.next().await;
             assert_eq!(
                 (&message["id"], &message["error"]["code"]),
@@ -285,8 +294,8 @@ impl TestPeer {
 
     /// Expects that the other side closes without another message.
     #[track_caller]
-    pub(crate) fn end(&mut self) -> impl Future<Output = ()> {
-        self.expect_end()
+    pub(crate) fn expect_end(&mut self) -> impl Future<Output = ()> {
+        self.0.expect_end()
     }
 
     /// Splits the peer into a reading and a writing half.
@@ -305,42 +314,49 @@ impl TestPeer {
     /// Initializes the connection, as a client.
     pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
-        self.ask("init", "initialize", params).await;
-        let result = self.result("init").await;
+        self.send_request("init", "initialize", params).await;
+        let result = self.expect_result("init").await;
         assert_eq!(result["protocolVersion"], 1);
         result
     }
 
     /// Opens a session, as a client.
     pub(crate) async fn new_session(&mut self) -> String {
-        self.ask(
+        self.send_request(
             "new",
             "session/new",
             json!({"cwd": "/work", "mcpServers": []}),
         )
         .await;
-        let result = self.result("new").await;
+        let result = self.expect_result("new").await;
         result["sessionId"].as_str().unwrap().to_owned()
     }
 
     /// Sends a prompt, as a client.
-    pub(crate) async fn prompt(&mut self, id: impl Into<Value>, session: &str, text: &str) {
-        self.send(prompt(id, session, text)).await;
+    pub(crate) async fn send_prompt(&mut self, id: impl Into<Value>, session: &str, text: &str) {
+        self.send(prompt_request(id, session, text)).await;
     }
 
     /// Responds to `session/new` from this client, as an agent.
-    pub(crate) async fn opens(&mut self, conn: &AgentConnection, answer: Value) -> ClientSession {
+    pub(crate) async fn open_session(
+        &mut self,
+        conn: &AgentConnection,
+        answer: Value,
+    ) -> ClientSession {
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
         });
-        let (id, _) = self.request("session/new").await;
+        let (id, _) = self.expect_request("session/new").await;
         self.answer(&id, answer).await;
-        soon("the session opens", opening).await.unwrap().unwrap()
+        with_timeout("the session opens", opening)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     /// Receives a prompt from this session, as an agent.
-    pub(crate) async fn prompted(
+    pub(crate) async fn start_prompt(
         &mut self,
         session: &ClientSession,
         text: &'static str,
@@ -349,33 +365,33 @@ impl TestPeer {
             let session = session.clone();
             async move { session.prompt(text).await }
         });
-        let (id, params) = self.request("session/prompt").await;
+        let (id, params) = self.expect_request("session/prompt").await;
         assert_eq!(params["prompt"][0]["text"], text);
         (id, turn)
     }
 }
 
-pub(crate) fn prompt(id: impl Into<Value>, session: &str, text: &str) -> Value {
+pub(crate) fn prompt_request(id: impl Into<Value>, session: &str, text: &str) -> Value {
     let id: Value = id.into();
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
     json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params})
 }
 
-pub(crate) fn message(session: &str, text: &str) -> Value {
+pub(crate) fn message_notification(session: &str, text: &str) -> Value {
     let update =
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
     json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
 }
 
 /// Returns the default limits with some changes.
-pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+pub(crate) fn limits_with(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
     change(&mut limits);
     limits
 }
 
 /// Returns an agent that ends every turn at once.
-pub(crate) fn idle() -> impl Agent {
+pub(crate) fn idle_agent() -> impl Agent {
     PromptAgent(async |_, _| Ok(StopReason::EndTurn))
 }
 
@@ -400,7 +416,7 @@ where
 }
 
 /// Returns what a thread shows, one line for each item.
-pub(crate) fn shown(thread: &ThreadHandle) -> Vec<String> {
+pub(crate) fn thread_lines(thread: &ThreadHandle) -> Vec<String> {
     use acp::thread::ItemKind;
     thread.read(|thread| {
         let items = thread.items().iter();

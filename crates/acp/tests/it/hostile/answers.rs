@@ -4,8 +4,8 @@ use acp::Error;
 use acp::v1::StopReason;
 use serde_json::json;
 
-use crate::common::{NoopClient, PIPE, TestPeer, limits, soon};
-use crate::hostile::lives;
+use crate::common::{NoopClient, PIPE_CAPACITY, TestPeer, limits_with, with_timeout};
+use crate::hostile::assert_alive;
 
 #[tokio::test(start_paused = true)]
 async fn null_counts_as_an_empty_result() {
@@ -14,18 +14,23 @@ async fn null_counts_as_an_empty_result() {
         "auth": {"logout": {}},
         "sessionCapabilities": {"close": {}, "delete": {}, "resume": {}},
     });
-    let (conn, mut peer) =
-        TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, capabilities).await;
+    let (conn, mut peer) = TestPeer::connect_to_client_with(
+        NoopClient,
+        limits_with(|_| ()),
+        PIPE_CAPACITY,
+        capabilities,
+    )
+    .await;
     let modes = json!({"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]});
     let session = peer
-        .opens(&conn, json!({"sessionId": "s", "modes": modes}))
+        .open_session(&conn, json!({"sessionId": "s", "modes": modes}))
         .await;
     macro_rules! answered_with_null {
         ($method:literal, $call:expr) => {{
             let working = tokio::spawn(async move { $call.await.map(drop) });
-            let (id, _) = peer.request($method).await;
+            let (id, _) = peer.expect_request($method).await;
             peer.answer(&id, json!(null)).await;
-            soon($method, working).await.unwrap().unwrap();
+            with_timeout($method, working).await.unwrap().unwrap();
         }};
     }
     let (s, c) = (session.clone(), conn.clone());
@@ -41,12 +46,12 @@ async fn null_counts_as_an_empty_result() {
     answered_with_null!("session/delete", c.delete_session(&"old".into()));
     let s = session.clone();
     answered_with_null!("session/close", s.close());
-    peer.alive().await;
+    peer.check_alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_invalid_response_fails_only_its_request() {
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     for result in [
         json!(null),
         json!({}),
@@ -55,9 +60,12 @@ async fn an_invalid_response_fails_only_its_request() {
         json!("end_turn"),
         json!({"stopReason": 5}),
     ] {
-        let (id, turn) = peer.prompted(&session, "hi").await;
+        let (id, turn) = peer.start_prompt(&session, "hi").await;
         peer.answer(&id, result.clone()).await;
-        let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+        let error = with_timeout("the turn fails", turn)
+            .await
+            .unwrap()
+            .unwrap_err();
         assert!(
             matches!(&error, Error::InvalidResponse { method, .. } if method == "session/prompt"),
             "{result}: {error}"
@@ -75,17 +83,20 @@ async fn an_invalid_response_fails_only_its_request() {
         ),
         (json!("no"), -32603, "\"no\""),
     ] {
-        let (id, turn) = peer.prompted(&session, "hi").await;
+        let (id, turn) = peer.start_prompt(&session, "hi").await;
         peer.send(json!({"id": id, "error": error})).await;
-        let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+        let error = with_timeout("the turn fails", turn)
+            .await
+            .unwrap()
+            .unwrap_err();
         assert_eq!(error.peer_error().map(|error| error.code), Some(code));
         assert_eq!(error.to_string(), expected);
     }
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     peer.answer(&id, json!({"stopReason": "tired"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Unknown("tired".to_owned())
     );
-    lives(&session, &mut peer).await;
+    assert_alive(&session, &mut peer).await;
 }

@@ -3,11 +3,11 @@
 use acp::Error;
 use serde_json::json;
 
-use crate::common::{NoopClient, PIPE, TestPeer, idle, pipes, soon};
+use crate::common::{NoopClient, PIPE_CAPACITY, TestPeer, connect_pipes, idle_agent, with_timeout};
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_starts_with_initialize() {
-    let (_conn, mut peer) = TestPeer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
     for (method, params) in [
         ("session/new", json!({"cwd": "/", "mcpServers": []})),
         ("session/prompt", json!({"sessionId": "s", "prompt": []})),
@@ -17,8 +17,8 @@ async fn a_connection_starts_with_initialize() {
         ),
         ("authenticate", json!({"methodId": "x"})),
     ] {
-        peer.ask(1, method, params).await;
-        let (code, text) = peer.error(1).await;
+        peer.send_request(1, method, params).await;
+        let (code, text) = peer.expect_error(1).await;
         assert_eq!(code, -32600, "{method}");
         assert!(text.contains("initialize"), "{text}");
     }
@@ -40,10 +40,14 @@ async fn an_agent_responds_to_any_version_with_its_own() {
         json!(null),
         json!([]),
     ] {
-        let (_conn, mut peer) = TestPeer::of_agent(idle());
-        peer.ask(0, "initialize", json!({"protocolVersion": version}))
+        let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
+        peer.send_request(0, "initialize", json!({"protocolVersion": version}))
             .await;
-        assert_eq!(peer.result(0).await["protocolVersion"], 1, "{version}");
+        assert_eq!(
+            peer.expect_result(0).await["protocolVersion"],
+            1,
+            "{version}"
+        );
         peer.new_session().await;
     }
 }
@@ -56,15 +60,15 @@ async fn a_client_rejects_an_unsupported_version_and_closes() {
         (json!(99), 99),
         (json!("2024-01-01"), 0),
     ] {
-        let (transport, mut peer) = pipes(PIPE);
+        let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
             NoopClient,
             acp::Options::new(),
         ));
-        let (id, _) = peer.request("initialize").await;
+        let (id, _) = peer.expect_request("initialize").await;
         peer.answer(&id, json!({"protocolVersion": version})).await;
-        let error = soon("the client refuses", connecting)
+        let error = with_timeout("the client refuses", connecting)
             .await
             .unwrap()
             .unwrap_err();
@@ -72,7 +76,7 @@ async fn a_client_rejects_an_unsupported_version_and_closes() {
             matches!(error, Error::Version { theirs: t, ours: 1 } if t == theirs),
             "{version}: {error}"
         );
-        peer.end().await;
+        peer.expect_end().await;
     }
 }
 
@@ -83,20 +87,20 @@ async fn a_client_closes_after_a_failed_handshake() {
         json!({"result": null, "error": {"code": "odd"}}),
         json!({"result": []}),
     ] {
-        let (transport, mut peer) = pipes(PIPE);
+        let (transport, mut peer) = connect_pipes(PIPE_CAPACITY);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
             NoopClient,
             acp::Options::new(),
         ));
-        let (id, _) = peer.request("initialize").await;
+        let (id, _) = peer.expect_request("initialize").await;
         let mut message = answer.clone();
         message["id"] = id;
         peer.send(message).await;
-        soon("the client gives up", connecting)
+        with_timeout("the client gives up", connecting)
             .await
             .unwrap()
             .unwrap_err();
-        peer.end().await;
+        peer.expect_end().await;
     }
 }

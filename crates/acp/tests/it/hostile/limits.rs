@@ -6,20 +6,24 @@ use acp::v2;
 use acp::{Error, Thread};
 use serde_json::{Value, json};
 
-use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
-use crate::hostile::lives;
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, PromptAgent, TestPeer, idle_agent, limits_with, wait_until_idle,
+    with_timeout,
+};
+use crate::hostile::assert_alive;
 
 #[tokio::test(start_paused = true)]
 async fn sessions_beyond_the_limit_are_rejected() {
-    let limits = limits(|l| l.sessions = 2);
-    let (_conn, mut peer) = TestPeer::of_agent_with(CloseSessionAgent, limits, PIPE);
+    let limits = limits_with(|l| l.sessions = 2);
+    let (_conn, mut peer) =
+        TestPeer::connect_to_agent_with(CloseSessionAgent, limits, PIPE_CAPACITY);
     peer.initialize(json!({})).await;
     let first = peer.new_session().await;
     peer.new_session().await;
     for _ in 0..3 {
         let params = json!({"cwd": "/work", "mcpServers": []});
-        peer.ask(1, "session/new", params).await;
-        let (code, text) = peer.error(1).await;
+        peer.send_request(1, "session/new", params).await;
+        let (code, text) = peer.expect_error(1).await;
         assert_eq!(code, -32603);
         assert!(
             text.contains("too many open sessions: the limit is 2"),
@@ -27,11 +31,11 @@ async fn sessions_beyond_the_limit_are_rejected() {
         );
     }
     // Open sessions continue.
-    peer.prompt(2, &first, "hi").await;
-    peer.result(2).await;
-    peer.ask(3, "session/close", json!({"sessionId": first}))
+    peer.send_prompt(2, &first, "hi").await;
+    peer.expect_result(2).await;
+    peer.send_request(3, "session/close", json!({"sessionId": first}))
         .await;
-    peer.result(3).await;
+    peer.expect_result(3).await;
     peer.new_session().await;
 }
 
@@ -74,13 +78,14 @@ async fn queued_prompts_beyond_the_limit_are_rejected() {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     });
-    let limits = limits(|l| l.prompts = 2);
-    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
+    let limits = limits_with(|l| l.prompts = 2);
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, limits, PIPE_CAPACITY).await;
     // One prompt is running, and two are queued.
     for id in 0..4 {
-        peer.prompt(id, &s, "wait").await;
+        peer.send_prompt(id, &s, "wait").await;
     }
-    let (code, text) = peer.error(3).await;
+    let (code, text) = peer.expect_error(3).await;
     assert_eq!(code, -32603);
     assert_eq!(
         text,
@@ -88,7 +93,7 @@ async fn queued_prompts_beyond_the_limit_are_rejected() {
     );
     // Another session has its own limit.
     let other = peer.new_session().await;
-    peer.prompt(5, &other, "wait").await;
+    peer.send_prompt(5, &other, "wait").await;
     for session in [&s, &other] {
         peer.notify("session/cancel", json!({"sessionId": session}))
             .await;
@@ -96,9 +101,9 @@ async fn queued_prompts_beyond_the_limit_are_rejected() {
     for _ in 0..4 {
         assert_eq!(peer.next().await["result"]["stopReason"], "cancelled");
     }
-    peer.prompt(6, &s, "wait").await;
+    peer.send_prompt(6, &s, "wait").await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
-    peer.result(6).await;
+    peer.expect_result(6).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,120 +112,123 @@ async fn the_memory_of_requests_in_flight_is_limited() {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     });
-    let limits = limits(|l| l.request_memory = 20_000);
-    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
+    let limits = limits_with(|l| l.request_memory = 20_000);
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, limits, PIPE_CAPACITY).await;
     let much: &'static str = Box::leak("x".repeat(50_000).into_boxed_str());
-    peer.prompt(1, &s, much).await;
-    peer.prompt(2, &s, "little").await;
-    let (code, text) = peer.error(2).await;
+    peer.send_prompt(1, &s, much).await;
+    peer.send_prompt(2, &s, "little").await;
+    let (code, text) = peer.expect_error(2).await;
     assert_eq!(code, -32603);
     assert_eq!(text, "concurrent requests exceed the limit of 20000 bytes");
     peer.notify("session/cancel", json!({"sessionId": s})).await;
-    peer.result(1).await;
+    peer.expect_result(1).await;
     // There is capacity again.
-    peer.prompt(2, &s, "little").await;
+    peer.send_prompt(2, &s, "little").await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
-    peer.result(2).await;
+    peer.expect_result(2).await;
 }
 
 /// Returns JSON that needs much more memory than its length.
-fn dense() -> String {
+fn dense_json() -> String {
     format!("[{}0]", "{},".repeat(1_000))
 }
 
 #[tokio::test(start_paused = true)]
 async fn messages_that_need_too_much_memory_are_rejected() {
-    let small = || limits(|l| l.message_memory = 200_000);
-    let (conn, mut peer, s) = TestPeer::in_session_with(idle(), small(), PIPE).await;
-    let dense = dense();
+    let small = || limits_with(|l| l.message_memory = 200_000);
+    let (conn, mut peer, s) =
+        TestPeer::open_agent_session_with(idle_agent(), small(), PIPE_CAPACITY).await;
+    let dense = dense_json();
     for message in [
         format!(r#"{{"id":7,"method":"_x","params":{dense}}}"#),
         format!(r#"{{"params":{{"_meta":{dense}}},"method":"session/new","id":7}}"#),
     ] {
-        peer.line(&message).await;
-        let (code, text) = peer.error(7).await;
+        peer.send_line(&message).await;
+        let (code, text) = peer.expect_error(7).await;
         assert_eq!(code, -32600);
         assert!(text.contains("limit: 200000 bytes"), "{text}");
     }
     // A notification gets no response.
-    peer.line(format!(r#"{{"method":"_x","params":{dense}}}"#))
+    peer.send_line(format!(r#"{{"method":"_x","params":{dense}}}"#))
         .await;
-    peer.prompt(5, &s, "still there?").await;
-    peer.result(5).await;
+    peer.send_prompt(5, &s, "still there?").await;
+    peer.expect_result(5).await;
     assert_eq!(conn.noise().unread_notifications, 1);
     // The same characters inside a string count as text.
     let text = json!([{"type": "text", "text": dense}]);
-    peer.ask(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
+    peer.send_request(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
         .await;
-    peer.result(6).await;
+    peer.expect_result(6).await;
 
-    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(NoopClient, small(), PIPE_CAPACITY, json!({})).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
     });
-    let (id, _) = peer.request("session/new").await;
-    peer.line(format!(
+    let (id, _) = peer.expect_request("session/new").await;
+    peer.send_line(format!(
         r#"{{"id":{id},"result":{{"sessionId":"s","_meta":{{"a":{dense}}}}}}}"#
     ))
     .await;
-    let error = soon("the request fails", opening)
+    let error = with_timeout("the request fails", opening)
         .await
         .unwrap()
         .unwrap_err();
     assert!(matches!(error, Error::InvalidResponse { .. }), "{error}");
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
-    lives(&session, &mut peer).await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
+    assert_alive(&session, &mut peer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn ids_and_paths_have_a_maximum_length() {
-    let (_conn, mut peer) = TestPeer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::connect_to_agent(idle_agent());
     peer.initialize(json!({})).await;
     let long = format!("/{}", "x".repeat(300 * 1024));
     for params in [
         json!({"cwd": long, "mcpServers": []}),
         json!({"cwd": "/", "mcpServers": [], "additionalDirectories": vec!["/"; 20_000]}),
     ] {
-        peer.ask(1, "session/new", params).await;
-        let (code, text) = peer.error(1).await;
+        peer.send_request(1, "session/new", params).await;
+        let (code, text) = peer.expect_error(1).await;
         assert_eq!(code, -32602);
         assert!(text.contains("limit: 262144 bytes"), "{text}");
     }
     peer.new_session().await;
 
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     let agent = session.agent().clone();
     let error = agent.new_session(&long).await.unwrap_err();
     assert!(matches!(error, Error::InvalidRequest(_)), "{error}");
     // There is no session with such an id.
-    peer.says(&long, "hello").await;
-    peer.alive().await;
+    peer.send_text(&long, "hello").await;
+    peer.check_alive().await;
     assert_eq!(agent.connection().noise().unread_notifications, 1);
-    lives(&session, &mut peer).await;
+    assert_alive(&session, &mut peer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn error_messages_truncate_the_peers_input() {
-    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
     let long = "x".repeat(100_000);
     for (method, params) in [
         (long.as_str(), json!({})),
         ("session/prompt", json!({"sessionId": s, "prompt": long})),
         ("session/prompt", json!({"sessionId": [long], "prompt": []})),
     ] {
-        peer.ask(1, method, params).await;
-        let (_, text) = peer.error(1).await;
+        peer.send_request(1, method, params).await;
+        let (_, text) = peer.expect_error(1).await;
         assert!(text.len() < 2_000, "{} bytes", text.len());
     }
-    peer.line(format!("{{{long}")).await;
-    assert!(peer.error(json!(null)).await.1.len() < 2_000);
+    peer.send_line(format!("{{{long}")).await;
+    assert!(peer.expect_error(json!(null)).await.1.len() < 2_000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rejections_of_oversized_messages_are_not_lost() {
     let limits = || {
-        limits(|l| {
+        limits_with(|l| {
             l.outbox = 1_000;
             l.message = 500;
         })
@@ -230,33 +238,34 @@ async fn rejections_of_oversized_messages_are_not_lost() {
         "x".repeat(600)
     );
     let flood = line.repeat(300);
-    let (_conn, peer, _) = TestPeer::in_session_with(idle(), limits(), 1024).await;
-    each_is_refused(peer, &flood).await;
-    let (conn, peer) = TestPeer::of_client_with(NoopClient, limits(), 1024, json!({})).await;
-    each_is_refused(peer, &flood).await;
+    let (_conn, peer, _) = TestPeer::open_agent_session_with(idle_agent(), limits(), 1024).await;
+    assert_each_rejected(peer, &flood).await;
+    let (conn, peer) =
+        TestPeer::connect_to_client_with(NoopClient, limits(), 1024, json!({})).await;
+    assert_each_rejected(peer, &flood).await;
     drop(conn);
 }
 
-async fn each_is_refused(mut peer: TestPeer, flood: &str) {
-    let taken = peer.bytes_taken(flood.as_bytes()).await;
+async fn assert_each_rejected(mut peer: TestPeer, flood: &str) {
+    let taken = peer.send_bytes_accepted(flood.as_bytes()).await;
     assert!(taken < flood.len());
     let (mut reading, mut writing) = peer.split();
     let rest = flood.as_bytes()[taken..].to_vec();
     let write = tokio::spawn(async move {
-        writing.bytes(rest).await;
+        writing.send_bytes(rest).await;
         writing
     });
     for _ in 0..300 {
-        assert_eq!(reading.error(1).await.0, -32600);
+        assert_eq!(reading.expect_error(1).await.0, -32600);
     }
-    reading.silence().await;
+    reading.expect_silence().await;
     reading
-        .join(soon("all is written", write).await.unwrap())
-        .alive()
+        .join(with_timeout("all is written", write).await.unwrap())
+        .check_alive()
         .await;
 }
 
-fn said(text: &str) -> SessionUpdate {
+fn text_update(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::text(text)))
 }
 
@@ -294,7 +303,7 @@ fn a_thread_drops_and_counts_its_earliest_items() {
 fn an_endless_message_keeps_its_end() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..20_000 {
-        thread.apply(&said(&format!("{n} é ")).into());
+        thread.apply(&text_update(&format!("{n} é ")).into());
     }
     let [item] = thread.items() else {
         panic!("{:?}", thread.truncation());
@@ -341,14 +350,15 @@ fn a_call_too_large_for_its_thread_is_truncated() {
 
 #[tokio::test(start_paused = true)]
 async fn threads_respect_the_configured_limit() {
-    let limits = limits(|l| l.thread = 50_000);
-    let (session, mut peer) = TestPeer::with_session_and(NoopClient, limits, json!({})).await;
+    let limits = limits_with(|l| l.thread = 50_000);
+    let (session, mut peer) =
+        TestPeer::open_client_session_with(NoopClient, limits, json!({})).await;
     for n in 0..500 {
         let call = json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": "T"});
         peer.update("s", call).await;
     }
-    settle().await;
+    wait_until_idle().await;
     let dropped = session.thread().read(Thread::truncation);
     assert!(dropped.items > 400, "{dropped:?}");
-    lives(&session, &mut peer).await;
+    assert_alive(&session, &mut peer).await;
 }

@@ -11,16 +11,16 @@ use acp::client::ClientSession;
 use acp::v1::StopReason;
 use serde_json::json;
 
-use crate::common::{TestPeer, shown, soon};
+use crate::common::{TestPeer, thread_lines, with_timeout};
 
 /// Runs a turn, which must succeed.
-pub(crate) async fn lives(session: &ClientSession, peer: &mut TestPeer) {
-    let (id, turn) = peer.prompted(session, "still there?").await;
-    peer.says(session.id().as_str(), "yes").await;
+pub(crate) async fn assert_alive(session: &ClientSession, peer: &mut TestPeer) {
+    let (id, turn) = peer.start_prompt(session, "still there?").await;
+    peer.send_text(session.id().as_str(), "yes").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
-        soon("the turn ends", turn).await.unwrap().unwrap(),
+        with_timeout("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::EndTurn
     );
-    assert_eq!(shown(session.thread()).last().unwrap(), "agent: yes");
+    assert_eq!(thread_lines(session.thread()).last().unwrap(), "agent: yes");
 }

@@ -6,11 +6,14 @@ use acp::v1::StopReason;
 use acp::{CloseReason, Result};
 use serde_json::json;
 
-use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
-use crate::hostile::lives;
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, PromptAgent, TestPeer, idle_agent, limits_with, wait_until_idle,
+    with_timeout,
+};
+use crate::hostile::assert_alive;
 
 /// Returns the number of tasks besides that of the test.
-fn tasks() -> usize {
+fn task_count() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
         .num_alive_tasks()
@@ -18,67 +21,70 @@ fn tasks() -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn an_endless_line_is_skipped_and_the_next_one_read() {
-    let short = || limits(|l| l.message = 10_000);
+    let short = || limits_with(|l| l.message = 10_000);
     let endless = vec![b'x'; 64 * 1024];
-    let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), PIPE).await;
+    let (_conn, mut peer, s) =
+        TestPeer::open_agent_session_with(idle_agent(), short(), PIPE_CAPACITY).await;
     for _ in 0..200 {
-        peer.bytes(&endless).await;
+        peer.send_bytes(&endless).await;
     }
-    peer.silence().await;
-    peer.line("").await;
-    let (code, text) = peer.error(json!(null)).await;
+    peer.expect_silence().await;
+    peer.send_line("").await;
+    let (code, text) = peer.expect_error(json!(null)).await;
     assert_eq!(code, -32600);
     assert!(text.contains("13107200 bytes"), "{text}");
-    peer.prompt(1, &s, "still there?").await;
-    peer.result(1).await;
+    peer.send_prompt(1, &s, "still there?").await;
+    peer.expect_result(1).await;
 
-    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), PIPE, json!({})).await;
-    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let (conn, mut peer) =
+        TestPeer::connect_to_client_with(NoopClient, short(), PIPE_CAPACITY, json!({})).await;
+    let session = peer.open_session(&conn, json!({"sessionId": "s"})).await;
     for _ in 0..200 {
-        peer.bytes(&endless).await;
+        peer.send_bytes(&endless).await;
     }
-    peer.line("").await;
-    lives(&session, &mut peer).await;
+    peer.send_line("").await;
+    assert_alive(&session, &mut peer).await;
     assert_eq!(conn.connection().noise().lines, 1);
     // A line that ends only with the pipe.
-    peer.bytes(&endless).await;
+    peer.send_bytes(&endless).await;
     peer.stop_writing();
-    let reason = soon("it ends", conn.closed()).await;
+    let reason = with_timeout("it ends", conn.closed()).await;
     assert!(matches!(reason, CloseReason::Peer), "{reason}");
     drop(session);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_writes_one_byte_a_second_is_understood() {
-    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
-    let prompt = format!("{}\n", crate::common::prompt(1, &s, "hi"));
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
+    let prompt = format!("{}\n", crate::common::prompt_request(1, &s, "hi"));
     for byte in prompt.as_bytes() {
-        peer.bytes([*byte]).await;
+        peer.send_bytes([*byte]).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    peer.result(1).await;
+    peer.expect_result(1).await;
 
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
     for message in [
-        crate::common::message("s", "slowly"),
+        crate::common::message_notification("s", "slowly"),
         json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}}),
     ] {
         for byte in format!("{message}\n").as_bytes() {
-            peer.bytes([*byte]).await;
+            peer.send_bytes([*byte]).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
-    let end = soon("the turn ends", turn).await.unwrap().unwrap();
+    let end = with_timeout("the turn ends", turn).await.unwrap().unwrap();
     assert_eq!(end, StopReason::EndTurn);
-    let shown = crate::common::shown(session.thread());
+    let shown = crate::common::thread_lines(session.thread());
     assert_eq!(shown, ["user: hi", "agent: slowly"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
     let (conn, mut peer) =
-        TestPeer::of_client_with(NoopClient, limits(|l| l.outbox = 100), 1, json!({})).await;
+        TestPeer::connect_to_client_with(NoopClient, limits_with(|l| l.outbox = 100), 1, json!({}))
+            .await;
     let asking: Vec<_> = (0..5)
         .map(|n| {
             let conn = conn.connection().clone();
@@ -88,14 +94,17 @@ async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
     let mut text = Vec::new();
     while text.iter().filter(|byte| **byte == b'\n').count() < 5 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        text.push(peer.byte().await);
+        text.push(peer.read_byte().await);
     }
     for line in std::str::from_utf8(&text).unwrap().lines() {
         let request: serde_json::Value = serde_json::from_str(line).unwrap();
         peer.answer(&request["id"], request["params"].clone()).await;
     }
     for (n, asking) in asking.into_iter().enumerate() {
-        let answer = soon("it is answered", asking).await.unwrap().unwrap();
+        let answer = with_timeout("it is answered", asking)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(answer.get(), n.to_string());
     }
 }
@@ -115,14 +124,14 @@ async fn a_flood_of_notifications_is_read_to_its_end() {
         .iter()
         .map(|line| format!("{line}\n").repeat(3_000))
         .collect();
-    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
-    peer.bytes(&flood).await;
-    peer.prompt(1, &s, "still there?").await;
-    peer.result(1).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
+    peer.send_bytes(&flood).await;
+    peer.send_prompt(1, &s, "still there?").await;
+    peer.expect_result(1).await;
 
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    peer.bytes(&flood).await;
-    lives(&session, &mut peer).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    peer.send_bytes(&flood).await;
+    assert_alive(&session, &mut peer).await;
     let noise = session.agent().connection().noise();
     assert_eq!((noise.lines, noise.unmatched_responses), (0, 6_000));
 }
@@ -134,17 +143,19 @@ async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
             turn.send_message("on and on").await?;
         }
     });
-    let small = limits(|l| l.outbox = 1_000);
-    let (conn, mut peer, s) = TestPeer::in_session_with(agent, small, 1024).await;
-    peer.prompt("p", &s, "talk").await;
+    let small = limits_with(|l| l.outbox = 1_000);
+    let (conn, mut peer, s) = TestPeer::open_agent_session_with(agent, small, 1024).await;
+    peer.send_prompt("p", &s, "talk").await;
     let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
-    let taken = peer.bytes_taken(flood.repeat(20_000).as_bytes()).await;
+    let taken = peer
+        .send_bytes_accepted(flood.repeat(20_000).as_bytes())
+        .await;
     assert!(taken < 400_000, "{taken}");
     // The peer has closed without reading anything.
     drop(peer);
-    soon("it ends", conn.closed()).await;
-    settle().await;
-    assert_eq!(tasks(), 0);
+    with_timeout("it ends", conn.closed()).await;
+    wait_until_idle().await;
+    assert_eq!(task_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,26 +168,27 @@ async fn closing_one_direction_ends_the_connection_in_order() {
         assert!(asked.is_err());
         Ok(StopReason::EndTurn)
     });
-    let lingering = limits(|l| l.linger = Duration::from_secs(2));
-    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering, PIPE).await;
-    peer.prompt(1, &s, "ask").await;
-    peer.request("session/request_permission").await;
+    let lingering = limits_with(|l| l.linger = Duration::from_secs(2));
+    let (conn, mut peer, s) =
+        TestPeer::open_agent_session_with(agent, lingering, PIPE_CAPACITY).await;
+    peer.send_prompt(1, &s, "ask").await;
+    peer.expect_request("session/request_permission").await;
     peer.stop_writing();
-    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
-    peer.end().await;
-    soon("it ends", conn.closed()).await;
-    settle().await;
-    assert_eq!(tasks(), 0);
+    assert_eq!(peer.expect_result(1).await["stopReason"], "end_turn");
+    peer.expect_end().await;
+    with_timeout("it ends", conn.closed()).await;
+    wait_until_idle().await;
+    assert_eq!(task_count(), 0);
 
     // A client whose agent has stopped reading closes when it sends something, and handles what the agent sent before.
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
-    peer.says("s", "before").await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
+    peer.send_text("s", "before").await;
     peer.stop_reading();
-    settle().await;
+    wait_until_idle().await;
     assert!(session.prompt("hi").await.unwrap_err().is_closed());
     let agent = session.agent().clone();
-    soon("it ends", agent.closed()).await;
+    with_timeout("it ends", agent.closed()).await;
     drop((session, agent));
-    settle().await;
-    assert_eq!(tasks(), 0);
+    wait_until_idle().await;
+    assert_eq!(task_count(), 0);
 }

@@ -4,22 +4,26 @@ use acp::client::Update;
 use acp::{CloseReason, Error, Limits};
 use serde_json::json;
 
-use crate::common::{NoopClient, PIPE, TestPeer, UpdateClient, idle, limits, settle, soon};
-use crate::hostile::lives;
+use crate::common::{
+    NoopClient, PIPE_CAPACITY, TestPeer, UpdateClient, idle_agent, limits_with, wait_until_idle,
+    with_timeout,
+};
+use crate::hostile::assert_alive;
 
 /// Returns this message with more than 2,000 bytes in place of `BIG`.
-fn big(message: &str) -> String {
+fn oversized_message(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }
 
-fn short() -> Limits {
-    limits(|l| l.message = 2_000)
+fn short_limits() -> Limits {
+    limits_with(|l| l.message = 2_000)
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_oversized_request_gets_an_error_with_its_id() {
-    for pipe in [16, PIPE] {
-        let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), pipe).await;
+    for pipe in [16, PIPE_CAPACITY] {
+        let (_conn, mut peer, s) =
+            TestPeer::open_agent_session_with(idle_agent(), short_limits(), pipe).await;
         for (message, id) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/BIG"}}"#,
@@ -47,20 +51,21 @@ async fn an_oversized_request_gets_an_error_with_its_id() {
                 json!(3),
             ),
         ] {
-            peer.line(big(message)).await;
-            let (code, text) = peer.error(id).await;
+            peer.send_line(oversized_message(message)).await;
+            let (code, text) = peer.expect_error(id).await;
             assert_eq!(code, -32600, "{message}");
             assert!(text.contains("limit: 2000 bytes"), "{text}");
         }
-        peer.prompt(5, &s, "still there?").await;
-        peer.result(5).await;
+        peer.send_prompt(5, &s, "still there?").await;
+        peer.expect_result(5).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_oversized_response_fails_its_request() {
-    for pipe in [16, PIPE] {
-        let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), pipe, json!({})).await;
+    for pipe in [16, PIPE_CAPACITY] {
+        let (conn, mut peer) =
+            TestPeer::connect_to_client_with(NoopClient, short_limits(), pipe, json!({})).await;
         for answer in [
             r#"{"jsonrpc":"2.0","id":ID,"result":{"sessionId":"BIG"}}"#,
             r#"{"jsonrpc":"2.0","result":{"sessionId":"BIG"},"id":ID}"#,
@@ -73,9 +78,10 @@ async fn an_oversized_response_fails_its_request() {
                 let conn = conn.clone();
                 async move { conn.new_session("/work").await }
             });
-            let (id, _) = peer.request("session/new").await;
-            peer.line(big(answer).replace("ID", &id.to_string())).await;
-            let error = soon("the request fails", opening)
+            let (id, _) = peer.expect_request("session/new").await;
+            peer.send_line(oversized_message(answer).replace("ID", &id.to_string()))
+                .await;
+            let error = with_timeout("the request fails", opening)
                 .await
                 .unwrap()
                 .unwrap_err();
@@ -90,16 +96,24 @@ async fn an_oversized_response_fails_its_request() {
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
         });
-        let (id, _) = peer.request("session/new").await;
-        peer.line(big(r#"{"id":ID,"params":"BIG","method":"x"}"#).replace("ID", &id.to_string()))
-            .await;
-        assert_eq!(peer.error(id.clone()).await.0, -32600);
+        let (id, _) = peer.expect_request("session/new").await;
+        peer.send_line(
+            oversized_message(r#"{"id":ID,"params":"BIG","method":"x"}"#)
+                .replace("ID", &id.to_string()),
+        )
+        .await;
+        assert_eq!(peer.expect_error(id.clone()).await.0, -32600);
         peer.answer(&id, json!({"sessionId": "s"})).await;
-        let session = soon("the session opens", opening).await.unwrap().unwrap();
-        peer.line(big(r#"{"method":"session/update","params":"BIG"}"#))
-            .await;
-        assert_eq!(peer.error(json!(null)).await.0, -32600);
-        lives(&session, &mut peer).await;
+        let session = with_timeout("the session opens", opening)
+            .await
+            .unwrap()
+            .unwrap();
+        peer.send_line(oversized_message(
+            r#"{"method":"session/update","params":"BIG"}"#,
+        ))
+        .await;
+        assert_eq!(peer.expect_error(json!(null)).await.0, -32600);
+        assert_alive(&session, &mut peer).await;
     }
 }
 
@@ -113,47 +127,54 @@ async fn an_oversized_response_read_ahead_fails_its_request() {
             async move { gate.acquire().await.unwrap().forget() }
         }
     });
-    let (session, mut peer) = TestPeer::with_session_and(client, short(), json!({})).await;
-    let (id, turn) = peer.prompted(&session, "hi").await;
-    peer.says("s", "a").await;
-    peer.line(big(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
+    let (session, mut peer) =
+        TestPeer::open_client_session_with(client, short_limits(), json!({})).await;
+    let (id, turn) = peer.start_prompt(&session, "hi").await;
+    peer.send_text("s", "a").await;
+    peer.send_line(oversized_message(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
         .await;
-    settle().await;
+    wait_until_idle().await;
     // The response that ends a turn is handled after the updates, even if it is invalid.
     assert!(!turn.is_finished());
     gate.add_permits(2);
-    let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+    let error = with_timeout("the turn fails", turn)
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(error.to_string().contains("message too large"), "{error}");
-    lives(&session, &mut peer).await;
+    assert_alive(&session, &mut peer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_last_line_without_a_line_ending_counts() {
-    let (_conn, mut peer) = TestPeer::of_agent_with(
-        idle(),
-        limits(|l| l.linger = std::time::Duration::from_secs(2)),
-        PIPE,
+    let (_conn, mut peer) = TestPeer::connect_to_agent_with(
+        idle_agent(),
+        limits_with(|l| l.linger = std::time::Duration::from_secs(2)),
+        PIPE_CAPACITY,
     );
     let params = json!({"protocolVersion": 1});
-    peer.bytes(json!({"id": 1, "method": "initialize", "params": params}).to_string())
+    peer.send_bytes(json!({"id": 1, "method": "initialize", "params": params}).to_string())
         .await;
     peer.stop_writing();
-    assert_eq!(peer.result(1).await["protocolVersion"], 1);
-    peer.end().await;
+    assert_eq!(peer.expect_result(1).await["protocolVersion"], 1);
+    peer.expect_end().await;
 
-    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
+    let (conn, mut peer) = TestPeer::connect_to_client(NoopClient).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
     });
-    let (id, _) = peer.request("session/new").await;
-    peer.bytes(json!({"id": id, "result": {"sessionId": "s"}}).to_string())
+    let (id, _) = peer.expect_request("session/new").await;
+    peer.send_bytes(json!({"id": id, "result": {"sessionId": "s"}}).to_string())
         .await;
     peer.stop_writing();
-    let session = soon("the session opens", opening).await.unwrap().unwrap();
+    let session = with_timeout("the session opens", opening)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(session.id().as_str(), "s");
     assert!(matches!(
-        soon("it ends", conn.closed()).await,
+        with_timeout("it ends", conn.closed()).await,
         CloseReason::Peer
     ));
 
@@ -162,11 +183,12 @@ async fn a_last_line_without_a_line_ending_counts() {
         "{\"id\":1,\"method\":\"initia".to_owned(),
         "x".repeat(5_000),
     ] {
-        let (conn, mut peer) = TestPeer::of_agent_with(idle(), short(), PIPE);
-        peer.bytes(half).await;
+        let (conn, mut peer) =
+            TestPeer::connect_to_agent_with(idle_agent(), short_limits(), PIPE_CAPACITY);
+        peer.send_bytes(half).await;
         peer.stop_writing();
         assert!(matches!(
-            soon("it ends", conn.closed()).await,
+            with_timeout("it ends", conn.closed()).await,
             CloseReason::Peer
         ));
     }
@@ -176,7 +198,7 @@ async fn a_last_line_without_a_line_ending_counts() {
 async fn deep_nesting_and_huge_numbers_do_no_harm() {
     let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
     let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
-    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::open_agent_session(idle_agent()).await;
     for nest in [
         deep(200),
         deep(100_000),
@@ -193,32 +215,35 @@ async fn deep_nesting_and_huge_numbers_do_no_harm() {
             ),
             format!(r#"{{"id":1,"method":"session/new","params":{nest}}}"#),
         ] {
-            peer.line(&message).await;
-            let code = peer.error(1).await.0;
+            peer.send_line(&message).await;
+            let code = peer.expect_error(1).await.0;
             assert!(
                 code == -32601 || code == -32602,
                 "{code} for {}",
                 &message[..80]
             );
         }
-        peer.line(format!(r#"{{"id":{nest},"method":"_x"}}"#)).await;
-        assert_eq!(peer.error(json!(null)).await.0, -32600);
+        peer.send_line(format!(r#"{{"id":{nest},"method":"_x"}}"#))
+            .await;
+        assert_eq!(peer.expect_error(json!(null)).await.0, -32600);
         // In unread fields, they are ignored.
         let prompt = r#"[{"type":"text","text":"hi"}]"#;
-        peer.line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
-        peer.result(1).await;
+        peer.send_line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
+        peer.expect_result(1).await;
     }
-    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+    let (session, mut peer) = TestPeer::open_client_session(NoopClient).await;
     for nest in [deep(100_000), objects(100_000)] {
         let update = format!(
             r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"T","rawInput":{nest}}}"#
         );
-        peer.line(format!(
+        peer.send_line(format!(
             r#"{{"method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
         ))
         .await;
-        peer.line(format!(r#"{{"id":99,"result":{nest}}}"#)).await;
-        peer.line(format!(r#"{{"id":99,"error":{nest}}}"#)).await;
+        peer.send_line(format!(r#"{{"id":99,"result":{nest}}}"#))
+            .await;
+        peer.send_line(format!(r#"{{"id":99,"error":{nest}}}"#))
+            .await;
     }
-    lives(&session, &mut peer).await;
+    assert_alive(&session, &mut peer).await;
 }

@@ -12,12 +12,12 @@ use acp::{Error, Thread, jsonrpc, v2};
 use serde_json::{Value, json};
 
 use crate::common::{
-    InteropClient, InteropProject, cancel_when, code, current, in_order, item, last, prompt, soon,
-    until,
+    InteropClient, InteropProject, assert_in_order, cancel_when, current_value, error_code,
+    item_outline, last_item_outline, run_prompt, wait_for_thread, with_timeout,
 };
 
 /// The updates of the prompt `work`, except the output of commands, which may be split in any way.
-const WORK: [&str; 32] = [
+const WORK_OUTLINE: [&str; 32] = [
     "user_message",
     "state running",
     "thought \"First I look.\"",
@@ -53,7 +53,7 @@ const WORK: [&str; 32] = [
 ];
 
 /// What the user sees of the prompt `work`.
-const SEEN: [&str; 8] = [
+const SEEN_OUTLINE: [&str; 8] = [
     "user work",
     "thought First I look.",
     "agent Reading the note.",
@@ -64,24 +64,27 @@ const SEEN: [&str; 8] = [
     "agent Done.",
 ];
 
-pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
+pub(crate) async fn check_full_turn(agent: &[&str]) {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     assert_eq!(connection.version(), ProtocolVersion::V2);
     assert_eq!(connection.info().unwrap().name, "official-agent-v2");
     let session = connection.new_session(project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(project.read_file("note.txt"), "ONE\nTWO\n");
 
     // Each update, once and in order.
     let mut outline = person.outline();
     outline.retain(|line| line != "terminal_output_chunk");
-    assert_eq!(outline, WORK);
+    assert_eq!(outline, WORK_OUTLINE);
 
     session.thread().read(|thread| {
-        let items: Vec<String> = thread.items().iter().map(item).collect();
-        assert_eq!(items, SEEN);
+        let items: Vec<String> = thread.items().iter().map(item_outline).collect();
+        assert_eq!(items, SEEN_OUTLINE);
         assert_eq!(thread.activity(), Activity::Idle);
         assert!(!thread.is_running());
         assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
@@ -99,9 +102,9 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
         );
         assert_eq!(read.raw_output, Some(json!({"bytes": 8})));
         assert_eq!(read.locations[0].line, Some(1));
-        edited(&project, &thread.tool_call(&"edit".into()).unwrap().content);
+        assert_edited(&project, &thread.tool_call(&"edit".into()).unwrap().content);
 
-        let run = terminal_of(thread, "run");
+        let run = call_terminal(thread, "run");
         assert!(run.command.as_ref().unwrap().starts_with("cat note.txt"));
         assert_eq!(run.cwd.as_deref(), project.path().to_str());
         // Two pipes: what went to stderr may come before what went to stdout.
@@ -110,7 +113,7 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
         lines.sort_unstable();
         assert_eq!(lines, ["ONE", "TWO", "héllo"]);
         assert_eq!(run.exit_status.as_ref().unwrap().exit_code, Some(3));
-        let kill = terminal_of(thread, "kill").exit_status.as_ref().unwrap();
+        let kill = call_terminal(thread, "kill").exit_status.as_ref().unwrap();
         assert_eq!(
             (kill.exit_code, kill.signal.as_deref()),
             (None, Some("SIGKILL"))
@@ -123,7 +126,10 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
         );
         assert_eq!(thread.title(), Some("A loud note"));
         assert_eq!(thread.commands()[0].name, "work");
-        assert_eq!(current(thread, &SessionConfigOptionCategory::Mode), "code");
+        assert_eq!(
+            current_value(thread, &SessionConfigOptionCategory::Mode),
+            "code"
+        );
     });
 
     let asked = person.asked.lock().unwrap();
@@ -135,13 +141,13 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
         ("Shout?", "Shout")
     );
     assert_eq!(asked.kind(), &ToolKind::Edit);
-    edited(&project, &asked.tool_call.content);
+    assert_edited(&project, &asked.tool_call.content);
     assert_eq!(connection.connection().noise(), acp::Noise::default());
 }
 
 /// Requires that a tool call has the diff of the edited note.
 #[track_caller]
-fn edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
+fn assert_edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
     let [ThreadToolCallContent::Diff(diff)] = content else {
         panic!("{content:?}")
     };
@@ -161,7 +167,7 @@ fn edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
 
 /// Returns the terminal that a tool call shows.
 #[track_caller]
-fn terminal_of<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
+fn call_terminal<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
     let call = thread.tool_call(&call.into()).unwrap();
     let [ThreadToolCallContent::Terminal(terminal)] = &call.content[..] else {
         panic!("{call:?}")
@@ -169,37 +175,49 @@ fn terminal_of<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
     thread.terminal(terminal).unwrap()
 }
 
-pub(crate) async fn takes_no_for_an_answer(agent: &[&str]) {
+pub(crate) async fn check_rejection(agent: &[&str]) {
     let project = InteropProject::new();
-    let mut person = InteropClient::of_version_2(&project);
+    let mut person = InteropClient::for_version_2(&project);
     person.says_no = true;
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
-    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
-    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+    assert_eq!(
+        run_prompt(&session, "work").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(project.read_file("note.txt"), "one\ntwo\n");
     session.thread().read(|thread| {
         let edit = thread.tool_call(&"edit".into()).unwrap();
         assert_eq!(edit.status, ToolCallStatus::Failed);
         // What is said after the tool call goes on with the message before it: it has its id.
         let said = "agent Reading the note. I was not allowed to.";
-        assert!(thread.items().iter().any(|found| item(found) == said));
+        assert!(
+            thread
+                .items()
+                .iter()
+                .any(|found| item_outline(found) == said)
+        );
     });
 }
 
-pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
+pub(crate) async fn check_cancel_at_every_point(agent: &[&str]) {
     let project = InteropProject::new();
-    let mut person = InteropClient::of_version_2(&project);
+    let mut person = InteropClient::for_version_2(&project);
     person.never_answers = true;
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
 
-    cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;
+    cancel_when(&session, "wait", |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
     cancel_when(&session, "wait-permission", |thread| {
-        last(thread) == "call Ask Pending" && thread.activity() == Activity::RequiresAction
+        last_item_outline(thread) == "call Ask Pending"
+            && thread.activity() == Activity::RequiresAction
     })
     .await;
     let withdrawn = "agent the question was withdrawn";
-    assert_eq!(session.thread().read(last), withdrawn);
+    assert_eq!(session.thread().read(last_item_outline), withdrawn);
     cancel_when(&session, "wait-command", |thread| {
         let call = thread.tool_call(&"run".into());
         let shown = call.and_then(|call| call.content.first());
@@ -210,44 +228,50 @@ pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
         terminal.is_some_and(|terminal| terminal.output() == "started\n")
     })
     .await;
-    assert_eq!(session.thread().read(last), "agent the command was ended");
-    project.command_has_ended();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent the command was ended"
+    );
+    project.assert_command_ended();
 
     // Dropping a prompt cancels it, too, and the session goes on.
     {
         let mut turn = std::pin::pin!(session.prompt("wait"));
         tokio::select! {
             _ = &mut turn => panic!("it waits"),
-            () = until(session.thread(), |thread| last(thread) == "agent waiting") => {}
+            () = wait_for_thread(session.thread(), |thread| last_item_outline(thread) == "agent waiting") => {}
         }
     }
-    until(session.thread(), |thread| !thread.is_running()).await;
+    wait_for_thread(session.thread(), |thread| !thread.is_running()).await;
     let reason = |thread: &Thread| thread.stop_reason().cloned();
     assert_eq!(session.thread().read(reason), Some(StopReason::Cancelled));
-    let ended = prompt(&session, "hello").await.unwrap();
+    let ended = run_prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
-    assert_eq!(session.thread().read(last), "agent hello");
+    assert_eq!(session.thread().read(last_item_outline), "agent hello");
 
     // So does closing the session.
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("wait").await }
     });
-    until(session.thread(), |thread| last(thread) == "agent waiting").await;
+    wait_for_thread(session.thread(), |thread| {
+        last_item_outline(thread) == "agent waiting"
+    })
+    .await;
     session.close().await.unwrap();
-    let ended = soon("the turn ends", turn).await.unwrap();
+    let ended = with_timeout("the turn ends", turn).await.unwrap();
     assert_eq!(ended.unwrap(), StopReason::Cancelled);
 }
 
-pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
+pub(crate) async fn check_extensions_and_errors(agent: &[&str]) {
     let project = InteropProject::new();
-    let mut person = InteropClient::of_version_2(&project);
-    let mut told = person.hear();
+    let mut person = InteropClient::for_version_2(&project);
+    let mut told = person.listen();
     let (connection, _process) = person.start(&project, agent).await;
     let raw = connection.connection();
     let hello = json!({"what": "hello"});
     raw.notify_raw("_interop/told", &hello).await.unwrap();
-    let back = soon("it is told back", told.recv()).await.unwrap();
+    let back = with_timeout("it is told back", told.recv()).await.unwrap();
     assert_eq!(back, "the official agent was told hello");
     let question = json!({"question": "who are you"});
     let answer = raw.request_raw("_interop/ask", &question).await.unwrap();
@@ -256,34 +280,38 @@ pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
     assert_eq!(answer, expected);
     for method in ["session/explode", "_nobody/knows"] {
         let error = raw.request_raw(method, &json!({})).await.unwrap_err();
-        assert_eq!(code(&error), jsonrpc::Error::METHOD_NOT_FOUND, "{error}");
+        assert_eq!(
+            error_code(&error),
+            jsonrpc::Error::METHOD_NOT_FOUND,
+            "{error}"
+        );
     }
 
     let session = connection.new_session(project.path()).await.unwrap();
     let said = async |text| {
-        let ended = prompt(&session, text).await.unwrap();
+        let ended = run_prompt(&session, text).await.unwrap();
         assert_eq!(ended, StopReason::EndTurn);
-        session.thread().read(last)
+        session.thread().read(last_item_outline)
     };
     let answered = "agent our client heard how are you";
     assert_eq!(said("ask-extension").await, answered);
-    let heard = soon("it is told", told.recv()).await.unwrap();
+    let heard = with_timeout("it is told", told.recv()).await.unwrap();
     assert_eq!(heard, "a turn runs");
     assert_eq!(said("ask-unknown").await, "agent error -32601");
     assert_eq!(said("ask-withdraw").await, "agent error -32800");
 }
 
-pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
+pub(crate) async fn check_stop_reasons(agent: &[&str]) {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
-    let refused = prompt(&session, "refuse").await.unwrap();
+    let refused = run_prompt(&session, "refuse").await.unwrap();
     assert_eq!(refused, StopReason::Refusal);
-    let full = prompt(&session, "max-tokens").await.unwrap();
+    let full = run_prompt(&session, "max-tokens").await.unwrap();
     assert_eq!(full, StopReason::MaxTokens);
     // The prompt has been taken; the turn fails all the same.
-    let error = prompt(&session, "fail").await.unwrap_err();
+    let error = run_prompt(&session, "fail").await.unwrap_err();
     let Error::Rpc(error) = error else {
         panic!("{error}")
     };
@@ -292,11 +320,11 @@ pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
         (-32050, "the model is on holiday")
     );
     assert_eq!(json!(error.data), json!({"until": "Monday"}));
-    let ended = prompt(&session, "hello").await.unwrap();
+    let ended = run_prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
     // What was said is shown once, though the agent says it again.
     session.thread().read(|thread| {
-        let items: Vec<String> = thread.items().iter().map(item).collect();
+        let items: Vec<String> = thread.items().iter().map(item_outline).collect();
         let said = ["user refuse", "user max-tokens", "user fail", "user hello"];
         assert_eq!(items, [&said[..], &["agent hello"]].concat());
     });
@@ -304,9 +332,12 @@ pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
     let link =
         ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
     let content = vec![ContentBlock::text("content"), link];
-    let ended = soon("the turn ends", session.prompt(content)).await;
+    let ended = with_timeout("the turn ends", session.prompt(content)).await;
     assert_eq!(ended.unwrap(), StopReason::EndTurn);
-    assert_eq!(session.thread().read(last), "agent text resource_link ");
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent text resource_link "
+    );
     let image = ContentBlock::Image(Box::new(acp::v1::ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
@@ -315,12 +346,16 @@ pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
     );
 }
 
-pub(crate) async fn takes_options(agent: &[&str]) {
+pub(crate) async fn check_config_options(agent: &[&str]) {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
-    let shown = |category| session.thread().read(|thread| current(thread, category));
+    let shown = |category| {
+        session
+            .thread()
+            .read(|thread| current_value(thread, category))
+    };
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "small");
     session.set_config_option("model", "large").await.unwrap();
     assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
@@ -328,19 +363,22 @@ pub(crate) async fn takes_options(agent: &[&str]) {
     assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
     session.set_config_option("loud", true).await.unwrap();
     assert!(session.set_config_option("model", "huge").await.is_err());
-    prompt(&session, "settings").await.unwrap();
-    assert_eq!(session.thread().read(last), "agent code large true");
+    run_prompt(&session, "settings").await.unwrap();
+    assert_eq!(
+        session.thread().read(last_item_outline),
+        "agent code large true"
+    );
 }
 
-pub(crate) async fn asks_the_person(agent: &[&str]) {
+pub(crate) async fn check_elicitation(agent: &[&str]) {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
-    let ended = prompt(&session, "ask-person").await.unwrap();
+    let ended = run_prompt(&session, "ask-person").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
-    assert_eq!(session.thread().read(last), "agent accept 11");
-    in_order(
+    assert_eq!(session.thread().read(last_item_outline), "agent accept 11");
+    assert_in_order(
         &person.outline(),
         &["state running", "state requires_action", "state running"],
     );
@@ -352,21 +390,21 @@ pub(crate) async fn asks_the_person(agent: &[&str]) {
 }
 
 /// Opens sessions in another process than the one that created them.
-pub(crate) async fn keeps_sessions(agent: &[&str]) {
+pub(crate) async fn check_stored_sessions(agent: &[&str]) {
     let project = InteropProject::new();
     let store = project.file("store.json");
     let agent = &[agent, &["--store", store.to_str().unwrap()]].concat();
     let id = {
-        let person = InteropClient::of_version_2(&project);
+        let person = InteropClient::for_version_2(&project);
         let (connection, _process) = person.start(&project, agent).await;
         let session = connection.new_session(project.path()).await.unwrap();
-        prompt(&session, "work").await.unwrap();
+        run_prompt(&session, "work").await.unwrap();
         let other = connection.new_session(project.path()).await.unwrap();
-        prompt(&other, "hello").await.unwrap();
+        run_prompt(&other, "hello").await.unwrap();
         session.id().clone()
     };
 
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let mut request = ListSessionsRequest::new();
     let mut listed = Vec::new();
@@ -385,19 +423,19 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
 
     let unknown = connection.load_session("nothing", project.path()).await;
     let unknown = unknown.unwrap_err();
-    assert_eq!(code(&unknown), jsonrpc::Error::RESOURCE_NOT_FOUND);
+    assert_eq!(error_code(&unknown), jsonrpc::Error::RESOURCE_NOT_FOUND);
     let session = connection.load_session(&id, project.path()).await.unwrap();
     let items = |session: &ClientSession| -> Vec<String> {
         let thread = session.thread();
-        thread.read(|thread| thread.items().iter().map(item).collect())
+        thread.read(|thread| thread.items().iter().map(item_outline).collect())
     };
     // Complete as soon as it is loaded, and all of it is told as the past.
-    assert_eq!(items(&session), SEEN);
+    assert_eq!(items(&session), SEEN_OUTLINE);
     let title = |thread: &Thread| thread.title().map(str::to_owned);
     let title = session.thread().read(title);
     assert_eq!(title.as_deref(), Some("A loud note"));
     assert!(person.seen.lock().unwrap().iter().all(|(_, past)| *past));
-    prompt(&session, "hello").await.unwrap();
+    run_prompt(&session, "hello").await.unwrap();
     assert_eq!(items(&session)[8..], ["user hello", "agent hello"]);
 
     // Closed, and closed again; then opened without its past.
@@ -409,7 +447,7 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
     let resumed = resumed.unwrap();
     assert_eq!(items(&resumed), [""; 0]);
     assert!(!resumed.thread().read(Thread::is_running));
-    prompt(&resumed, "again").await.unwrap();
+    run_prompt(&resumed, "again").await.unwrap();
     assert_eq!(items(&resumed), ["user again", "agent again"]);
 
     connection.delete_session(&id).await.unwrap();
@@ -418,9 +456,9 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
     assert!(rest.iter().all(|info| info.session_id != id), "{rest:?}");
 }
 
-pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
+pub(crate) async fn check_login(agent: &[&str]) {
     let project = InteropProject::new();
-    let person = InteropClient::of_version_2(&project);
+    let person = InteropClient::for_version_2(&project);
     let (connection, _process) = person.start(&project, &[agent, &["--auth"]].concat()).await;
     let methods = connection.auth_methods();
     assert_eq!(methods[0].id_and_name().unwrap().1, "A key");
@@ -429,7 +467,7 @@ pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
     assert!(connection.authenticate("nothing").await.is_err());
     connection.authenticate("key").await.unwrap();
     let session = connection.new_session(project.path()).await.unwrap();
-    let ended = prompt(&session, "hello").await.unwrap();
+    let ended = run_prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
     connection.logout().await.unwrap();
     let refused = connection.new_session(project.path()).await.unwrap_err();
@@ -437,8 +475,8 @@ pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
 }
 
 /// Sends a prompt while a turn runs, which [`ClientSession::prompt`] does not do.
-pub(crate) async fn say_meanwhile(session: ClientSession, text: &str) -> Result<(), Error> {
+pub(crate) async fn prompt_during_turn(session: ClientSession, text: &str) -> Result<(), Error> {
     let request = v2::PromptRequest::new(session.id(), vec![ContentBlock::text(text)]);
     let answer = session.agent().connection().request(&request);
-    soon("it is answered", answer).await.map(drop)
+    with_timeout("it is answered", answer).await.map(drop)
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{ClientOutput, InteropProject, acp, in_order};
+use crate::common::{ClientOutput, InteropProject, acp_program, assert_in_order};
 
 /// What an official client reports for the prompt `work` with our agent.
-const WORK: [&str; 34] = [
+const WORK_OUTLINE: [&str; 34] = [
     "user_message",
     "state running",
     "thought \"First I look.\"",
@@ -43,7 +43,7 @@ const WORK: [&str; 34] = [
 ];
 
 /// What it reports at the beginning of each turn.
-const BEGIN: [&str; 2] = ["user_message", "state running"];
+const TURN_START: [&str; 2] = ["user_message", "state running"];
 
 /// An official client, with a project to work in.
 pub(crate) struct OfficialClient<'a> {
@@ -64,29 +64,33 @@ impl<'a> OfficialClient<'a> {
     }
 
     /// Makes it run a turn of our library's agent.
-    pub(crate) async fn ours(&self, args: &[&str]) -> ClientOutput {
-        self.of(args, &[self.agent, "--protocol", "2"]).await
+    pub(crate) async fn run_with_our_agent(&self, args: &[&str]) -> ClientOutput {
+        self.run_with(args, &[self.agent, "--protocol", "2"]).await
     }
 
     /// Makes it run a turn of the bundled agent.
-    async fn bundled(&self, args: &[&str]) -> ClientOutput {
-        self.of(args, &[acp(), "agent", "--protocol", "2"]).await
+    async fn run_with_bundled_agent(&self, args: &[&str]) -> ClientOutput {
+        self.run_with(args, &[acp_program(), "agent", "--protocol", "2"])
+            .await
     }
 
-    pub(crate) async fn of(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
-        self.project.client(self.client, args, agent).await
+    pub(crate) async fn run_with(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
+        self.project.run_client(self.client, args, agent).await
     }
 
-    pub(crate) async fn serves_a_whole_turn(&self) {
-        let told = self.ours(&["work"]).await;
+    pub(crate) async fn check_full_turn(&self) {
+        let told = self.run_with_our_agent(&["work"]).await;
         let mut outline = told.outline();
         outline.retain(|line| line != "terminal_output_chunk");
-        assert_eq!(outline, WORK);
-        assert_eq!(self.project.read("note.txt"), "ONE\nTWO\n");
-        let initialized = told.one("initialized");
+        assert_eq!(outline, WORK_OUTLINE);
+        assert_eq!(self.project.read_file("note.txt"), "ONE\nTWO\n");
+        let initialized = told.one_of_type("initialized");
         assert_eq!(initialized["protocolVersion"], 2);
         assert_eq!(initialized["info"]["name"], "our-agent");
-        assert_eq!(told.of_call("read", "rawOutput"), &json!({"bytes": 8}));
+        assert_eq!(
+            told.tool_call_field("read", "rawOutput"),
+            &json!({"bytes": 8})
+        );
 
         let file = self.project.file("note.txt");
         let file = file.to_str().unwrap();
@@ -98,14 +102,14 @@ impl<'a> OfficialClient<'a> {
             "changes": [{"operation": "modify", "path": file, "fileType": "text"}],
             "patch": {"format": "git_patch", "text": patch},
         }]);
-        assert_eq!(told.of_call("edit", "content"), &diff);
-        let asked = told.one("permission");
+        assert_eq!(told.tool_call_field("edit", "content"), &diff);
+        let asked = told.one_of_type("permission");
         assert_eq!(asked["title"], "Shout");
         assert_eq!(asked["subject"]["toolCall"]["content"], diff);
 
-        let shown = &told.of_call("run", "content")[0];
+        let shown = &told.tool_call_field("run", "content")[0];
         assert_eq!(shown["type"], "terminal");
-        let updates = told.all("update");
+        let updates = told.all_of_type("update");
         let mut of_terminal = updates
             .iter()
             .filter(|update| update["terminalId"] == shown["terminalId"]);
@@ -122,25 +126,25 @@ impl<'a> OfficialClient<'a> {
                 .iter()
                 .find(|update| update["sessionUpdate"] == "user_message")
                 .map(|update| &update["messageId"]),
-            Some(&told.one("prompted")["messageId"])
+            Some(&told.one_of_type("prompted")["messageId"])
         );
     }
 
-    pub(crate) async fn can_say_no(&self) {
-        let told = self.ours(&["--reject", "work"]).await;
-        told.ended("end_turn");
-        assert_eq!(told.of_call("edit", "status"), "failed");
-        assert_eq!(self.project.read("note.txt"), "one\ntwo\n");
+    pub(crate) async fn check_rejection(&self) {
+        let told = self.run_with_our_agent(&["--reject", "work"]).await;
+        told.expect_stop_reason("end_turn");
+        assert_eq!(told.tool_call_field("edit", "status"), "failed");
+        assert_eq!(self.project.read_file("note.txt"), "one\ntwo\n");
     }
 
-    pub(crate) async fn cancels_at_every_point(&self) {
+    pub(crate) async fn check_cancel_at_every_point(&self) {
         let cancel_at = async |what, turn| {
-            let told = self.ours(&["--cancel-at", what, turn]).await;
-            told.ended("cancelled");
+            let told = self.run_with_our_agent(&["--cancel-at", what, turn]).await;
+            told.expect_stop_reason("cancelled");
             told.outline()
         };
         cancel_at("message", "wait").await;
-        in_order(
+        assert_in_order(
             &cancel_at("permission", "wait-permission").await,
             &[
                 "state requires_action",
@@ -150,50 +154,65 @@ impl<'a> OfficialClient<'a> {
             ],
         );
         cancel_at("output", "wait-command").await;
-        self.project.command_has_ended();
+        self.project.assert_command_ended();
     }
 
-    pub(crate) async fn hears_extensions_and_refusals(&self) {
-        let told = self.ours(&["--extension", "ask-extension"]).await;
-        told.ended("end_turn");
-        assert_eq!(told.one("answer")["answer"], "our agent heard who are you");
-        assert_eq!(told.one("asked")["question"], "how are you");
-        let heard = told.all("told").into_iter().map(|told| &told["what"]);
+    pub(crate) async fn check_extensions_and_errors(&self) {
+        let told = self
+            .run_with_our_agent(&["--extension", "ask-extension"])
+            .await;
+        told.expect_stop_reason("end_turn");
+        assert_eq!(
+            told.one_of_type("answer")["answer"],
+            "our agent heard who are you"
+        );
+        assert_eq!(told.one_of_type("asked")["question"], "how are you");
+        let heard = told
+            .all_of_type("told")
+            .into_iter()
+            .map(|told| &told["what"]);
         assert_eq!(
             heard.collect::<Vec<&Value>>(),
             ["our agent was told hello", "a turn runs"]
         );
         let answer = "message \"the official client heard how are you\"";
-        in_order(&told.outline(), &[answer]);
+        assert_in_order(&told.outline(), &[answer]);
 
         let unknown = ["--call", "session/explode", "--call", "_nobody/knows"];
         let args = [&unknown[..], &["--withdraw", "ask-unknown"]].concat();
-        let told = self.ours(&args).await;
-        told.ended("end_turn");
+        let told = self.run_with_our_agent(&args).await;
+        told.expect_stop_reason("end_turn");
         let refused = [-32601, -32601, -32800].map(|code| json!({ "code": code }));
-        assert_eq!(told.all("refused"), refused.iter().collect::<Vec<_>>());
-        in_order(&told.outline(), &["message \"error -32601\""]);
+        assert_eq!(
+            told.all_of_type("refused"),
+            refused.iter().collect::<Vec<_>>()
+        );
+        assert_in_order(&told.outline(), &["message \"error -32601\""]);
     }
 
-    pub(crate) async fn sees_how_turns_end(&self) {
-        self.ours(&["refuse"]).await.ended("refusal");
-        self.ours(&["max-tokens"]).await.ended("max_tokens");
+    pub(crate) async fn check_stop_reasons(&self) {
+        self.run_with_our_agent(&["refuse"])
+            .await
+            .expect_stop_reason("refusal");
+        self.run_with_our_agent(&["max-tokens"])
+            .await
+            .expect_stop_reason("max_tokens");
         // The prompt has been taken; the turn fails all the same.
-        let told = self.ours(&["fail"]).await;
-        let error = &told.ended("error").one("ended")["error"];
+        let told = self.run_with_our_agent(&["fail"]).await;
+        let error = &told.expect_stop_reason("error").one_of_type("ended")["error"];
         assert_eq!(
             (&error["code"], &error["message"]),
             (&json!(-32050), &json!("the model is on holiday"))
         );
     }
 
-    pub(crate) async fn is_asked_for_input(&self) {
-        let told = self.ours(&["ask-person"]).await;
-        told.ended("end_turn");
-        assert_eq!(told.one("form")["message"], "How loud?");
-        let session = &told.one("opened")["sessionId"];
-        assert_eq!(&told.one("form")["sessionId"], session);
-        in_order(
+    pub(crate) async fn check_elicitation(&self) {
+        let told = self.run_with_our_agent(&["ask-person"]).await;
+        told.expect_stop_reason("end_turn");
+        assert_eq!(told.one_of_type("form")["message"], "How loud?");
+        let session = &told.one_of_type("opened")["sessionId"];
+        assert_eq!(&told.one_of_type("form")["sessionId"], session);
+        assert_in_order(
             &told.outline(),
             &[
                 "state requires_action",
@@ -202,43 +221,50 @@ impl<'a> OfficialClient<'a> {
                 "message \"accept 11\"",
             ],
         );
-        let told = self.ours(&["ask-command"]).await;
-        let asked = told.ended("end_turn").one("permission");
+        let told = self.run_with_our_agent(&["ask-command"]).await;
+        let asked = told
+            .expect_stop_reason("end_turn")
+            .one_of_type("permission");
         let subject =
             json!({"type": "command", "command": "make clean", "cwd": self.project.path()});
         assert_eq!(asked["subject"], subject);
-        in_order(&told.outline(), &["message \"yes\""]);
+        assert_in_order(&told.outline(), &["message \"yes\""]);
     }
 
-    pub(crate) async fn logs_in_and_out(&self) {
+    pub(crate) async fn check_login_and_logout(&self) {
         let agent = [self.agent, "--protocol", "2", "--auth"];
-        let told = self.of(&["hello"], &agent).await;
-        let methods = &told.failed(-32000).one("initialized")["authMethods"];
+        let told = self.run_with(&["hello"], &agent).await;
+        let methods = &told.expect_error_code(-32000).one_of_type("initialized")["authMethods"];
         assert_eq!(
             methods[0],
             json!({"type": "agent", "methodId": "key", "name": "A key"})
         );
         let args = ["--authenticate", "key", "--logout", "hello"];
-        let told = self.of(&args, &agent).await;
+        let told = self.run_with(&args, &agent).await;
         let turn = ["message \"hello\"", "state idle end_turn", "ended end_turn"];
         assert_eq!(
             told.outline(),
-            [&["logged_out"], &BEGIN[..], &turn].concat()
+            [&["logged_out"], &TURN_START[..], &turn].concat()
         );
         // There is no session yet: what is asked belongs to the request.
-        let told = self.of(&["--authenticate", "form", "hello"], &agent).await;
-        let asked = told.ended("end_turn").one("form");
+        let told = self
+            .run_with(&["--authenticate", "form", "hello"], &agent)
+            .await;
+        let asked = told.expect_stop_reason("end_turn").one_of_type("form");
         assert_eq!(asked["message"], "How loud may it be?");
         assert!(asked.get("requestId").is_some(), "{asked}");
         assert!(asked.get("sessionId").is_none(), "{asked}");
         let args = ["--authenticate", "nothing", "hello"];
-        self.of(&args, &agent).await.failed(-32602);
+        self.run_with(&args, &agent).await.expect_error_code(-32602);
     }
 
-    pub(crate) async fn opens_old_sessions(&self) {
+    pub(crate) async fn check_stored_sessions(&self) {
         let args = ["--list", "--resume", "old-1", "--replay", "hello"];
-        let told = self.ours(&args).await;
-        let pages = told.all("listed").into_iter().map(|page| &page["sessions"]);
+        let told = self.run_with_our_agent(&args).await;
+        let pages = told
+            .all_of_type("listed")
+            .into_iter()
+            .map(|page| &page["sessions"]);
         assert_eq!(
             pages.collect::<Vec<_>>(),
             [
@@ -258,51 +284,61 @@ impl<'a> OfficialClient<'a> {
             "resumed",
         ];
         let turn = ["message \"hello\"", "state idle end_turn", "ended end_turn"];
-        let expected = [&past[..], &BEGIN[..], &turn].concat();
+        let expected = [&past[..], &TURN_START[..], &turn].concat();
         assert_eq!(told.outline(), expected);
-        let options = &told.one("resumed")["configOptions"];
+        let options = &told.one_of_type("resumed")["configOptions"];
         assert_eq!(options[0]["currentValue"], "code");
 
-        let told = self.ours(&["--resume", "old-2", "hello"]).await;
-        let expected = [&["state idle", "resumed"], &BEGIN[..], &turn].concat();
+        let told = self
+            .run_with_our_agent(&["--resume", "old-2", "hello"])
+            .await;
+        let expected = [&["state idle", "resumed"], &TURN_START[..], &turn].concat();
         assert_eq!(told.outline(), expected);
-        let told = self.ours(&["--resume", "new-1", "hello"]).await;
-        told.failed(-32002);
-        let told = self.ours(&["--close", "--delete", "hello"]).await;
-        in_order(&told.outline(), &["ended end_turn", "closed", "deleted"]);
+        let told = self
+            .run_with_our_agent(&["--resume", "new-1", "hello"])
+            .await;
+        told.expect_error_code(-32002);
+        let told = self
+            .run_with_our_agent(&["--close", "--delete", "hello"])
+            .await;
+        assert_in_order(&told.outline(), &["ended end_turn", "closed", "deleted"]);
     }
 
-    pub(crate) async fn sets_options(&self) {
+    pub(crate) async fn check_config_options(&self) {
         let set = async |option, expected: &str| {
-            let told = self.ours(&["--option", option, "settings"]).await;
-            told.ended("end_turn");
-            in_order(&told.outline(), &[&format!("message {expected:?}")]);
+            let told = self
+                .run_with_our_agent(&["--option", option, "settings"])
+                .await;
+            told.expect_stop_reason("end_turn");
+            assert_in_order(&told.outline(), &[&format!("message {expected:?}")]);
             told
         };
         set("mode=code", "code small false").await;
         let told = set("model=large", "ask large false").await;
-        let options = &told.one("option")["configOptions"];
+        let options = &told.one_of_type("option")["configOptions"];
         let (model, loud) = (&options[1], &options[2]);
         assert_eq!(model["currentValue"], "large");
         // Under headings.
         assert_eq!(model["options"][1]["groupId"], "large ones");
         assert_eq!(model["options"][1]["options"][0]["value"], "large");
         assert_eq!(loud["type"], "boolean");
-        let told = self.ours(&["--option", "model=huge", "settings"]).await;
-        told.failed(-32602);
+        let told = self
+            .run_with_our_agent(&["--option", "model=huge", "settings"])
+            .await;
+        told.expect_error_code(-32602);
     }
 
-    pub(crate) async fn works_with_the_bundled_agent(&self) {
-        let told = self.bundled(&["/read note.txt"]).await;
-        told.ended("end_turn");
-        in_order(
+    pub(crate) async fn check_bundled_agent(&self) {
+        let told = self.run_with_bundled_agent(&["/read note.txt"]).await;
+        told.expect_stop_reason("end_turn");
+        assert_in_order(
             &told.outline(),
             &["call call_1 changed", "call call_1 completed"],
         );
         let edit = "/edit note.txt\ntwo\n===\n2";
-        let told = self.bundled(&[edit]).await;
-        told.ended("end_turn");
-        in_order(
+        let told = self.run_with_bundled_agent(&[edit]).await;
+        told.expect_stop_reason("end_turn");
+        assert_in_order(
             &told.outline(),
             &[
                 "call call_1 changed",
@@ -313,23 +349,33 @@ impl<'a> OfficialClient<'a> {
                 "state idle end_turn",
             ],
         );
-        let diff = &told.of_call("call_1", "content")[0];
+        let diff = &told.tool_call_field("call_1", "content")[0];
         assert_eq!(diff["changes"][0]["operation"], "modify");
         let patch = diff["patch"]["text"].as_str().unwrap();
         assert!(patch.ends_with("-two\n+2\n"), "{patch}");
-        assert_eq!(self.project.read("note.txt"), "one\n2\n");
-        let told = self.bundled(&["/write new.txt hello"]).await;
-        let diff = &told.ended("end_turn").of_call("call_1", "content")[0];
+        assert_eq!(self.project.read_file("note.txt"), "one\n2\n");
+        let told = self.run_with_bundled_agent(&["/write new.txt hello"]).await;
+        let diff = &told
+            .expect_stop_reason("end_turn")
+            .tool_call_field("call_1", "content")[0];
         assert_eq!(diff["changes"][0]["operation"], "add");
-        assert_eq!(self.project.read("new.txt"), "hello");
-        let told = self.bundled(&["--reject", "/write other.txt hello"]).await;
-        assert_eq!(told.ended("end_turn").of_call("call_1", "status"), "failed");
+        assert_eq!(self.project.read_file("new.txt"), "hello");
+        let told = self
+            .run_with_bundled_agent(&["--reject", "/write other.txt hello"])
+            .await;
+        assert_eq!(
+            told.expect_stop_reason("end_turn")
+                .tool_call_field("call_1", "status"),
+            "failed"
+        );
         assert!(!self.project.file("other.txt").exists());
 
-        let told = self.bundled(&["/run echo out; exit 3"]).await;
-        told.ended("end_turn");
-        assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
-        in_order(
+        let told = self
+            .run_with_bundled_agent(&["/run echo out; exit 3"])
+            .await;
+        told.expect_stop_reason("end_turn");
+        assert_eq!(told.tool_call_field("call_1", "rawOutput")["exitCode"], 3);
+        assert_in_order(
             &told.outline(),
             &[
                 "permission call_1",
@@ -339,9 +385,11 @@ impl<'a> OfficialClient<'a> {
         );
     }
 
-    pub(crate) async fn cancels_the_bundled_agent(&self) {
+    pub(crate) async fn check_bundled_agent_cancel(&self) {
         let args = ["--cancel-at", "permission", "/write new.txt x"];
-        self.bundled(&args).await.ended("cancelled");
+        self.run_with_bundled_agent(&args)
+            .await
+            .expect_stop_reason("cancelled");
         assert!(!self.project.file("new.txt").exists());
     }
 }

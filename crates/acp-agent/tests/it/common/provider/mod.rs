@@ -117,7 +117,7 @@ impl ProviderRequest {
     }
 
     /// The results of tools that came with this request, of the last round that called any.
-    pub fn results(&self, format: impl Into<WireFormat>) -> Vec<String> {
+    pub fn tool_results(&self, format: impl Into<WireFormat>) -> Vec<String> {
         let format = format.into();
         let (messages, result) = match format {
             WireFormat::AnthropicMessages | WireFormat::OpenAiChat => ("/messages", "/content"),
@@ -126,10 +126,12 @@ impl ProviderRequest {
         };
         let messages = self.body.pointer(messages).unwrap().as_array().unwrap();
         let last: Vec<&Value> = match format {
-            WireFormat::AnthropicMessages => blocks(messages, "content"),
-            WireFormat::OpenAiChat => trailing(messages, "role", "tool"),
-            WireFormat::OpenAiResponses => trailing(messages, "type", "function_call_output"),
-            _ => blocks(messages, "parts"),
+            WireFormat::AnthropicMessages => content_blocks(messages, "content"),
+            WireFormat::OpenAiChat => trailing_messages(messages, "role", "tool"),
+            WireFormat::OpenAiResponses => {
+                trailing_messages(messages, "type", "function_call_output")
+            }
+            _ => content_blocks(messages, "parts"),
         };
         let texts = last.iter().filter_map(|last| last.pointer(result));
         texts
@@ -139,7 +141,7 @@ impl ProviderRequest {
 }
 
 /// The last messages, as far as they are of this kind.
-fn trailing<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
+fn trailing_messages<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
     let last = messages.iter().rev();
     let mut last: Vec<_> = last.take_while(|said| said[name] == kind).collect();
     last.reverse();
@@ -147,7 +149,7 @@ fn trailing<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value>
 }
 
 /// What the last message is made of.
-fn blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
+fn content_blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
     messages.last().unwrap()[of]
         .as_array()
         .unwrap()
@@ -191,11 +193,11 @@ impl ProviderServer {
         answers: impl IntoIterator<Item = ProviderReply>,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Self::on(listener, format, answers)
+        Self::start_on(listener, format, answers)
     }
 
     /// The same, on this socket.
-    pub fn on(
+    pub fn start_on(
         listener: TcpListener,
         format: impl Into<WireFormat>,
         answers: impl IntoIterator<Item = ProviderReply>,
@@ -221,7 +223,7 @@ impl ProviderServer {
                     let state = Arc::clone(&state);
                     state.connections.fetch_add(1, Ordering::SeqCst);
                     // A client that has gone is none of its errors.
-                    connections.spawn(async move { state.serve(stream).await.ok() });
+                    connections.spawn(async move { state.serve_connection(stream).await.ok() });
                 }
             }
         });
@@ -251,36 +253,36 @@ impl ProviderServer {
     }
 
     /// What it says from here on when it is asked which models it has.
-    pub fn lists(&self, listing: Listing) {
+    pub fn set_listing(&self, listing: Listing) {
         *self.state.listing.lock().unwrap() = listing;
     }
 
     /// Waits until it was asked for its models so often, and gives those requests.
-    pub async fn listed(&self, times: usize) -> Vec<ProviderRequest> {
+    pub async fn wait_for_list_requests(&self, times: usize) -> Vec<ProviderRequest> {
         let mut listed = self.state.listed.subscribe();
         let listed = listed.wait_for(|listed| listed.len() >= times);
         listed.await.unwrap().clone()
     }
 
     /// Waits until so many answers without an end were ended by the client; gives how many bytes of them it took.
-    pub async fn ended(&self, times: usize) -> u64 {
+    pub async fn wait_for_closed_connections(&self, times: usize) -> u64 {
         let mut ended = self.state.ended.subscribe();
         ended.wait_for(|ended| *ended >= times).await.unwrap();
         self.state.written.load(Ordering::SeqCst)
     }
 
     /// How many connections there were.
-    pub fn connections(&self) -> usize {
+    pub fn connection_count(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
     /// What was asked so far.
-    pub fn heard(&self) -> Vec<ProviderRequest> {
+    pub fn requests(&self) -> Vec<ProviderRequest> {
         self.state.heard.borrow().clone()
     }
 
     /// Waits until it was asked so often.
-    pub async fn asked(&self, times: usize) {
+    pub async fn wait_for_requests(&self, times: usize) {
         let mut heard = self.state.heard.subscribe();
         heard.wait_for(|heard| heard.len() >= times).await.unwrap();
     }
@@ -291,7 +293,7 @@ pub struct PricedModel(Arc<dyn Model>);
 
 impl PricedModel {
     pub fn new(model: ProviderModel) -> Self {
-        Self(ModelFactory::new().model(model).unwrap())
+        Self(ModelFactory::new().build_model(model).unwrap())
     }
 }
 
@@ -306,7 +308,7 @@ impl Model for PricedModel {
 
     fn price(&self) -> Option<Price> {
         let known = ProviderModel::new(Provider::Anthropic, "claude-sonnet-4-6");
-        ModelFactory::new().model(known).unwrap().price()
+        ModelFactory::new().build_model(known).unwrap().price()
     }
 
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
@@ -315,12 +317,12 @@ impl Model for PricedModel {
 }
 
 impl ProviderState {
-    async fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+    async fn serve_connection(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
-        while let Some(heard) = read(&mut stream).await? {
+        while let Some(heard) = read_request(&mut stream).await? {
             if heard.body.is_null() {
                 self.listed.send_modify(|all| all.push(heard));
-                if !self.list(&mut stream).await? {
+                if !self.send_model_list(&mut stream).await? {
                     return Ok(());
                 }
                 continue;
@@ -334,7 +336,7 @@ impl ProviderState {
                     r#"{"error":{"message":"nobody expects this"}}"#.to_owned(),
                 )
             });
-            if !self.answer(&mut stream, answer).await? {
+            if !self.send_reply(&mut stream, answer).await? {
                 return Ok(());
             }
         }
@@ -342,7 +344,7 @@ impl ProviderState {
     }
 
     /// Gives whether the connection goes on.
-    async fn list(&self, to: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+    async fn send_model_list(&self, to: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
         let listing = self.listing.lock().unwrap().clone();
         let body = match listing {
             Listing::Models(body) => body,
@@ -355,11 +357,11 @@ impl ProviderState {
                     .await?;
                 return Ok(true);
             }
-            Listing::Silent => return gone(to).await,
+            Listing::Silent => return is_closed_by_peer(to).await,
             Listing::Endless => {
                 to.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"data\": [\"")
                     .await?;
-                self.on_and_on(to).await;
+                self.send_endlessly(to).await;
                 return Ok(false);
             }
         };
@@ -369,7 +371,7 @@ impl ProviderState {
     }
 
     /// Writes until the client goes.
-    async fn on_and_on(&self, to: &mut BufReader<TcpStream>) {
+    async fn send_endlessly(&self, to: &mut BufReader<TcpStream>) {
         let piece = [b'x'; 16 * 1024];
         while to.write_all(&piece).await.is_ok() {
             let length = piece.len() as u64;
@@ -379,54 +381,55 @@ impl ProviderState {
     }
 
     /// Gives whether the connection goes on.
-    async fn answer(
+    async fn send_reply(
         &self,
         to: &mut BufReader<TcpStream>,
         answer: ProviderReply,
     ) -> std::io::Result<bool> {
-        let events = |says: &[AnswerPiece]| wire::events(self.format, says);
+        let events = |says: &[AnswerPiece]| wire::response_events(self.format, says);
         match answer {
             ProviderReply::Says(says) => {
-                begin(to).await?;
-                pieces(to, &events(&says).concat()).await?;
+                send_head(to).await?;
+                send_in_pieces(to, &events(&says).concat()).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
             ProviderReply::Slowly(time, says) => {
-                begin(to).await?;
+                send_head(to).await?;
                 let events = events(&says);
                 let pause = time / u32::try_from(events.len()).unwrap();
                 for event in events {
-                    pieces(to, &event).await?;
+                    send_in_pieces(to, &event).await?;
                     tokio::time::sleep(pause).await;
                 }
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
             ProviderReply::Cut(says) => {
-                begin(to).await?;
-                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
+                send_head(to).await?;
+                send_in_pieces(to, &wire::leading_events(self.format, &says).concat()).await?;
                 Ok(false)
             }
             ProviderReply::Stalls(says) => {
-                begin(to).await?;
-                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
-                gone(to).await
+                send_head(to).await?;
+                send_in_pieces(to, &wire::leading_events(self.format, &says).concat()).await?;
+                is_closed_by_peer(to).await
             }
             ProviderReply::Held(says, more) => {
-                begin(to).await?;
+                send_head(to).await?;
                 let events = events(&says);
-                let (first, rest) = events.split_at(wire::without_the_last(self.format, &says));
-                pieces(to, &first.concat()).await?;
+                let (first, rest) =
+                    events.split_at(wire::event_count_without_end(self.format, &says));
+                send_in_pieces(to, &first.concat()).await?;
                 more.notified().await;
-                pieces(to, &rest.concat()).await?;
+                send_in_pieces(to, &rest.concat()).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
             ProviderReply::Event(says, event) => {
-                begin(to).await?;
-                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
-                pieces(to, &event).await?;
+                send_head(to).await?;
+                send_in_pieces(to, &wire::leading_events(self.format, &says).concat()).await?;
+                send_in_pieces(to, &event).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
@@ -451,17 +454,17 @@ impl ProviderState {
                 Ok(true)
             }
             ProviderReply::Endless => {
-                begin(to).await?;
-                let more = wire::beginning(self.format, &[AnswerPiece::Text("and so on ")]);
+                send_head(to).await?;
+                let more = wire::leading_events(self.format, &[AnswerPiece::Text("and so on ")]);
                 loop {
                     // Until the client has enough.
-                    pieces(to, &more.concat()).await?;
+                    send_in_pieces(to, &more.concat()).await?;
                 }
             }
             ProviderReply::EndlessEvent => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
                 to.write_all(head.as_bytes()).await?;
-                for event in wire::beginning(self.format, &[]) {
+                for event in wire::leading_events(self.format, &[]) {
                     to.write_all(event.as_bytes()).await?;
                 }
                 let name = match self.format {
@@ -471,29 +474,29 @@ impl ProviderState {
                 };
                 let event = format!("{name}data: {{\"text\": \"");
                 to.write_all(event.as_bytes()).await?;
-                self.on_and_on(to).await;
+                self.send_endlessly(to).await;
                 Ok(false)
             }
             ProviderReply::EndlessStatus(status) => {
                 let head = format!("HTTP/1.1 {status} So\r\ncontent-type: text/plain\r\n\r\n");
                 to.write_all(head.as_bytes()).await?;
-                self.on_and_on(to).await;
+                self.send_endlessly(to).await;
                 Ok(false)
             }
             ProviderReply::Closes => Ok(false),
-            ProviderReply::Silent => gone(to).await,
+            ProviderReply::Silent => is_closed_by_peer(to).await,
         }
     }
 }
 
-async fn begin(to: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+async fn send_head(to: &mut BufReader<TcpStream>) -> std::io::Result<()> {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     to.write_all(head.as_bytes()).await
 }
 
 /// Text in pieces that end anywhere, in the middle of a letter also.
-async fn pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()> {
+async fn send_in_pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()> {
     for piece in text.as_bytes().chunks(61) {
         to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())
             .await?;
@@ -505,13 +508,13 @@ async fn pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()
 }
 
 /// Waits until the client is gone.
-async fn gone(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+async fn is_closed_by_peer(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
     from.read_u8().await?;
     Ok(false)
 }
 
 /// Reads a request; none if there is no further one.
-async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<ProviderRequest>> {
+async fn read_request(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<ProviderRequest>> {
     let mut line = String::new();
     match from.read_line(&mut line).await {
         Ok(0) => return Ok(None),

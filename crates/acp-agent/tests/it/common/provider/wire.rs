@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{AnswerPiece, FinishReason, ProviderUsage};
 
 /// The events of an answer.
-pub fn events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
-    let mut events = beginning(format, says);
+pub fn response_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
+    let mut events = leading_events(format, says);
     let usage = says.iter().find_map(|say| match say {
         AnswerPiece::Usage(used) => Some(*used),
         _ => None,
@@ -25,27 +25,27 @@ pub fn events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
         FinishReason::End
     });
     events.extend(match format {
-        WireFormat::AnthropicMessages => anthropic_end(why, usage),
-        WireFormat::OpenAiChat => chat_end(why, usage),
-        WireFormat::OpenAiResponses => responses_end(why, usage),
-        _ => gemini_end(why, usage),
+        WireFormat::AnthropicMessages => anthropic_end_events(why, usage),
+        WireFormat::OpenAiChat => chat_end_events(why, usage),
+        WireFormat::OpenAiResponses => responses_end_events(why, usage),
+        _ => gemini_end_events(why, usage),
     });
     events
 }
 
 /// The events of an answer up to its end.
-pub fn beginning(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
+pub fn leading_events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     match format {
-        WireFormat::AnthropicMessages => anthropic(says),
-        WireFormat::OpenAiChat => chat(says),
-        WireFormat::OpenAiResponses => responses(says),
-        _ => gemini(says),
+        WireFormat::AnthropicMessages => anthropic_events(says),
+        WireFormat::OpenAiChat => chat_events(says),
+        WireFormat::OpenAiResponses => responses_events(says),
+        _ => gemini_events(says),
     }
 }
 
 /// How many events there are without the end of the arguments of the last call. What ends with a call is meant.
-pub fn without_the_last(format: WireFormat, says: &[AnswerPiece]) -> usize {
-    let all = beginning(format, says).len();
+pub fn event_count_without_end(format: WireFormat, says: &[AnswerPiece]) -> usize {
+    let all = leading_events(format, says).len();
     all - match format {
         // The second half, and that it is all.
         WireFormat::AnthropicMessages => 2,
@@ -57,17 +57,17 @@ pub fn without_the_last(format: WireFormat, says: &[AnswerPiece]) -> usize {
     }
 }
 
-fn data(data: &Value) -> String {
+fn data_event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-fn named(data: Value) -> String {
+fn named_event(data: Value) -> String {
     let name = data["type"].as_str().unwrap();
     format!("event: {name}\ndata: {data}\n\n")
 }
 
 /// A text in two pieces, cut in the middle.
-fn halves(text: &str) -> [&str; 2] {
+fn split_in_half(text: &str) -> [&str; 2] {
     let mut middle = text.len() / 2;
     while !text.is_char_boundary(middle) {
         middle -= 1;
@@ -76,7 +76,7 @@ fn halves(text: &str) -> [&str; 2] {
     [a, b]
 }
 
-fn written(say: &AnswerPiece) -> Option<(&'static str, &'static str, String)> {
+fn call_parts(say: &AnswerPiece) -> Option<(&'static str, &'static str, String)> {
     match say {
         AnswerPiece::Call(id, tool, arguments) => Some((id, tool, arguments.to_string())),
         AnswerPiece::Scribble(id, tool, text) => Some((id, tool, (*text).to_owned())),
@@ -84,36 +84,38 @@ fn written(say: &AnswerPiece) -> Option<(&'static str, &'static str, String)> {
     }
 }
 
-fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
+fn anthropic_events(says: &[AnswerPiece]) -> Vec<String> {
     let used = says.iter().find_map(|say| match say {
         AnswerPiece::Usage(used) => Some(*used),
         _ => None,
     });
     let used = used.unwrap_or_default();
     let mut events = vec![
-        named(json!({"type": "message_start", "message": {
+        named_event(json!({"type": "message_start", "message": {
             "id": "msg_1", "type": "message", "role": "assistant", "model": "a-model", "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": {
                 "input_tokens": used.input - used.cached, "cache_creation_input_tokens": 0,
                 "cache_read_input_tokens": used.cached, "output_tokens": 1}}})),
-        named(json!({"type": "ping"})),
+        named_event(json!({"type": "ping"})),
     ];
     let mut index = 0;
     let mut thinking = false;
     for say in says {
         let mut block = |start: Value, deltas: Vec<Value>, stops: bool| {
             if !start.is_null() {
-                events.push(named(
+                events.push(named_event(
                     json!({"type": "content_block_start", "index": index, "content_block": start}),
                 ));
             }
             for delta in deltas {
-                events.push(named(
+                events.push(named_event(
                     json!({"type": "content_block_delta", "index": index, "delta": delta}),
                 ));
             }
             if stops {
-                events.push(named(json!({"type": "content_block_stop", "index": index})));
+                events.push(named_event(
+                    json!({"type": "content_block_stop", "index": index}),
+                ));
                 index += 1;
             }
         };
@@ -123,7 +125,7 @@ fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
         match say {
             AnswerPiece::Text(text) => block(
                 json!({"type": "text", "text": ""}),
-                halves(text)
+                split_in_half(text)
                     .map(|text| json!({"type": "text_delta", "text": text}))
                     .into(),
                 true,
@@ -131,7 +133,7 @@ fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
             AnswerPiece::Think(text) => {
                 block(
                     json!({"type": "thinking", "thinking": "", "signature": ""}),
-                    halves(text)
+                    split_in_half(text)
                         .map(|text| json!({"type": "thinking_delta", "thinking": text}))
                         .into(),
                     false,
@@ -149,10 +151,10 @@ fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
                 true,
             ),
             AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
-                let (id, tool, written) = written(say).unwrap();
+                let (id, tool, written) = call_parts(say).unwrap();
                 block(
                     json!({"type": "tool_use", "id": id, "name": tool, "input": {}}),
-                    halves(&written)
+                    split_in_half(&written)
                         .map(|text| json!({"type": "input_json_delta", "partial_json": text}))
                         .into(),
                     true,
@@ -164,7 +166,7 @@ fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-fn anthropic_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
+fn anthropic_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
         FinishReason::End => "end_turn",
         FinishReason::Tools => "tool_use",
@@ -173,17 +175,17 @@ fn anthropic_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> 
     };
     let output = used.unwrap_or_default().output;
     vec![
-        named(
+        named_event(
             json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
                      "usage": {"output_tokens": output}}),
         ),
-        named(json!({"type": "message_stop"})),
+        named_event(json!({"type": "message_stop"})),
     ]
 }
 
-fn chat(says: &[AnswerPiece]) -> Vec<String> {
+fn chat_events(says: &[AnswerPiece]) -> Vec<String> {
     let chunk = |delta: Value| {
-        data(
+        data_event(
             &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "a-model",
                      "choices": [{"index": 0, "delta": delta, "finish_reason": null}]}),
         )
@@ -195,18 +197,20 @@ fn chat(says: &[AnswerPiece]) -> Vec<String> {
     for say in says {
         match say {
             AnswerPiece::Text(text) => {
-                events.extend(halves(text).map(|text| chunk(json!({"content": text}))))
+                events.extend(split_in_half(text).map(|text| chunk(json!({"content": text}))))
             }
             AnswerPiece::Think(text) => {
-                events.extend(halves(text).map(|text| chunk(json!({"reasoning_content": text}))));
+                events.extend(
+                    split_in_half(text).map(|text| chunk(json!({"reasoning_content": text}))),
+                );
             }
             AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
-                let (id, tool, written) = written(say).unwrap();
+                let (id, tool, written) = call_parts(say).unwrap();
                 events.push(chunk(
                     json!({"tool_calls": [{"index": index, "id": id, "type": "function",
                                          "function": {"name": tool, "arguments": ""}}]}),
                 ));
-                events.extend(halves(&written).map(|text| {
+                events.extend(split_in_half(&written).map(|text| {
                     chunk(
                         json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}),
                     )
@@ -222,19 +226,19 @@ fn chat(says: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-fn chat_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
+fn chat_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
         FinishReason::End => "stop",
         FinishReason::Tools => "tool_calls",
         FinishReason::Length => "length",
         FinishReason::Refusal => "content_filter",
     };
-    let mut events = vec![data(
+    let mut events = vec![data_event(
         &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
         "model": "a-model", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
     )];
     if let Some(used) = used {
-        events.push(data(
+        events.push(data_event(
             &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": {
             "prompt_tokens": used.input, "completion_tokens": used.output,
             "total_tokens": used.input + used.output,
@@ -247,34 +251,36 @@ fn chat_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
 }
 
 /// The items of an answer. Each is begun, written and ended before the next.
-fn responses(says: &[AnswerPiece]) -> Vec<String> {
+fn responses_events(says: &[AnswerPiece]) -> Vec<String> {
     let mut events = vec![
-        named(
+        named_event(
             json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress",
             "error": null, "incomplete_details": null, "output": [], "usage": null}}),
         ),
-        named(json!({"type": "response.in_progress", "response": {"id": "resp_1", "output": []}})),
+        named_event(
+            json!({"type": "response.in_progress", "response": {"id": "resp_1", "output": []}}),
+        ),
     ];
     let mut index = 0;
     for (n, say) in says.iter().enumerate() {
         let mut item = |item: Value, done: Value, pieces: Vec<Value>| {
             let added =
                 json!({"type": "response.output_item.added", "output_index": index, "item": item});
-            events.push(named(added));
+            events.push(named_event(added));
             for mut piece in pieces {
                 piece["output_index"] = json!(index);
-                events.push(named(piece));
+                events.push(named_event(piece));
             }
             let done =
                 json!({"type": "response.output_item.done", "output_index": index, "item": done});
-            events.push(named(done));
+            events.push(named_event(done));
             index += 1;
         };
         match say {
             AnswerPiece::Text(text) => {
                 let message = |content: Value| json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content});
                 let part = json!({"type": "output_text", "text": text, "annotations": []});
-                let pieces = halves(text).map(|text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text}));
+                let pieces = split_in_half(text).map(|text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text}));
                 item(message(json!([])), message(json!([part])), pieces.into());
             }
             AnswerPiece::Think(text) => {
@@ -284,7 +290,7 @@ fn responses(says: &[AnswerPiece]) -> Vec<String> {
                     _ => Value::Null,
                 };
                 let summary = json!([{"type": "summary_text", "text": text}]);
-                let pieces = halves(text).map(|text| {
+                let pieces = split_in_half(text).map(|text| {
                     json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": text})
                 });
                 item(
@@ -294,9 +300,9 @@ fn responses(says: &[AnswerPiece]) -> Vec<String> {
                 );
             }
             AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
-                let (id, tool, written) = written(say).unwrap();
+                let (id, tool, written) = call_parts(say).unwrap();
                 let call = |arguments: &str| json!({"id": "fc_1", "type": "function_call", "call_id": id, "name": tool, "arguments": arguments});
-                let pieces = halves(&written).map(
+                let pieces = split_in_half(&written).map(
                     |text| json!({"type": "response.function_call_arguments.delta", "delta": text}),
                 );
                 let all =
@@ -313,7 +319,7 @@ fn responses(says: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-fn responses_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
+fn responses_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let incomplete = match why {
         FinishReason::End | FinishReason::Tools => None,
         FinishReason::Length => Some("max_output_tokens"),
@@ -329,15 +335,15 @@ fn responses_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> 
             "total_tokens": used.input + used.output})
     });
     let details = incomplete.map(|reason| json!({ "reason": reason }));
-    vec![named(
+    vec![named_event(
         json!({"type": format!("response.{status}"), "response": {"id": "resp_1", "status": status,
         "error": null, "incomplete_details": details, "usage": usage}}),
     )]
 }
 
-fn gemini(says: &[AnswerPiece]) -> Vec<String> {
+fn gemini_events(says: &[AnswerPiece]) -> Vec<String> {
     let frame = |parts: Value| {
-        data(
+        data_event(
             &json!({"candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
                      "modelVersion": "a-model", "responseId": "r"}),
         )
@@ -348,11 +354,11 @@ fn gemini(says: &[AnswerPiece]) -> Vec<String> {
     for say in says {
         match say {
             AnswerPiece::Text(text) => {
-                events.extend(halves(text).map(|text| frame(json!([{"text": text}]))));
+                events.extend(split_in_half(text).map(|text| frame(json!([{"text": text}]))));
             }
             AnswerPiece::Think(text) => {
                 events.extend(
-                    halves(text).map(|text| frame(json!([{"text": text, "thought": true}]))),
+                    split_in_half(text).map(|text| frame(json!([{"text": text, "thought": true}]))),
                 );
             }
             AnswerPiece::Sign(text) => signature = Some(text),
@@ -376,14 +382,14 @@ fn gemini(says: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-fn gemini_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
+fn gemini_end_events(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
         FinishReason::End | FinishReason::Tools => "STOP",
         FinishReason::Length => "MAX_TOKENS",
         FinishReason::Refusal => "SAFETY",
     };
     let used = used.unwrap_or_default();
-    vec![data(&json!({
+    vec![data_event(&json!({
         "candidates": [{"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": reason, "index": 0}],
         "usageMetadata": {"promptTokenCount": used.input, "cachedContentTokenCount": used.cached,
             "candidatesTokenCount": used.output - used.thought, "thoughtsTokenCount": used.thought,

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::set;
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, both, change, mutant, refuse};
+use crate::mutants::changes::set_field;
+use crate::mutants::layer::{
+    LayerLine, Mutant, Mutation, apply_both, change_result, mutant, mutate_messages, reject_request,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,33 +13,33 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "auth-status/1",
             "state` is missing",
             "the agent does not say the state",
-            answer("auth/status", |result| set(result, "state", None)),
+            change_result("auth/status", |result| set_field(result, "state", None)),
         ),
         mutant(
             "auth-status/1",
             "label` is missing",
             "its accounts have no labels",
-            answer("auth/status", |result| {
-                set(&mut result["accounts"][0], "label", None)
+            change_result("auth/status", |result| {
+                set_field(&mut result["accounts"][0], "label", None)
             }),
         ),
         mutant(
             "auth-status/2",
             "`auth/status` failed with error -32000",
             "the agent wants a login before it says that it wants one",
-            refuse("auth/status", -32000),
+            reject_request("auth/status", -32000),
         ),
         mutant(
             "auth-status/2",
             "after `logout`, `auth/status` failed with error -32000",
             "the agent wants a login, after a logout, before it says so",
-            refuses_outside,
+            reject_after_logout,
         ),
         mutant(
             "auth-status/3",
             "after `logout`, the state is \"authenticated\"",
             "to it one is always logged in",
-            answer("auth/status", |result| {
+            change_result("auth/status", |result| {
                 result["state"] = json!("authenticated")
             }),
         ),
@@ -45,18 +47,18 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "auth-status/4",
             "the state is \"not_required\", but `session/new` requires a login",
             "the agent wants a login, and says that it does not",
-            both(
-                answer("auth/status", |result| {
+            apply_both(
+                change_result("auth/status", |result| {
                     result["state"] = json!("not_required")
                 }),
-                refuse("session/new", -32000),
+                reject_request("session/new", -32000),
             ),
         ),
         mutant(
             "auth-status/5",
             "the agent sent the same status twice in a row:",
             "the agent tells each change twice",
-            tells(&[
+            report_after_logout(&[
                 json!({"state": "unauthenticated"}),
                 json!({"state": "unauthenticated"}),
             ]),
@@ -65,13 +67,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "auth-status/6",
             "state` is missing",
             "the agent tells of changes, and not of which",
-            tells(&[json!({})]),
+            report_after_logout(&[json!({})]),
         ),
         mutant(
             "auth-status/6",
             "the last reported state is \"unauthenticated\"",
             "the agent tells of logouts alone",
-            tells(&[json!({"state": "unauthenticated"})]),
+            report_after_logout(&[json!({"state": "unauthenticated"})]),
         ),
     ]
 }
@@ -81,9 +83,9 @@ fn is_logout(method: &str) -> bool {
 }
 
 /// Wants a login for `auth/status` once one has logged out.
-fn refuses_outside() -> Mutation {
+fn reject_after_logout() -> Mutation {
     let mut outside = false;
-    let mut refuse = refuse("auth/status", -32000)();
+    let mut refuse = reject_request("auth/status", -32000)();
     Box::new(move |passing| {
         outside |= is_logout(passing.method);
         if outside {
@@ -93,9 +95,9 @@ fn refuses_outside() -> Mutation {
 }
 
 /// Tells of these changes after a logout.
-fn tells(told: &[Value]) -> impl Fn() -> Mutation + Send + Sync + use<> {
+fn report_after_logout(told: &[Value]) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let told = told.to_vec();
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if passing.said && passing.answers && is_logout(passing.method) {
             for params in &told {
                 let update =

@@ -2,36 +2,39 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::{other_code, pretend_if, refuse_after, result, set};
+use crate::mutants::changes::{
+    change_error_code, reject_after, result_line, set_field, succeed_without_effect_if,
+};
 use crate::mutants::layer::{
-    LayerLine, Mutant, answer, both, change, hear, mutant, refuse, refuse_from,
+    LayerLine, Mutant, apply_both, change_incoming, change_result, mutant, mutate_messages,
+    reject_from_nth, reject_request,
 };
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
-    let mut mutants = lists();
-    mutants.extend(changes(version));
+    let mut mutants = list_mutants();
+    mutants.extend(change_mutants(version));
     mutants
 }
 
-fn lists() -> Vec<Mutant> {
+fn list_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "session-archive/1",
             "`session/list` failed with error -32601",
             "the agent archives, and lists nothing",
-            refuse("session/list", -32601),
+            reject_request("session/list", -32601),
         ),
         mutant(
             "session-archive/2",
             "is still listed without a filter",
             "the agent archives in words only",
-            pretend_if("session/archive", |_| true),
+            succeed_without_effect_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/2",
             "is still listed with \"exclude\"",
             "to exclude is to include to it",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 if params["archived"] == "exclude" {
                     params["archived"] = json!("include");
                 }
@@ -41,13 +44,13 @@ fn lists() -> Vec<Mutant> {
             "session-archive/3",
             "with archived sessions included, the archived session is missing",
             "the agent knows no filter",
-            hear("session/list", |params| set(params, "archived", None)),
+            change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),
         mutant(
             "session-archive/3",
             "with archived sessions included, a session that is not archived is missing",
             "to include is to have no others to it",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 if params["archived"] == "include" {
                     params["archived"] = json!("only");
                 }
@@ -57,7 +60,7 @@ fn lists() -> Vec<Mutant> {
             "session-archive/4",
             "with only archived sessions, a session that is not archived is listed",
             "the agent has one filter",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 if params["archived"] == "only" {
                     params["archived"] = json!("include");
                 }
@@ -67,15 +70,15 @@ fn lists() -> Vec<Mutant> {
             "session-archive/4",
             "with only archived sessions, the archived session is missing",
             "the agent knows no filter",
-            hear("session/list", |params| set(params, "archived", None)),
+            change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),
         mutant(
             "session-archive/5",
             "is not archived, but its `archived` is null",
             "the agent does not say which are archived",
-            answer("session/list", |result| {
+            change_result("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
-                    set(info, "archived", None);
+                    set_field(info, "archived", None);
                 }
             }),
         ),
@@ -83,7 +86,7 @@ fn lists() -> Vec<Mutant> {
             "session-archive/5",
             "is archived, but its `archived` is false",
             "none is archived to it",
-            answer("session/list", |result| {
+            change_result("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     info["archived"] = json!(false);
                 }
@@ -93,9 +96,9 @@ fn lists() -> Vec<Mutant> {
             "session-archive/6",
             "succeeded; expected an error",
             "what it does not know is no filter to it",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 if params["archived"] == "_acp-check/some" {
-                    set(params, "archived", None);
+                    set_field(params, "archived", None);
                 }
             }),
         ),
@@ -103,12 +106,12 @@ fn lists() -> Vec<Mutant> {
             "session-archive/6",
             "failed with -32603 (",
             "the agent has one error for all",
-            other_code("session/list", -32603),
+            change_error_code("session/list", -32603),
         ),
     ]
 }
 
-fn changes(version: &str) -> Vec<Mutant> {
+fn change_mutants(version: &str) -> Vec<Mutant> {
     let goes_on = match version {
         "v1" => "the turn did not end",
         _ => "the agent continued with `agent_message_chunk`",
@@ -118,55 +121,55 @@ fn changes(version: &str) -> Vec<Mutant> {
             "session-archive/7",
             "the unarchived session is not listed",
             "nothing comes out of its archive",
-            pretend_if("session/unarchive", |_| true),
+            succeed_without_effect_if("session/unarchive", |_| true),
         ),
         mutant(
             "session-archive/8",
             "failed with error -32603: no",
             "the agent throws away what it archives",
-            both(
-                refuse_after("session/archive", "session/load"),
-                refuse_after("session/archive", "session/resume"),
+            apply_both(
+                reject_after("session/archive", "session/load"),
+                reject_after("session/archive", "session/resume"),
             ),
         ),
         mutant(
             "session-archive/9",
             "`session/archive` failed with error -32602: no",
             "the agent archives what is not archived yet",
-            refuse_from("session/archive", -32602, 2),
+            reject_from_nth("session/archive", -32602, 2),
         ),
         mutant(
             "session-archive/10",
             "`session/unarchive` failed with error -32602: no",
             "the agent takes out what is in",
-            refuse("session/unarchive", -32602),
+            reject_request("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/11",
             "failed with -32602 (",
             "the agent has one error for all",
-            other_code("session/archive", -32602),
+            change_error_code("session/archive", -32602),
         ),
         mutant(
             "session-archive/11",
             "succeeded; expected an error",
             "the agent archives anything",
-            pretend_if("session/archive", |_| true),
+            succeed_without_effect_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/12",
             "failed with -32602 (",
             "the agent has one error for all",
-            refuse("session/unarchive", -32602),
+            reject_request("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/13",
             goes_on,
             "the agent goes on with what it has archived",
-            change(|passing| {
-                if passing.hears("session/archive") {
+            mutate_messages(|passing| {
+                if passing.is_incoming("session/archive") {
                     let message = passing.message.take().unwrap();
-                    passing.back.push(result(&message, json!({})));
+                    passing.back.push(result_line(&message, json!({})));
                     let content = json!({"type": "text", "text": "two, "});
                     let update = json!({"sessionUpdate": "agent_message_chunk", "messageId": "late", "content": content});
                     let params =

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::{late, other_code, pretend, set};
-use crate::mutants::layer::{Mutant, Mutation, answer, change, mutant};
+use crate::mutants::changes::{
+    change_error_code, respond_with, send_update_after_response, set_field,
+};
+use crate::mutants::layer::{Mutant, Mutation, change_result, mutant, mutate_messages};
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
@@ -11,43 +13,43 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "session-status/1",
             "the session is open, but its status is \"saved\"",
             "to it none is open",
-            answer("session/status", |result| result["status"] = json!("saved")),
+            change_result("session/status", |result| result["status"] = json!("saved")),
         ),
         mutant(
             "session-status/1",
             "status` is missing",
             "the agent answers with nothing",
-            answer("session/status", |result| set(result, "status", None)),
+            change_result("session/status", |result| set_field(result, "status", None)),
         ),
         mutant(
             "session-status/2",
             "the session is closed, but its status is \"open\"",
             "to it all are open",
-            answer("session/status", |result| result["status"] = json!("open")),
+            change_result("session/status", |result| result["status"] = json!("open")),
         ),
         mutant(
             "session-status/3",
             "`session/status` failed with error -32602 (no); expected -32002",
             "the agent has one error for all",
-            other_code("session/status", -32602),
+            change_error_code("session/status", -32602),
         ),
         mutant(
             "session-status/3",
             "`session/status` succeeded with",
             "what it does not know is saved to it",
-            pretend("session/status", json!({"status": "saved"})),
+            respond_with("session/status", json!({"status": "saved"})),
         ),
         mutant(
             "session-status/3",
             "the error's data has no `sessionId`",
             "the agent does not say what it does not know",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && passing.method == "session/status"
                     && let Some(message) = passing.message
                     && message["error"].is_object()
                 {
-                    set(&mut message["error"], "data", None);
+                    set_field(&mut message["error"], "data", None);
                 }
             }),
         ),
@@ -55,13 +57,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "session-status/4",
             "to \"open\"",
             "the agent opens what it is asked of",
-            opens_when_asked,
+            open_on_status_request,
         ),
         mutant(
             "session-status/4",
             "the agent sent \"session_info_update\"",
             "the agent tells of what it is asked of",
-            late(
+            send_update_after_response(
                 "session/status",
                 json!({"sessionUpdate": "session_info_update", "title": "Asked of"}),
             ),
@@ -73,13 +75,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
                 "session-status/5",
                 "the session is open, but `state` is missing:",
                 "the agent leaves out the state",
-                answer("session/status", |result| set(result, "state", None)),
+                change_result("session/status", |result| set_field(result, "state", None)),
             ),
             mutant(
                 "session-status/6",
                 "the state in the status is \"idle\"",
                 "the agent is always idle",
-                answer("session/status", |result| {
+                change_result("session/status", |result| {
                     result["state"] = json!({"state": "idle"})
                 }),
             ),
@@ -87,7 +89,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
                 "session-status/6",
                 "the state in the status is \"running\"",
                 "the agent is always at work",
-                answer("session/status", |result| {
+                change_result("session/status", |result| {
                     result["state"] = json!({"state": "running"})
                 }),
             ),
@@ -97,7 +99,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
 }
 
 /// Once it was asked for the status of a session, twice of a closed one, that is open.
-fn opens_when_asked() -> Mutation {
+fn open_on_status_request() -> Mutation {
     let mut asked = 0;
     Box::new(move |passing| {
         if passing.said && passing.answers && passing.method == "session/status" {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::then_says;
-use crate::mutants::layer::{Mutant, hear, mutant, update};
+use crate::mutants::changes::send_after_update;
+use crate::mutants::layer::{Mutant, change_incoming, change_update, mutant};
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/2",
             "which was not announced",
             "the agent forgets to announce one",
-            update("subagent_update", |update| {
+            change_update("subagent_update", |update| {
                 update["sessionId"] = json!("another");
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/2",
             "`session_message` refers to session \"another\", which was not announced",
             "the agent sends messages to whom it has not announced",
-            then_says(
+            send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
                     let update = json!({
@@ -35,7 +35,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/3",
             "is announced as its own subagent",
             "its subagents announce themselves",
-            then_says(
+            send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
                     let mut params = params.clone();
@@ -48,7 +48,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/3",
             "and \"another\"",
             "its subagents change hands",
-            then_says(
+            send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
                     let mut params = params.clone();
@@ -61,7 +61,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/4",
             "`cwd` must be an absolute path",
             "the agent says where its subagents are, from where it is",
-            update("subagent_update", |update| update["cwd"] = json!("src")),
+            change_update("subagent_update", |update| update["cwd"] = json!("src")),
         ),
     ];
     if version == "v1" {
@@ -69,7 +69,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             "subagents/1",
             "the agent sent `subagent_update` to a client that does not support `subagents`",
             "the agent shows its subagents to everybody",
-            hear("initialize", |params| {
+            change_incoming("initialize", |params| {
                 params["clientCapabilities"]["subagents"] = json!({});
             }),
         ));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{Mutant, mutant, update};
+use crate::mutants::layer::{Mutant, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/agent-plan/1",
             "entry \"Look again\" is missing from one plan update, but present before and after it",
             "the agent tells what has changed of the plan, and no more",
-            update("plan", |plan| {
+            change_update("plan", |plan| {
                 if plan["entries"][1]["status"] == "in_progress"
                     && let Some(entries) = plan["entries"].as_array_mut()
                 {
@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/agent-plan/2",
             "a plan entry has no text",
             "the agent plans without words",
-            update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
+            change_update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
         ),
     ]
 }

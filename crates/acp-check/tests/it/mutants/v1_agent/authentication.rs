@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::overview::code;
-use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant, refuse};
+use super::overview::change_code;
+use crate::mutants::layer::{
+    LayerLine, Mutant, change_result, mutant, mutate_messages, reject_request,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +13,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/1",
             "the agent offered \"tui\", which requires a terminal, but the client does not support `auth.terminal`",
             "the agent names every method to everybody",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 let terminal = json!({"type": "terminal", "id": "tui", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(terminal);
             }),
@@ -20,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/2",
             "duplicate auth method id \"check\"",
             "all its methods have one id",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 for method in result["authMethods"].as_array_mut().unwrap() {
                     method["id"] = json!("check");
                 }
@@ -30,31 +32,33 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/3",
             "the agent accepted an auth method it did not offer",
             "the agent logs in by any method",
-            change(|passing| done(passing, "authenticate", "acp-check-no-such-method")),
+            mutate_messages(|passing| {
+                respond_done(passing, "authenticate", "acp-check-no-such-method")
+            }),
         ),
         mutant(
             "v1/authentication/4",
             "`authenticate` succeeded, but `session/new` still requires a login",
             "the agent forgets who has logged in",
-            refuse("session/new", -32000),
+            reject_request("session/new", -32000),
         ),
         mutant(
             "v1/authentication/5",
             "opened a session without a login",
             "the agent logs out in words only",
-            change(|passing| done(passing, "logout", "")),
+            mutate_messages(|passing| respond_done(passing, "logout", "")),
         ),
         mutant(
             "v1/authentication/6",
             "after `logout`, `session/new` failed with error -32603; expected -32000",
             "the agent does not say that a login is wanted",
-            code(-32000, -32603),
+            change_code(-32000, -32603),
         ),
     ]
 }
 
 /// Says that it has done what it has not heard of: `method`, and of a login that by `id`.
-fn done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
+fn respond_done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
     let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
     if !passing.said
         && passing.method == method

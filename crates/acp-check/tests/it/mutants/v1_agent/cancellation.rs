@@ -4,76 +4,81 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::prompt_turn::chunk;
-use crate::mutants::changes::{answered, fails, instead, late, only_once};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, change, mutant, unheard};
+use super::prompt_turn::message_chunk;
+use crate::mutants::changes::{
+    fail_after_success, reject_after_first, respond_instead, respond_to_notification,
+    send_update_after_response,
+};
+use crate::mutants::layer::{
+    LayerLine, Mutant, Mutation, change_result, drop_incoming, mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = endings();
-    mutants.extend(others());
+    let mut mutants = turn_end_mutants();
+    mutants.extend(other_mutants());
     mutants
 }
 
-fn endings() -> Vec<Mutant> {
+fn turn_end_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/prompt-turn/31",
             "stop reason \"end_turn\"",
             "the agent ends a cancelled turn as any",
-            end_turn(),
+            end_turn_normally(),
         ),
         mutant(
             "v1/prompt-turn/31",
             "error -32603",
             "the agent calls a cancelled turn an error",
-            fails("session/prompt"),
+            fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/32",
             "after `session/cancel`",
             "the agent does not hear of cancelling",
-            unheard("session/cancel", false),
+            drop_incoming("session/cancel", false),
         ),
         mutant(
             "v1/prompt-turn/33",
             "stop reason \"end_turn\"",
             "the agent takes the cancelled outcome for a rejection",
-            end_turn(),
+            end_turn_normally(),
         ),
         mutant(
             "v1/prompt-turn/34",
             "error -32603",
             "the agent passes on the error of a file request",
-            fails("session/prompt"),
+            fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/35",
             "error -32603",
             "the agent passes on the error of a terminal request",
-            fails("session/prompt"),
+            fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/36",
             "response to the cancelled prompt",
             "the agent talks on when its turn was cancelled",
-            late("session/prompt", chunk()),
+            send_update_after_response("session/prompt", message_chunk()),
         ),
         mutant(
             "v1/prompt-turn/37",
             "after a cancelled turn",
             "the agent takes no prompt when one was cancelled",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
     ]
 }
 
-fn others() -> Vec<Mutant> {
+fn other_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/prompt-turn/38",
             "after a `session/cancel` without a turn",
             "the agent keeps the cancellation for the next turn",
-            answer("session/prompt", |result| {
+            change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
         ),
@@ -81,13 +86,13 @@ fn others() -> Vec<Mutant> {
             "v1/prompt-turn/39",
             "got a response, but notifications never do",
             "the agent answers `session/cancel`",
-            answered("session/cancel"),
+            respond_to_notification("session/cancel"),
         ),
         mutant(
             "v1/prompt-turn/40",
             "the prompt cancelled twice got 2 responses",
             "the agent answers a cancelled prompt twice",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
                     let again = passing.message.clone().map(LayerLine::Json);
                     passing.then.extend(again);
@@ -98,19 +103,19 @@ fn others() -> Vec<Mutant> {
             "v1/prompt-turn/41",
             "cancelled immediately after its prompt:",
             "the agent begins too late to be cancelled",
-            deaf_at_first,
+            ignore_early_cancel,
         ),
         mutant(
             "v1/prompt-turn/42",
             "the turn of the other session",
             "the agent cancels all at once",
-            cancels_all,
+            cancel_all_sessions,
         ),
         mutant(
             "v1/prompt-turn/43",
             "error -32603",
             "the agent has an error of its own for cancelled requests",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
                     && message["error"]["code"] == -32800
@@ -123,20 +128,20 @@ fn others() -> Vec<Mutant> {
             "v1/prompt-turn/44",
             "got a response, but notifications never do",
             "the agent answers `$/cancel_request`",
-            answered("$/cancel_request"),
+            respond_to_notification("$/cancel_request"),
         ),
         mutant(
             "v1/prompt-turn/45",
             "the turn did not end",
             "the agent says that the session is closed, and works on",
-            instead("session/close", |_| true, json!({"result": {}})),
+            respond_instead("session/close", |_| true, json!({"result": {}})),
         ),
     ]
 }
 
 /// Every turn that was cancelled ends as if it had not been.
-fn end_turn() -> impl Fn() -> Mutation + Send + Sync {
-    answer("session/prompt", |result| {
+fn end_turn_normally() -> impl Fn() -> Mutation + Send + Sync {
+    change_result("session/prompt", |result| {
         if result["stopReason"] == "cancelled" {
             result["stopReason"] = json!("end_turn");
         }
@@ -144,30 +149,30 @@ fn end_turn() -> impl Fn() -> Mutation + Send + Sync {
 }
 
 /// A cancellation is not heard before the turn has said something.
-fn deaf_at_first() -> Mutation {
+fn ignore_early_cancel() -> Mutation {
     let mut begun = false;
     Box::new(move |passing| {
-        if passing.hears("session/prompt") {
+        if passing.is_incoming("session/prompt") {
             begun = false;
-        } else if passing.says("session/update") {
+        } else if passing.is_outgoing("session/update") {
             begun = true;
-        } else if passing.hears("session/cancel") && !begun {
+        } else if passing.is_incoming("session/cancel") && !begun {
             *passing.message = None;
         }
     })
 }
 
 /// The cancellation of one session is that of all.
-fn cancels_all() -> Mutation {
+fn cancel_all_sessions() -> Mutation {
     let mut sessions: HashMap<String, Value> = HashMap::new();
     Box::new(move |passing| {
         let Some(message) = &passing.message else {
             return;
         };
         let session = message["params"]["sessionId"].clone();
-        if passing.hears("session/prompt") {
+        if passing.is_incoming("session/prompt") {
             sessions.insert(session.to_string(), session);
-        } else if passing.hears("session/cancel") {
+        } else if passing.is_incoming("session/cancel") {
             for session in sessions.values() {
                 let mut message = message.clone();
                 message["params"]["sessionId"] = session.clone();

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{ignore, instead};
-use crate::mutants::layer::{Mutant, Mutation, answer, both, mutant, refuse, update};
+use crate::mutants::changes::{drop_request_if, respond_instead};
+use crate::mutants::layer::{
+    Mutant, Mutation, apply_both, change_result, change_update, mutant, reject_request,
+};
 
 /// Whether a block of the prompt is such.
-fn has(
+fn has_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync,
 ) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| {
@@ -19,91 +21,97 @@ fn has(
 }
 
 /// Prompts with such a block are refused.
-fn refuses(
+fn reject_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     let error = json!({"error": {"code": -32602, "message": "what is this?"}});
-    instead("session/prompt", has(block), error)
+    respond_instead("session/prompt", has_block(block), error)
 }
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = taken();
-    mutants.extend(shown());
+    let mut mutants = incoming_content_mutants();
+    mutants.extend(outgoing_content_mutants());
     mutants
 }
 
-fn taken() -> Vec<Mutant> {
+fn incoming_content_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/content/1",
             "error -32602",
             "the agent takes no text",
-            refuse("session/prompt", -32602),
+            reject_request("session/prompt", -32602),
         ),
         mutant(
             "v1/content/2",
             "\"resource_link\"",
             "the agent takes no links",
-            refuses(|block| block["type"] == "resource_link"),
+            reject_block(|block| block["type"] == "resource_link"),
         ),
         mutant(
             "v1/content/3",
             "\"resource_link\"",
             "the agent takes no titles of links",
-            refuses(|block| block["title"].is_string()),
+            reject_block(|block| block["title"].is_string()),
         ),
         mutant(
             "v1/content/4",
             "\"image\"",
             "the agent supports images, and takes none",
-            refuses(|block| block["type"] == "image"),
+            reject_block(|block| block["type"] == "image"),
         ),
         mutant(
             "v1/content/5",
             "\"audio\"",
             "the agent supports audio, and takes none",
-            refuses(|block| block["type"] == "audio"),
+            reject_block(|block| block["type"] == "audio"),
         ),
         mutant(
             "v1/content/6",
             "\"resource\"",
             "the agent takes no resources of text",
-            refuses(|block| block["resource"]["text"].is_string()),
+            reject_block(|block| block["resource"]["text"].is_string()),
         ),
         mutant(
             "v1/content/7",
             "\"resource\"",
             "the agent takes no resources of bytes",
-            refuses(|block| block["resource"]["blob"].is_string()),
+            reject_block(|block| block["resource"]["blob"].is_string()),
         ),
         mutant(
             "v1/content/8",
             "the turn did not end",
             "the agent supports no images, and has no answer to them",
-            both(
-                answer("initialize", |result| {
+            apply_both(
+                change_result("initialize", |result| {
                     result["agentCapabilities"]["promptCapabilities"]["image"] = json!(false);
                 }),
-                ignore("session/prompt", has(|block| block["type"] == "image")),
+                drop_request_if(
+                    "session/prompt",
+                    has_block(|block| block["type"] == "image"),
+                ),
             ),
         ),
         mutant(
             "v1/content/9",
             "the turn did not end",
             "the agent has no answer to what it does not know",
-            ignore("session/prompt", has(|block| block["type"] == "hologram")),
+            drop_request_if(
+                "session/prompt",
+                has_block(|block| block["type"] == "hologram"),
+            ),
         ),
         mutant(
             "v1/content/10",
             "error -32602",
             "the agent takes no annotations",
-            refuses(|block| block["annotations"].is_object()),
+            reject_block(|block| block["annotations"].is_object()),
         ),
         mutant(
             "v1/content/11",
             "error -32602",
             "the agent takes one block",
-            instead(
+            respond_instead(
                 "session/prompt",
                 |params| {
                     params["prompt"]
@@ -116,13 +124,13 @@ fn taken() -> Vec<Mutant> {
     ]
 }
 
-fn shown() -> Vec<Mutant> {
+fn outgoing_content_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/content/12",
             "invalid base64:",
             "the agent shows an image's bytes as they are",
-            update("agent_message_chunk", |update| {
+            change_update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["data"] = json!("\u{89}PNG");
                 }
@@ -132,7 +140,7 @@ fn shown() -> Vec<Mutant> {
             "v1/content/13",
             "invalid MIME type \"png\"",
             "the agent tells an image's type by its ending",
-            update("agent_message_chunk", |update| {
+            change_update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["mimeType"] = json!("png");
                 }
@@ -142,7 +150,7 @@ fn shown() -> Vec<Mutant> {
             "v1/content/14",
             "messages of two turns",
             "all of its messages are one",
-            update("agent_message_chunk", |update| {
+            change_update("agent_message_chunk", |update| {
                 update["messageId"] = json!("message")
             }),
         ),

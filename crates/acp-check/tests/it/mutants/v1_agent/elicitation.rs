@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::only_once;
-use crate::mutants::layer::{Mutant, call, hear, mutant};
+use crate::mutants::changes::reject_after_first;
+use crate::mutants::layer::{Mutant, change_call, change_incoming, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/1",
             "the agent called `elicitation/create`, which the client does not support",
             "the agent asks in every client",
-            hear("initialize", |params| {
+            change_incoming("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"form": {}});
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/2",
             "the agent used mode \"url\"",
             "the agent shows pages to clients that have forms",
-            hear("initialize", |params| {
+            change_incoming("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"url": {}});
             }),
         ),
@@ -27,13 +27,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/3",
             "after a declined elicitation",
             "the agent does not get over a no",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/elicitation/4",
             "`elicitation/complete` for unknown elicitation \"another\"",
             "the agent tells of a page that it has not shown",
-            call("elicitation/complete", |params| {
+            change_call("elicitation/complete", |params| {
                 params["elicitationId"] = json!("another")
             }),
         ),

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::overview::code;
-use crate::mutants::changes::refuse_if;
-use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant, withhold};
+use super::overview::change_code;
+use crate::mutants::changes::reject_if;
+use crate::mutants::layer::{
+    LayerLine, Mutant, change_result, drop_outgoing, mutant, mutate_messages,
+};
 
-const UNKNOWN: &str = "_acp-check/unknown";
+const UNKNOWN_METHOD: &str = "_acp-check/unknown";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -14,7 +16,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/1",
             "`session/new` failed with error",
             "the agent knows what is in `_meta`",
-            refuse_if("session/new", -32602, |params| {
+            reject_if("session/new", -32602, |params| {
                 params["_meta"]["progressToken"].is_object()
             }),
         ),
@@ -22,7 +24,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/2",
             "`session/prompt` failed with error",
             "the agent has no `_meta` in blocks",
-            refuse_if("session/prompt", -32602, |params| {
+            reject_if("session/prompt", -32602, |params| {
                 params["prompt"][0].get("_meta").is_some()
             }),
         ),
@@ -30,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/3",
             "`session/prompt` failed with error",
             "the agent cannot read an answer with `_meta`",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if !passing.said
                     && passing.answers
                     && passing.method == "session/request_permission"
@@ -47,31 +49,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/4",
             "waiting for a response to request 1",
             "the agent passes over what it does not know",
-            withhold(UNKNOWN, true),
+            drop_outgoing(UNKNOWN_METHOD, true),
         ),
         mutant(
             "v1/extensibility/5",
             "failed with error -32603",
             "the agent has no code for what it does not know",
-            code(-32601, -32603),
+            change_code(-32601, -32603),
         ),
         mutant(
             "v1/extensibility/6",
             "after the notification `_acp-check/hello`",
             "the agent ends when it hears what it does not know",
-            ends_at("_acp-check/hello"),
+            end_on_request("_acp-check/hello"),
         ),
         mutant(
             "v1/extensibility/7",
             "the agent stopped responding after the unknown notification `session/acp-check`",
             "the agent ends when a later version speaks",
-            ends_at("session/acp-check"),
+            end_on_request("session/acp-check"),
         ),
         mutant(
             "v1/extensibility/8",
             "`session/new` failed with error",
             "the agent takes no field that it does not know",
-            refuse_if("session/new", -32602, |params| {
+            reject_if("session/new", -32602, |params| {
                 params.get("acpCheckLater").is_some()
             }),
         ),
@@ -79,7 +81,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/9",
             "the agent sent `right/telemetry`",
             "the agent has a method of its own",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.method == "session/update" {
                     let own = json!({"jsonrpc": "2.0", "method": "right/telemetry"});
                     passing.then.push(LayerLine::Json(own));
@@ -90,13 +92,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/10",
             "`result.mood` is not in the specification; custom fields belong in `_meta`",
             "the agent has a field of its own",
-            answer("session/new", |result| result["mood"] = json!("good")),
+            change_result("session/new", |result| result["mood"] = json!("good")),
         ),
     ]
 }
 
-fn ends_at(method: &'static str) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
-    change(move |passing| {
+fn end_on_request(
+    method: &'static str,
+) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
+    mutate_messages(move |passing| {
         let heard = |message: &Value| message["method"] == method;
         if !passing.said && passing.message.as_ref().is_some_and(heard) {
             passing.back.push(LayerLine::End);

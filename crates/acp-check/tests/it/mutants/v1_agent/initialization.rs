@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::refuse_if;
-use crate::mutants::layer::{Mutant, answer, mutant, refuse, refuse_from, withhold};
+use crate::mutants::changes::reject_if;
+use crate::mutants::layer::{
+    Mutant, change_result, drop_outgoing, mutant, reject_from_nth, reject_request,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,13 +13,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/initialization/1",
             "`initialize` failed with error",
             "the agent refuses to begin",
-            refuse("initialize", -32603),
+            reject_request("initialize", -32603),
         ),
         mutant(
             "v1/initialization/1",
             "no `protocolVersion`",
             "the agent says no version",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("protocolVersion");
             }),
         ),
@@ -25,13 +27,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/initialization/2",
             "requested version 1, got 7",
             "the agent speaks what nobody speaks",
-            answer("initialize", |result| result["protocolVersion"] = json!(7)),
+            change_result("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v1/initialization/3",
             "requested version 65535, which does not exist, got 65535",
             "the agent echoes the version",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535);
             }),
         ),
@@ -39,19 +41,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/initialization/4",
             "the agent called `fs/read_text_file`",
             "the agent reads through every client",
-            offering(json!({"fs": {"readTextFile": true}})),
+            assume_capabilities(json!({"fs": {"readTextFile": true}})),
         ),
         mutant(
             "v1/initialization/5",
             "failed with error",
             "the agent wants to know every capability",
-            unknown_refused,
+            reject_unknown_capabilities,
         ),
         mutant(
             "v1/initialization/6",
             "agentInfo",
             "the agent has no name",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentInfo");
             }),
         ),
@@ -59,25 +61,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/initialization/7",
             "the agent called `fs/write_text_file`",
             "the agent writes where it may read",
-            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+            assume_capabilities(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/8",
             "the agent called `fs/read_text_file`",
             "the agent reads where it may write",
-            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+            assume_capabilities(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/9",
             "the agent called `fs/read_text_file`",
             "the agent reads where it may run commands",
-            offering(json!({"fs": {"readTextFile": true}, "terminal": true})),
+            assume_capabilities(json!({"fs": {"readTextFile": true}, "terminal": true})),
         ),
         mutant(
             "v1/initialization/10",
             "no `agentCapabilities`",
             "the agent says nothing of what it can do",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentCapabilities");
             }),
         ),
@@ -85,31 +87,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/initialization/11",
             "the agent offers `session/list`",
             "the agent supports what it has not",
-            refuse("session/list", -32601),
+            reject_request("session/list", -32601),
         ),
         mutant(
             "v1/initialization/12",
             "waiting for a response to request 0",
             "the agent drops what comes too early",
-            withhold("session/new", true),
+            drop_outgoing("session/new", true),
         ),
         mutant(
             "v1/initialization/13",
             "waiting for a response to request 1",
             "the agent drops what comes twice",
-            second_dropped,
+            drop_second_initialize,
         ),
         mutant(
             "v1/initialization/14",
             "`initialize` failed with error -32600",
             "the agent has one try",
-            refuse_from("initialize", -32600, 2),
+            reject_from_nth("initialize", -32600, 2),
         ),
         mutant(
             "v1/initialization/15",
             "`initialize` failed with error -32602",
             "the agent cannot read null",
-            refuse_if("initialize", -32602, |params| {
+            reject_if("initialize", -32602, |params| {
                 params
                     .get("clientInfo")
                     .is_some_and(serde_json::Value::is_null)
@@ -119,7 +121,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// A second `initialize` is not heard.
-fn second_dropped() -> crate::mutants::layer::Mutation {
+fn drop_second_initialize() -> crate::mutants::layer::Mutation {
     let mut calls = 0;
     Box::new(move |passing| {
         if !passing.said && passing.method == "initialize" {
@@ -132,10 +134,10 @@ fn second_dropped() -> crate::mutants::layer::Mutation {
 }
 
 /// The agent believes that the client offers these capabilities.
-fn offering(
+fn assume_capabilities(
     capabilities: serde_json::Value,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
-    crate::mutants::layer::change(move |passing| {
+    crate::mutants::layer::mutate_messages(move |passing| {
         if !passing.said
             && passing.method == "initialize"
             && let Some(message) = passing.message
@@ -146,7 +148,7 @@ fn offering(
 }
 
 /// The agent refuses a client that offers what it does not know.
-fn unknown_refused() -> crate::mutants::layer::Mutation {
+fn reject_unknown_capabilities() -> crate::mutants::layer::Mutation {
     Box::new(|passing| {
         let unknown = |message: &serde_json::Value| {
             message["params"]["clientCapabilities"]["telepathy"].is_object()

@@ -29,7 +29,7 @@ use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
 /// What the right agent has not.
-pub(crate) const SKIPPED: &[&str] = &[
+pub(crate) const SKIPPED_CHECKS: &[&str] = &[
     // It is no process.
     "v1/transports/19",
     "v1/transports/20",
@@ -44,7 +44,7 @@ pub(crate) const SKIPPED: &[&str] = &[
 ];
 
 /// Checks of processes. Their mutants are processes as well, in `tests/processes.rs`.
-pub(crate) const PROCESSES: &[&str] = &["v1/transports/19", "v1/transports/20"];
+pub(crate) const PROCESS_CHECKS: &[&str] = &["v1/transports/19", "v1/transports/20"];
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let pages = [

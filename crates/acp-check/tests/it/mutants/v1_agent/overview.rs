@@ -3,29 +3,30 @@
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, PassingMessage, call, change, mutant, refuse, update, withhold,
+    LayerLine, Mutant, Mutation, PassingMessage, change_call, change_update, drop_outgoing, mutant,
+    mutate_messages, reject_request,
 };
 
-const UNKNOWN: &str = "_acp-check/unknown";
-const NOTHING: &str = "acp-check/nothing";
+const UNKNOWN_METHOD: &str = "_acp-check/unknown";
+const NONEXISTENT_METHOD: &str = "acp-check/nothing";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = ids();
-    mutants.extend(answers());
-    mutants.extend(errors());
-    mutants.extend(params());
+    let mut mutants = id_mutants();
+    mutants.extend(response_mutants());
+    mutants.extend(error_mutants());
+    mutants.extend(params_mutants());
     mutants
 }
 
-fn ids() -> Vec<Mutant> {
+fn id_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/1",
             "the agent sent two responses to `_acp-check/unknown`",
             "the agent refuses everything twice",
-            change(|passing| {
-                if passing.said && passing.answers && passing.method == UNKNOWN {
-                    repeat(passing);
+            mutate_messages(|passing| {
+                if passing.said && passing.answers && passing.method == UNKNOWN_METHOD {
+                    repeat_message(passing);
                 }
             }),
         ),
@@ -33,9 +34,9 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/1",
             "the agent sent two responses to `session/new`",
             "the agent opens every session twice",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
-                    repeat(passing);
+                    repeat_message(passing);
                 }
             }),
         ),
@@ -43,7 +44,7 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/2",
             "waiting for a response with id \"first/of acp-check\"",
             "its answers to string ids have a number",
-            id_of_answer(
+            change_response_id(
                 |id| id.as_str().is_some_and(|id| id.contains('/')),
                 |_| json!(1),
             ),
@@ -52,7 +53,7 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/3",
             "waiting for a response with id \"17\"",
             "the agent makes numbers of all that looks like one",
-            id_of_answer(Value::is_string, |id| {
+            change_response_id(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
                 number.map_or(id.clone(), |number| json!(number))
             }),
@@ -61,7 +62,7 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/4",
             "waiting for a response with id -7",
             "its ids have no sign",
-            id_of_answer(Value::is_i64, |id| {
+            change_response_id(Value::is_i64, |id| {
                 json!(id.as_i64().unwrap_or_default().unsigned_abs())
             }),
         ),
@@ -69,7 +70,7 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/4",
             "waiting for a response with id 9007199254740991",
             "its ids have 32 bits",
-            id_of_answer(Value::is_u64, |id| {
+            change_response_id(Value::is_u64, |id| {
                 json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
             }),
         ),
@@ -77,7 +78,7 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/5",
             "waiting for a response with id null",
             "the agent takes a request with the id null for a notification",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let null = |message: &Value| message["id"].is_null();
                 if passing.said && passing.answers && passing.message.as_ref().is_some_and(null) {
                     *passing.message = None;
@@ -104,12 +105,12 @@ fn ids() -> Vec<Mutant> {
             "v1/overview/7",
             "waiting for a response with id 1",
             "the agent takes a request with the id of one of its own for the answer",
-            own_id_taken,
+            drop_colliding_ids,
         ),
     ]
 }
 
-fn answers() -> Vec<Mutant> {
+fn response_mutants() -> Vec<Mutant> {
     let refused = |id: &Value| {
         let error = json!({"code": -32602, "message": "no"});
         LayerLine::Json(json!({"jsonrpc": "2.0", "id": id, "error": error}))
@@ -119,7 +120,7 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/8",
             "the agent responded to the notification `session/cancel`, which has no id",
             "the agent confirms that it cancels",
-            change(move |passing| {
+            mutate_messages(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
                     let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
                     passing.back.push(LayerLine::Json(done));
@@ -130,7 +131,7 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/8",
             "the agent responded to the notification `_acp-check/hello`, which has no id",
             "the agent refuses notifications that it does not know",
-            change(move |passing| {
+            mutate_messages(move |passing| {
                 if !passing.said && passing.method == "_acp-check/hello" {
                     passing.back.push(refused(&Value::Null));
                 }
@@ -140,7 +141,7 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/9",
             "the agent responded to a notification whose `sessionId` is not a string, which has no id",
             "the agent refuses notifications that it cannot read",
-            change(move |passing| {
+            mutate_messages(move |passing| {
                 let broken = |message: &Value| message["params"]["sessionId"].is_object();
                 if !passing.said
                     && passing.method == "session/cancel"
@@ -154,25 +155,27 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/15",
             "waiting for a response to request 1",
             "the agent drops what it cannot read",
-            withhold("session/prompt", true),
+            drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/overview/18",
             "the response to `initialize` has both `result` and `error`",
             "the agent says that there is no error",
-            of_answer("initialize", |message| message["error"] = Value::Null),
+            change_response("initialize", |message| message["error"] = Value::Null),
         ),
         mutant(
             "v1/overview/18",
             "the error for an unknown method has both `result` and `error`",
             "the agent says that there is no result",
-            of_answer(NOTHING, |message| message["result"] = Value::Null),
+            change_response(NONEXISTENT_METHOD, |message| {
+                message["result"] = Value::Null
+            }),
         ),
         mutant(
             "v1/overview/19",
             "the response to `initialize` has `jsonrpc` null; expected \"2.0\"",
             "the agent leaves out the version of JSON-RPC",
-            of_answer("initialize", |message| {
+            change_response("initialize", |message| {
                 message.as_object_mut().unwrap().remove("jsonrpc");
             }),
         ),
@@ -180,7 +183,7 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/20",
             "after responses to unknown requests",
             "the agent ends when it is answered what it did not ask",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
                 if !passing.said && passing.message.as_ref().is_some_and(unasked) {
                     passing.back.push(LayerLine::End);
@@ -191,36 +194,36 @@ fn answers() -> Vec<Mutant> {
             "v1/overview/21",
             "the agent does not support `session/prompt` (error -32601)",
             "the agent cannot be prompted",
-            refuse("session/prompt", -32601),
+            reject_request("session/prompt", -32601),
         ),
         mutant(
             "v1/overview/21",
             "the agent does not support `session/new` (error -32601)",
             "the agent has no sessions",
-            refuse("session/new", -32601),
+            reject_request("session/new", -32601),
         ),
     ]
 }
 
-fn errors() -> Vec<Mutant> {
+fn error_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/10",
             "with error -32603",
             "everything is an internal error",
-            code(-32700, -32603),
+            change_code(-32700, -32603),
         ),
         mutant(
             "v1/overview/10",
             "waiting for a response to invalid JSON",
             "the agent passes over what is no JSON",
-            no_error(-32700),
+            drop_error(-32700),
         ),
         mutant(
             "v1/overview/11",
             "the agent responded to invalid JSON with id 0; expected null",
             "the agent has a number for what it cannot read",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
                     && message["error"]["code"] == -32700
@@ -233,13 +236,13 @@ fn errors() -> Vec<Mutant> {
             "v1/overview/12",
             "got error -32700",
             "the agent takes what is no request for what is no JSON",
-            code(-32600, -32700),
+            change_code(-32600, -32700),
         ),
         mutant(
             "v1/overview/13",
             "`acp-check/nothing` succeeded; expected an error",
             "the agent has done whatever it is asked",
-            of_answer(NOTHING, |message| {
+            change_response(NONEXISTENT_METHOD, |message| {
                 *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
             }),
         ),
@@ -247,19 +250,19 @@ fn errors() -> Vec<Mutant> {
             "v1/overview/14",
             "with error -32600",
             "the agent takes an unknown method for a broken request",
-            code(-32601, -32600),
+            change_code(-32601, -32600),
         ),
         mutant(
             "v1/overview/16",
             "with error -32603",
             "the agent has no code for wrong params",
-            code(-32602, -32603),
+            change_code(-32602, -32603),
         ),
         mutant(
             "v1/overview/17",
             "the error has no integer `code`",
             "its codes are words",
-            of_answer(NOTHING, |message| {
+            change_response(NONEXISTENT_METHOD, |message| {
                 message["error"]["code"] = json!("not found");
             }),
         ),
@@ -267,26 +270,26 @@ fn errors() -> Vec<Mutant> {
             "v1/overview/17",
             "the error has no string `message`",
             "its errors say nothing",
-            of_answer(NOTHING, |message| {
+            change_response(NONEXISTENT_METHOD, |message| {
                 message["error"].as_object_mut().unwrap().remove("message");
             }),
         ),
     ]
 }
 
-fn params() -> Vec<Mutant> {
+fn params_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/22",
             "\"notes.txt\" is not an absolute path",
             "the agent tells where it reads within the project",
-            of_locations(|location| location["path"] = json!("notes.txt")),
+            change_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
             "\"./notes.txt\" is not an absolute path",
             "the agent reads within the project",
-            call("fs/read_text_file", |params| {
+            change_call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");
             }),
         ),
@@ -294,22 +297,22 @@ fn params() -> Vec<Mutant> {
             "v1/overview/23",
             "the agent sent line 0, but lines start at 1",
             "the agent counts lines from 0",
-            of_locations(|location| location["line"] = json!(0)),
+            change_locations(|location| location["line"] = json!(0)),
         ),
     ]
 }
 
-fn repeat(passing: &mut PassingMessage<'_>) {
+fn repeat_message(passing: &mut PassingMessage<'_>) {
     let again = passing.message.clone();
     passing.then.extend(again.map(LayerLine::Json));
 }
 
 /// Changes the whole message that answers `method`.
-pub(super) fn of_answer(
+pub(super) fn change_response(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if passing.said
             && passing.answers
             && passing.method == method
@@ -321,11 +324,11 @@ pub(super) fn of_answer(
 }
 
 /// Changes the ids of the answers to requests whose id is one of `which`.
-fn id_of_answer(
+fn change_response_id(
     which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     to: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if passing.said
             && passing.answers
             && let Some(message) = passing.message
@@ -337,8 +340,8 @@ fn id_of_answer(
 }
 
 /// Says another code in the place of `from`.
-pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+pub(super) fn change_code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
+    mutate_messages(move |passing| {
         if passing.said
             && let Some(message) = passing.message
             && message["error"]["code"] == from
@@ -349,8 +352,8 @@ pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
 }
 
 /// Keeps back errors of a code.
-fn no_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+fn drop_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
+    mutate_messages(move |passing| {
         let of_code = |message: &Value| message["error"]["code"] == code;
         if passing.said && passing.message.as_ref().is_some_and(of_code) {
             *passing.message = None;
@@ -359,10 +362,10 @@ fn no_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
 }
 
 /// Changes the locations of tool calls.
-fn of_locations(
+fn change_locations(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    update("tool_call", move |call| {
+    change_update("tool_call", move |call| {
         let locations = call.get_mut("locations");
         for location in locations
             .and_then(Value::as_array_mut)
@@ -375,7 +378,7 @@ fn of_locations(
 }
 
 /// What has the id of a request of the agent's own does not reach it, unless it is the answer.
-fn own_id_taken() -> Mutation {
+fn drop_colliding_ids() -> Mutation {
     let mut own = Vec::new();
     Box::new(move |passing| {
         let id = passing

@@ -2,14 +2,16 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::{hear_result, only_once, without_updates};
-use crate::mutants::layer::{Mutant, Mutation, answer, both, call, mutant, unheard};
+use crate::mutants::changes::{change_incoming_result, drop_updates_if, reject_after_first};
+use crate::mutants::layer::{
+    Mutant, Mutation, apply_both, change_call, change_result, drop_incoming, mutant,
+};
 
-const ASKS: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
 /// It takes every answer for this one.
-fn hears_option(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
-    hear_result(ASKS, move |result| {
+fn assume_option_chosen(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
+    change_incoming_result(PERMISSION_METHOD, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});
     })
 }
@@ -20,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/31",
             "duplicate option id \"yes\"",
             "its options cannot be told apart",
-            call(ASKS, |params| {
+            change_call(PERMISSION_METHOD, |params| {
                 params["options"][1]["optionId"] = json!("yes")
             }),
         ),
@@ -28,13 +30,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/32",
             "has no options",
             "the agent leaves no choice",
-            call(ASKS, |params| params["options"] = json!([])),
+            change_call(PERMISSION_METHOD, |params| params["options"] = json!([])),
         ),
         mutant(
             "v1/tool-calls/33",
             "which was not reported",
             "the agent asks for what nobody knows of",
-            call(ASKS, |params| {
+            change_call(PERMISSION_METHOD, |params| {
                 params["toolCall"]["toolCallId"] = json!("another")
             }),
         ),
@@ -42,19 +44,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/34",
             "every permission was rejected, but the file was changed to \"alpha",
             "the agent takes a no for a yes",
-            hears_option("yes"),
+            assume_option_chosen("yes"),
         ),
         mutant(
             "v1/tool-calls/35",
             "every permission was granted, but the file was not changed: \"alpha",
             "the agent takes a yes for a no",
-            hears_option("no"),
+            assume_option_chosen("no"),
         ),
         mutant(
             "v1/tool-calls/36",
             "was allowed, but never reported as in progress",
             "the agent does not tell what it is at",
-            without_updates(&["tool_call_update"], |update| {
+            drop_updates_if(&["tool_call_update"], |update| {
                 update["status"] == "in_progress"
             }),
         ),
@@ -62,19 +64,22 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/37",
             "the turn was cancelled during a permission request, but the file was changed to \"alpha",
             "the agent takes a cancellation for a yes",
-            both(hears_option("yes"), unheard("session/cancel", false)),
+            apply_both(
+                assume_option_chosen("yes"),
+                drop_incoming("session/cancel", false),
+            ),
         ),
         mutant(
             "v1/tool-calls/38",
             "after an error response to a permission request: `session/prompt` failed with error -32603: no more",
             "the agent does not get over an error",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/tool-calls/39",
             "permission was rejected, but the turn ended with `cancelled`",
             "the agent takes a rejection for a cancellation",
-            answer("session/prompt", |result| {
+            change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
         ),

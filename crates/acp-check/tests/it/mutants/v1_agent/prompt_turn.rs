@@ -2,16 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{heard_once, ignore, instead, late, only_once, without_updates};
-use crate::mutants::layer::{Mutant, answer, call, mutant, update, withhold};
+use crate::mutants::changes::{
+    deliver_only_first, drop_request_if, drop_updates_if, reject_after_first, respond_instead,
+    send_update_after_response,
+};
+use crate::mutants::layer::{
+    Mutant, change_call, change_result, change_update, drop_outgoing, mutant,
+};
 
 /// A piece of a message.
-pub(super) fn chunk() -> Value {
+pub(super) fn message_chunk() -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "And?"}})
 }
 
 /// Whether a prompt has this text.
-pub(super) fn says(text: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+pub(super) fn has_prompt_text(text: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| params["prompt"][0]["text"] == text
 }
 
@@ -21,7 +26,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/1",
             "invalid stop reason \"done\"; expected one of end_turn, max_tokens, max_turn_requests, refusal,",
             "the agent has a stop reason of its own",
-            answer("session/prompt", |result| {
+            change_result("session/prompt", |result| {
                 result["stopReason"] = json!("done")
             }),
         ),
@@ -29,25 +34,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/1",
             "the turn did not end",
             "the agent has nothing to answer",
-            withhold("session/prompt", true),
+            drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/prompt-turn/2",
             "the turn ended without any output",
             "the agent says nothing",
-            without_updates(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
+            drop_updates_if(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
         ),
         mutant(
             "v1/prompt-turn/3",
             "`agent_message_chunk` was sent after the response to the prompt",
             "the agent goes on after the answer",
-            late("session/prompt", chunk()),
+            send_update_after_response("session/prompt", message_chunk()),
         ),
         mutant(
             "v1/prompt-turn/4",
             "an update is for session \"another\"",
             "the agent talks to another session",
-            call("session/update", |params| {
+            change_call("session/update", |params| {
                 params["sessionId"] = json!("another")
             }),
         ),
@@ -55,7 +60,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/5",
             "`fs/read_text_file` is for session \"another\", but the only session is",
             "the agent reads for another session",
-            call("fs/read_text_file", |params| {
+            change_call("fs/read_text_file", |params| {
                 params["sessionId"] = json!("another")
             }),
         ),
@@ -63,13 +68,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/6",
             "after a first turn",
             "the agent takes one prompt, and no more",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/7",
             "asked to remember and repeat 7351, the agent said \"I do not know.\"",
             "the agent forgets",
-            update("agent_message_chunk", |update| {
+            change_update("agent_message_chunk", |update| {
                 update["content"]["text"] = json!("I do not know.");
             }),
         ),
@@ -77,7 +82,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/8",
             "the stop reason is \"cancelled\", but the turn was not cancelled",
             "every turn of its is cancelled",
-            answer("session/prompt", |result| {
+            change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
         ),
@@ -85,13 +90,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/9",
             "the turn did not end",
             "the agent does not hear of nothing",
-            ignore("session/prompt", |params| params["prompt"] == json!([])),
+            drop_request_if("session/prompt", |params| params["prompt"] == json!([])),
         ),
         mutant(
             "v1/prompt-turn/10",
             "a prompt for an unknown session succeeded with",
             "the agent takes prompts for any session",
-            instead(
+            respond_instead(
                 "session/prompt",
                 |params| params["sessionId"] == "sess_nobody_has_opened",
                 json!({"result": {"stopReason": "end_turn"}}),
@@ -101,19 +106,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/11",
             "error -32603",
             "the agent does one thing at a time, and refuses the rest",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/12",
             "while a turn was running in another session:",
             "the agent does one thing at a time",
-            ignore("session/prompt", says("answer")),
+            drop_request_if("session/prompt", has_prompt_text("answer")),
         ),
         mutant(
             "v1/prompt-turn/13",
             "the turn did not end",
             "the agent loses what comes while it works",
-            heard_once("session/prompt"),
+            deliver_only_first("session/prompt"),
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, change_result, mutant, mutate_messages};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/rules/1",
             "request-answered-twice",
             "the agent answers `initialize` twice",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let again = passing.message.clone().unwrap();
                     passing.then.push(LayerLine::Json(again));
@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/rules/1",
             "boolean-option-not-offered",
             "the agent has a boolean option for a client that cannot show it",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["configOptions"] =
                     json!([{"id": "a", "name": "A", "type": "boolean", "currentValue": true}]);
             }),

@@ -2,24 +2,26 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{Mutant, answer, call, change, mutant, update};
+use crate::mutants::layer::{
+    Mutant, change_call, change_result, change_update, mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = envelopes();
-    for (check, seen_in, method, wrong, field) in ANSWERS {
-        let change = answer(method, move |result| set(result, field));
+    let mut mutants = envelope_mutants();
+    for (check, seen_in, method, wrong, field) in RESPONSE_ROWS {
+        let change = change_result(method, move |result| set_invalid_value(result, field));
         mutants.push(
             mutant(check, wrong, "the agent answers in another shape", change).seen_in(seen_in),
         );
     }
-    for (check, seen_in, method, wrong, field) in CALLS {
-        let change = call(method, move |params| set(params, field));
+    for (check, seen_in, method, wrong, field) in CALL_ROWS {
+        let change = change_call(method, move |params| set_invalid_value(params, field));
         mutants.push(
             mutant(check, wrong, "the agent calls in another shape", change).seen_in(seen_in),
         );
     }
-    for (check, seen_in, kind, wrong, field) in UPDATES {
-        let change = update(kind, move |update| set(update, field));
+    for (check, seen_in, kind, wrong, field) in UPDATE_ROWS {
+        let change = change_update(kind, move |update| set_invalid_value(update, field));
         mutants.push(
             mutant(check, wrong, "the agent reports in another shape", change).seen_in(seen_in),
         );
@@ -28,17 +30,17 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Gives a field a value that none has: a list of a number.
-fn set(of: &mut Value, field: &str) {
+fn set_invalid_value(of: &mut Value, field: &str) {
     of[field] = json!([7]);
 }
 
-fn envelopes() -> Vec<Mutant> {
+fn envelope_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
             "the agent says another version of JSON-RPC",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
                 {
@@ -51,7 +53,7 @@ fn envelopes() -> Vec<Mutant> {
             "v1/schema/JSON-RPC",
             "params.update.sessionUpdate",
             "the agent sends updates of a kind that there is not",
-            update("agent_thought_chunk", |update| {
+            change_update("agent_thought_chunk", |update| {
                 update["sessionUpdate"] = json!("agent_mood");
             }),
         )
@@ -60,7 +62,7 @@ fn envelopes() -> Vec<Mutant> {
             "v1/schema/Error",
             "error.code",
             "its errors have names for codes",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && let Some(error) = passing.message.as_mut().and_then(|m| m.get_mut("error"))
                 {
@@ -81,7 +83,7 @@ type AnswerRow = (
     &'static str,
 );
 
-const ANSWERS: [AnswerRow; 12] = [
+const RESPONSE_ROWS: [AnswerRow; 12] = [
     (
         "v1/schema/AuthenticateResponse",
         "v1/authentication/4",
@@ -168,7 +170,7 @@ const ANSWERS: [AnswerRow; 12] = [
     ),
 ];
 
-const CALLS: [AnswerRow; 11] = [
+const CALL_ROWS: [AnswerRow; 11] = [
     (
         "v1/schema/RequestPermissionRequest",
         "v1/tool-calls/34",
@@ -248,7 +250,7 @@ const CALLS: [AnswerRow; 11] = [
     ),
 ];
 
-const UPDATES: [AnswerRow; 11] = [
+const UPDATE_ROWS: [AnswerRow; 11] = [
     (
         "v1/schema/SessionUpdate.user_message_chunk",
         "v1/session-config-options/18",

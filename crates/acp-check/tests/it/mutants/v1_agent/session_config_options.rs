@@ -2,37 +2,39 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::instead;
-use crate::mutants::layer::{Mutant, answer, hear, mutant, refuse, update};
+use crate::mutants::changes::respond_instead;
+use crate::mutants::layer::{
+    Mutant, change_incoming, change_result, change_update, mutant, reject_request,
+};
 
-const SET: &str = "session/set_config_option";
+const SET_METHOD: &str = "session/set_config_option";
 
 /// Leaves one option of those that are told.
-fn one_option(of: &mut Value) {
+fn keep_one_option(of: &mut Value) {
     if let Some(options) = of["configOptions"].as_array_mut() {
         options.truncate(1);
     }
 }
 
 /// The first option has a value that it cannot have.
-fn lunch(of: &mut Value) {
+fn set_invalid_option_value(of: &mut Value) {
     of["configOptions"][0]["currentValue"] = json!("lunch");
 }
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = told();
-    mutants.extend(set());
-    mutants.extend(modes());
+    let mut mutants = reported_option_mutants();
+    mutants.extend(set_option_mutants());
+    mutants.extend(mode_mutants());
     mutants
 }
 
-fn told() -> Vec<Mutant> {
+fn reported_option_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/1",
             "duplicate config option id \"mode\"",
             "its options cannot be told apart",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["configOptions"][1]["id"] = json!("mode");
             }),
         ),
@@ -40,13 +42,13 @@ fn told() -> Vec<Mutant> {
             "v1/session-config-options/2",
             "at first, option \"mode\" has the invalid value \"lunch\"",
             "the agent has a value that there is not",
-            answer("session/new", lunch),
+            change_result("session/new", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/3",
             "category \"lunch\" is not in the specification and does not start with `_`",
             "the agent has a category of its own",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("lunch");
             }),
         ),
@@ -54,19 +56,19 @@ fn told() -> Vec<Mutant> {
             "v1/session-config-options/9",
             "option \"tone\" is missing in the update",
             "the agent tells what has changed, and no more",
-            update("config_option_update", one_option),
+            change_update("config_option_update", keep_one_option),
         ),
         mutant(
             "v1/session-config-options/10",
             "in the update, option \"mode\" has the invalid value \"lunch\"",
             "the agent changes to a value that there is not",
-            update("config_option_update", lunch),
+            change_update("config_option_update", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/11",
             "option \"loud\" is boolean, but the client does not support boolean options",
             "the agent shows such options to every client",
-            hear("initialize", |params| {
+            change_incoming("initialize", |params| {
                 params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
             }),
         ),
@@ -74,31 +76,31 @@ fn told() -> Vec<Mutant> {
             "v1/session-config-options/18",
             "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
             "what it loads has a value that there is not",
-            answer("session/load", lunch),
+            change_result("session/load", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/19",
             "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
             "what it resumes has a value that there is not",
-            answer("session/resume", lunch),
+            change_result("session/resume", set_invalid_option_value),
         ),
     ]
 }
 
-fn set() -> Vec<Mutant> {
+fn set_option_mutants() -> Vec<Mutant> {
     let nothing = json!({"result": {"configOptions": []}});
     vec![
         mutant(
             "v1/session-config-options/4",
             "the response does not contain option \"tone\"",
             "the agent answers with what was set, and no more",
-            answer(SET, one_option),
+            change_result(SET_METHOD, keep_one_option),
         ),
         mutant(
             "v1/session-config-options/5",
             "was set to \"code\", but the response says \"ask\"",
             "the agent answers with what has been",
-            answer(SET, |result| {
+            change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask");
             }),
         ),
@@ -106,14 +108,14 @@ fn set() -> Vec<Mutant> {
             "v1/session-config-options/6",
             "in the response, option \"mode\" has the invalid value \"lunch\"",
             "the agent answers with a value that there is not",
-            answer(SET, lunch),
+            change_result(SET_METHOD, set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/7",
             "an unknown option was set",
             "the agent takes any option",
-            instead(
-                SET,
+            respond_instead(
+                SET_METHOD,
                 |params| params["configId"] == "no-such-option",
                 nothing.clone(),
             ),
@@ -122,14 +124,18 @@ fn set() -> Vec<Mutant> {
             "v1/session-config-options/8",
             "an invalid value was set",
             "the agent takes any value",
-            instead(SET, |params| params["value"] == "no-such-value", nothing),
+            respond_instead(
+                SET_METHOD,
+                |params| params["value"] == "no-such-value",
+                nothing,
+            ),
         ),
         mutant(
             "v1/session-config-options/12",
             "error -32602",
             "the agent takes no booleans",
-            instead(
-                SET,
+            respond_instead(
+                SET_METHOD,
                 |params| params["value"].is_boolean(),
                 json!({"error": {"code": -32602, "message": "no string"}}),
             ),
@@ -138,26 +144,26 @@ fn set() -> Vec<Mutant> {
             "v1/session-config-options/13",
             "while the agent was working:",
             "the agent lets nothing be set",
-            refuse(SET, -32603),
+            reject_request(SET_METHOD, -32603),
         ),
         mutant(
             "v1/session-config-options/14",
             "in one session, and changed to \"code\" in another",
             "all of its sessions are in one mode",
-            answer(SET, |result| {
+            change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("code");
             }),
         ),
     ]
 }
 
-fn modes() -> Vec<Mutant> {
+fn mode_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/15",
             "there is a config option of category `mode`, but no `modes`",
             "the agent shows modes as an option only",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");
             }),
         ),
@@ -165,13 +171,13 @@ fn modes() -> Vec<Mutant> {
             "v1/session-config-options/15",
             "there are `modes`, but no config option of category `mode`",
             "the agent shows modes as modes only",
-            answer("session/new", |result| result["configOptions"] = json!([])),
+            change_result("session/new", |result| result["configOptions"] = json!([])),
         ),
         mutant(
             "v1/session-config-options/16",
             "the mode is \"code\" in `modes`, but \"ask\" in the config option",
             "the agent is in two modes at once",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("code");
             }),
         ),
@@ -179,7 +185,7 @@ fn modes() -> Vec<Mutant> {
             "v1/session-config-options/17",
             "but the config option says \"ask\"",
             "its option does not know what its modes do",
-            instead("session/set_mode", |_| true, json!({"result": {}})),
+            respond_instead("session/set_mode", |_| true, json!({"result": {}})),
         ),
     ]
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::late;
-use crate::mutants::layer::{Mutant, mutant, update};
+use crate::mutants::changes::send_update_after_response;
+use crate::mutants::layer::{Mutant, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-info/1",
             "the session has title \"Another\"",
             "its list has titles of its own",
-            update("session_info_update", |update| {
+            change_update("session_info_update", |update| {
                 update["title"] = json!("Another")
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-info/2",
             "for a deleted session",
             "the agent goes on to give titles",
-            late(
+            send_update_after_response(
                 "session/delete",
                 json!({"sessionUpdate": "session_info_update", "title": "Gone"}),
             ),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::session_load::not_said;
-use crate::mutants::changes::{pretend, pretend_if, refuse_if};
-use crate::mutants::layer::{Mutant, answer, hear, mutant, refuse};
+use super::session_load::hide_session_capability;
+use crate::mutants::changes::{reject_if, respond_with, succeed_without_effect_if};
+use crate::mutants::layer::{Mutant, change_incoming, change_result, mutant, reject_request};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/1",
             "the response has no `sessions` list:",
             "the agent leaves out what is empty",
-            answer("session/list", |result| {
+            change_result("session/list", |result| {
                 result.as_object_mut().unwrap().remove("sessions");
             }),
         ),
@@ -20,13 +20,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/2",
             "had a turn, but is not listed",
             "the agent lists nothing",
-            answer("session/list", |result| result["sessions"] = json!([])),
+            change_result("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v1/session-list/3",
             "requested sessions of",
             "the agent lists all there are",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");
             }),
         ),
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/4",
             "failed with error -32002",
             "the agent takes an empty list for an error",
-            refuse_if("session/list", -32002, |params| {
+            reject_if("session/list", -32002, |params| {
                 let cwd = params["cwd"].as_str();
                 cwd.is_some_and(|cwd| cwd.ends_with("elsewhere"))
             }),
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/4",
             "but the agent listed null",
             "the agent leaves out what is empty",
-            answer("session/list", |result| {
+            change_result("session/list", |result| {
                 if result["sessions"] == json!([]) {
                     result.as_object_mut().unwrap().remove("sessions");
                 }
@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/5",
             "the agent accepted an unknown cursor",
             "the agent begins anew where it does not know the cursor",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cursor");
             }),
         ),
@@ -61,7 +61,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/6",
             "is listed twice",
             "its second page begins with the end of the first",
-            hear("session/list", |params| {
+            change_incoming("session/list", |params| {
                 if params["cursor"] == "2" {
                     params["cursor"] = json!("1");
                 }
@@ -71,7 +71,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/7",
             "but is listed with \"/\"",
             "the agent does not keep where sessions were",
-            answer("session/list", |result| {
+            change_result("session/list", |result| {
                 for session in result["sessions"].as_array_mut().into_iter().flatten() {
                     session["cwd"] = json!("/");
                 }
@@ -81,49 +81,49 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/8",
             "the agent does not support `session/list`, but the request succeeded",
             "the agent lists without having said that it can",
-            not_said("list"),
+            hide_session_capability("list"),
         ),
         mutant(
             "v1/session-list/9",
             "the returned title is \"Set by the check\", but it is listed as \"answer\"",
             "the agent forgets the title",
-            pretend("session/set_title", json!({"title": "Set by the check"})),
+            respond_with("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v1/session-list/10",
             "succeeded; expected an error",
             "the agent takes any title",
-            pretend("session/set_title", json!({"title": ""})),
+            respond_with("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v1/session-list/11",
             "failed with -32603 (",
             "the agent has one error for all",
-            refuse("session/set_title", -32603),
+            reject_request("session/set_title", -32603),
         ),
         mutant(
             "v1/session-delete/1",
             "was deleted, but is still listed",
             "the agent deletes in words only",
-            pretend_if("session/delete", |_: &Value| true),
+            succeed_without_effect_if("session/delete", |_: &Value| true),
         ),
         mutant(
             "v1/session-delete/2",
             "`session/delete` failed with error -32002: no",
             "the agent wants to know what it deletes",
-            refuse("session/delete", -32002),
+            reject_request("session/delete", -32002),
         ),
         mutant(
             "v1/session-delete/3",
             "`session/delete` failed with error -32002: no",
             "the agent wants to know that something is there still",
-            crate::mutants::layer::refuse_from("session/delete", -32002, 2),
+            crate::mutants::layer::reject_from_nth("session/delete", -32002, 2),
         ),
         mutant(
             "v1/session-delete/4",
             "the agent does not support `session/delete`, but the request succeeded",
             "the agent deletes without having said that it can",
-            not_said("delete"),
+            hide_session_capability("delete"),
         ),
     ]
 }

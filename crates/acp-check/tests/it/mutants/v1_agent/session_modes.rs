@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::instead;
-use crate::mutants::layer::{Mutant, answer, mutant, refuse, update};
+use crate::mutants::changes::respond_instead;
+use crate::mutants::layer::{Mutant, change_result, change_update, mutant, reject_request};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/1",
             "the current mode \"lunch\" is not one of ask, code",
             "the agent begins in an unknown mode",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("lunch");
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/2",
             "duplicate mode id \"ask\"",
             "its modes cannot be told apart",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["modes"]["availableModes"][1]["id"] = json!("ask");
             }),
         ),
@@ -27,13 +27,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/3",
             "error -32603",
             "the agent has modes, and lets none be set",
-            refuse("session/set_mode", -32603),
+            reject_request("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/4",
             "the agent accepted the unavailable mode \"no-such-mode\"",
             "the agent takes any mode",
-            instead(
+            respond_instead(
                 "session/set_mode",
                 |params| params["modeId"] == "no-such-mode",
                 json!({"result": {}}),
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/5",
             "the mode is now \"lunch\"",
             "the agent changes to an unknown mode",
-            update("current_mode_update", |update| {
+            change_update("current_mode_update", |update| {
                 update["currentModeId"] = json!("lunch");
             }),
         ),
@@ -51,13 +51,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/6",
             "while the agent was working:",
             "the agent lets no mode be set",
-            refuse("session/set_mode", -32603),
+            reject_request("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/7",
             "the agent set the mode of an unknown session",
             "the agent takes any session",
-            instead(
+            respond_instead(
                 "session/set_mode",
                 |params| params["sessionId"] == "sess_nobody_has_opened",
                 json!({"result": {}}),

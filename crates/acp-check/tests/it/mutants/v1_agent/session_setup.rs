@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::refuse_if;
+use crate::mutants::changes::reject_if;
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, PassingMessage, answer, change, hear, mutant, withhold,
+    LayerLine, Mutant, Mutation, PassingMessage, change_incoming, change_result, drop_outgoing,
+    mutant, mutate_messages,
 };
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -13,19 +14,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/1",
             "has no `sessionId`",
             "its sessions are numbers",
-            answer("session/new", |result| result["sessionId"] = json!(1)),
+            change_result("session/new", |result| result["sessionId"] = json!(1)),
         ),
         mutant(
             "v1/session-setup/1",
             "the `sessionId` is empty",
             "its sessions have no name",
-            answer("session/new", |result| result["sessionId"] = json!("")),
+            change_result("session/new", |result| result["sessionId"] = json!("")),
         ),
         mutant(
             "v1/session-setup/2",
             "the agent opened two sessions with id \"session\"",
             "the agent has one session",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["sessionId"] = json!("session")
             }),
         ),
@@ -33,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/3",
             ", but the agent used",
             "the agent works where it was started",
-            hear("session/new", |params| {
+            change_incoming("session/new", |params| {
                 let cwd = params["cwd"]
                     .as_str()
                     .unwrap()
@@ -45,7 +46,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/4",
             "the agent opened a session in \"project\"",
             "the agent takes any path",
-            hear("session/new", |params| {
+            change_incoming("session/new", |params| {
                 if params["cwd"] == "project" {
                     params["cwd"] = json!("/project");
                 }
@@ -55,13 +56,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/5",
             "the MCP server received no `initialize`",
             "the agent knows no MCP servers",
-            hear("session/new", |params| params["mcpServers"] = json!([])),
+            change_incoming("session/new", |params| params["mcpServers"] = json!([])),
         ),
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"an argument\", got",
             "the agent leaves out the last argument",
-            hear("session/new", |params| {
+            change_incoming("session/new", |params| {
                 if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
                     args.pop();
                 }
@@ -71,7 +72,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/6",
             "the MCP server expected \"a variable\", got",
             "the agent leaves out the environment",
-            hear("session/new", |params| {
+            change_incoming("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
                     params["mcpServers"][0]["env"] = json!([]);
                 }
@@ -81,25 +82,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/7",
             "`session/prompt` failed with error -32603",
             "the agent has one turn at a time",
-            one_turn,
+            reject_second_prompt,
         ),
         mutant(
             "v1/session-setup/7",
             "waiting for responses to 2 requests",
             "the agent does not answer when two turns run",
-            withhold("session/prompt", true),
+            drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/8",
             "was prompted, but updates were sent for session",
             "the agent talks to whoever came last",
-            last_session,
+            send_to_last_session,
         ),
         mutant(
             "v1/session-setup/9",
             "the agent accepted a prompt for an unknown session",
             "the agent takes every prompt",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if !passing.said
                     && passing.method == "session/prompt"
                     && let Some(message) = passing.message.take_if(|message| {
@@ -116,7 +117,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/10",
             "`session/new` failed with error -32602",
             "the agent supports directories and takes none",
-            refuse_if("session/new", -32602, |params| {
+            reject_if("session/new", -32602, |params| {
                 params.get("additionalDirectories").is_some()
             }),
         ),
@@ -124,7 +125,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// The second prompt is refused.
-fn one_turn() -> Mutation {
+fn reject_second_prompt() -> Mutation {
     let mut prompts = 0;
     Box::new(move |passing: PassingMessage<'_>| {
         if !passing.said && passing.method == "session/prompt" {
@@ -141,7 +142,7 @@ fn one_turn() -> Mutation {
 }
 
 /// Whatever is told is told of the session that was opened last.
-fn last_session() -> Mutation {
+fn send_to_last_session() -> Mutation {
     let mut last = Value::Null;
     Box::new(move |passing: PassingMessage<'_>| {
         if let Some(message) = passing.message

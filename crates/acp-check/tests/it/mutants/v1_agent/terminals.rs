@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::{fails, only_once, swallow};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, change, hear, mutant};
+use crate::mutants::changes::{fail_after_success, intercept_request, reject_after_first};
+use crate::mutants::layer::{
+    LayerLine, Mutant, Mutation, change_call, change_incoming, mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +13,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/terminals/1",
             "the agent called `terminal/create`",
             "the agent runs commands in every client",
-            hear("initialize", |params| {
+            change_incoming("initialize", |params| {
                 params["clientCapabilities"]["terminal"] = json!(true);
             }),
         ),
@@ -19,25 +21,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/terminals/2",
             "the turn ended, but terminal",
             "the agent keeps its terminals",
-            swallow("terminal/release", json!({})),
+            intercept_request("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/3",
             "the turn was cancelled, but terminal",
             "the agent keeps its terminals when it is cancelled",
-            swallow("terminal/release", json!({})),
+            intercept_request("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/4",
             "`terminal/output` uses terminal",
             "the agent asks what a terminal has printed that is gone",
-            output_after_release(),
+            call_output_after_release(),
         ),
         mutant(
             "v1/terminals/5",
             "which the client did not create",
             "the agent asks for another's output",
-            call("terminal/output", |params| {
+            change_call("terminal/output", |params| {
                 params["terminalId"] = json!("another")
             }),
         ),
@@ -45,38 +47,38 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/terminals/6",
             "the working directory \"project\" is not an absolute path",
             "the agent says where to run by a name",
-            call("terminal/create", |params| params["cwd"] = json!("project")),
+            change_call("terminal/create", |params| params["cwd"] = json!("project")),
         ),
         mutant(
             "v1/terminals/7",
             "after a command that failed to start",
             "the agent does not get over an unknown command",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/terminals/8",
             "after a command that could not be waited for",
             "the agent does not get over a command that it lost",
-            only_once("session/prompt"),
+            reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/terminals/9",
             "error -32603",
             "the agent wants an exit code",
-            fails("session/prompt"),
+            fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/terminals/10",
             "error -32603",
             "the agent wants all of the output",
-            fails("session/prompt"),
+            fail_after_success("session/prompt"),
         ),
     ]
 }
 
-fn output_after_release() -> impl Fn() -> Mutation + Send + Sync {
-    change(|passing| {
-        if passing.says("terminal/release")
+fn call_output_after_release() -> impl Fn() -> Mutation + Send + Sync {
+    mutate_messages(|passing| {
+        if passing.is_outgoing("terminal/release")
             && let Some(release) = passing.message
         {
             let params = &release["params"];

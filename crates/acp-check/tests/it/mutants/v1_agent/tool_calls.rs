@@ -4,28 +4,28 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{after_update, without_updates};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, mutant, update};
+use crate::mutants::changes::{drop_updates_if, follow_update};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_call, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = statuses();
-    mutants.extend(contents());
+    let mut mutants = status_mutants();
+    mutants.extend(content_mutants());
     mutants
 }
 
-fn statuses() -> Vec<Mutant> {
+fn status_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/1",
             "reported no tool call",
             "the agent does not tell what it does",
-            without_updates(&["tool_call", "tool_call_update"], |_| true),
+            drop_updates_if(&["tool_call", "tool_call_update"], |_| true),
         ),
         mutant(
             "v1/tool-calls/2",
             "the id \"call\" of a finished tool call was reused",
             "all of its tool calls have one id",
-            call("session/update", |params| {
+            change_call("session/update", |params| {
                 if let Some(id) = params["update"].get_mut("toolCallId") {
                     *id = json!("call");
                 }
@@ -35,25 +35,25 @@ fn statuses() -> Vec<Mutant> {
             "v1/tool-calls/3",
             "was updated, but never reported with `tool_call`",
             "the agent updates what nobody knows",
-            without_updates(&["tool_call"], |_| true),
+            drop_updates_if(&["tool_call"], |_| true),
         ),
         mutant(
             "v1/tool-calls/4",
             "changed from \"completed\" to \"in_progress\"",
             "the agent goes on with what is completed",
-            after_update(|update| status_after(update, "completed", "in_progress")),
+            follow_update(|update| follow_with_status(update, "completed", "in_progress")),
         ),
         mutant(
             "v1/tool-calls/5",
             "changed from \"in_progress\" to \"pending\"",
             "the agent waits with what has begun",
-            after_update(|update| status_after(update, "in_progress", "pending")),
+            follow_update(|update| follow_with_status(update, "in_progress", "pending")),
         ),
         mutant(
             "v1/tool-calls/6",
             "is still \"in_progress\"",
             "the agent never comes to an end",
-            without_updates(&["tool_call_update"], |update| {
+            drop_updates_if(&["tool_call_update"], |update| {
                 update["status"] == "completed"
             }),
         ),
@@ -61,19 +61,19 @@ fn statuses() -> Vec<Mutant> {
 }
 
 /// Behind an update to the status `is`, one to the status `then`.
-fn status_after(update: &Value, is: &str, then: &str) -> Option<Value> {
+fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})
     })
 }
 
-fn contents() -> Vec<Mutant> {
+fn content_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/7",
             "\"notes.txt\" is not an absolute path",
             "the agent names files as the project has them",
-            update("tool_call", |update| {
+            change_update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
                     location["path"] = json!("notes.txt");
                 }
@@ -83,7 +83,7 @@ fn contents() -> Vec<Mutant> {
             "v1/tool-calls/8",
             "a location has line 0, but lines start at 1",
             "the agent counts lines from 0",
-            update("tool_call", |update| {
+            change_update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
                     location["line"] = json!(0);
                 }
@@ -93,7 +93,7 @@ fn contents() -> Vec<Mutant> {
             "v1/tool-calls/9",
             "the diff says null",
             "the agent takes every file for a new one",
-            update("tool_call", |update| {
+            change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
                     diff["oldText"] = Value::Null;
                 }
@@ -103,7 +103,7 @@ fn contents() -> Vec<Mutant> {
             "v1/tool-calls/9",
             "but the diff says \"beta\"",
             "its diffs have what has been for what will be",
-            update("tool_call", |update| {
+            change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
                     (diff["oldText"], diff["newText"]) = (json!("beta"), json!("beta"));
                 }
@@ -113,7 +113,7 @@ fn contents() -> Vec<Mutant> {
             "v1/tool-calls/10",
             "terminal \"own\" was embedded, but never created",
             "the agent shows a terminal of its own",
-            update("tool_call", |update| {
+            change_update("tool_call", |update| {
                 if let Some(terminal) = update.pointer_mut("/content/0") {
                     terminal["terminalId"] = json!("own");
                 }
@@ -123,16 +123,16 @@ fn contents() -> Vec<Mutant> {
             "v1/tool-calls/11",
             "was first embedded after it was released",
             "the agent shows a terminal when it is gone",
-            shown_too_late,
+            delay_terminal_content,
         ),
     ]
 }
 
 /// Terminals are shown behind their release, and not before.
-fn shown_too_late() -> Mutation {
+fn delay_terminal_content() -> Mutation {
     let mut calls: HashSet<String> = HashSet::new();
     Box::new(move |passing| {
-        let release = passing.says("terminal/release");
+        let release = passing.is_outgoing("terminal/release");
         let Some(message) = passing.message else {
             return;
         };

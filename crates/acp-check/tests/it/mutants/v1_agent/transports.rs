@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, PassingMessage, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, PassingMessage, mutant, mutate_messages};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = written();
-    mutants.extend(read());
-    mutants.extend(harmed());
-    mutants.extend(ends());
+    let mut mutants = writing_mutants();
+    mutants.extend(reading_mutants());
+    mutants.extend(damaged_input_mutants());
+    mutants.extend(closing_mutants());
     mutants
 }
 
-fn written() -> Vec<Mutant> {
+fn writing_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/1",
             "Starting the agent",
             "the agent logs to stdout",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let log = b"Starting the agent\n".to_vec();
                     passing.then.push(LayerLine::Bytes(log));
@@ -29,7 +29,7 @@ fn written() -> Vec<Mutant> {
             "v1/transports/2",
             "a line has only part of a message",
             "the agent writes JSON for people",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message.take()
                 {
@@ -42,7 +42,7 @@ fn written() -> Vec<Mutant> {
             "v1/transports/3",
             "line is not valid UTF-8",
             "the agent writes Latin-1",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && passing.method == "session/update"
                     && let Some(message) = passing.message.take()
@@ -59,45 +59,47 @@ fn written() -> Vec<Mutant> {
 }
 
 /// Keeps from the agent the lines that `cannot` says it cannot read.
-fn unread(
+fn drop_unreadable_lines(
     cannot: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if !passing.said && cannot(passing.line) {
             *passing.message = None;
         }
     })
 }
 
-fn has(line: &[u8], part: &[u8]) -> bool {
+fn contains(line: &[u8], part: &[u8]) -> bool {
     line.windows(part.len()).any(|window| window == part)
 }
 
-fn read() -> Vec<Mutant> {
+fn reading_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/4",
             "waiting for a response to request \"pieces\"",
             "the agent takes what it reads at once for a message",
-            unread(|line| has(line, br#""pieces""#)),
+            drop_unreadable_lines(|line| contains(line, br#""pieces""#)),
         ),
         mutant(
             "v1/transports/5",
             "waiting for responses to 3 requests",
             "the agent passes over all but the first line that it reads at once",
-            unread(|line| has(line, br#""id":"b""#) || has(line, br#""id":"c""#)),
+            drop_unreadable_lines(|line| {
+                contains(line, br#""id":"b""#) || contains(line, br#""id":"c""#)
+            }),
         ),
         mutant(
             "v1/transports/6",
             "waiting for a response to request \"cr\"",
             "the agent wants nothing before the line end",
-            unread(|line| line.ends_with(b"\r\n")),
+            drop_unreadable_lines(|line| line.ends_with(b"\r\n")),
         ),
         mutant(
             "v1/transports/7",
             "after empty lines",
             "the agent takes an empty line for the end",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if !passing.said && passing.line == b"\n" {
                     passing.back.push(LayerLine::End);
                 }
@@ -107,25 +109,25 @@ fn read() -> Vec<Mutant> {
             "v1/transports/8",
             "waiting for a response to request \"spaced\"",
             "the agent looks for the beginning that it writes itself",
-            unread(|line| line.starts_with(b" ")),
+            drop_unreadable_lines(|line| line.starts_with(b" ")),
         ),
         mutant(
             "v1/transports/9",
             "waiting for a response to request \"escaped 😀\"",
             "the agent compares names as they are written",
-            unread(|line| has(line, b"\\u0061")),
+            drop_unreadable_lines(|line| contains(line, b"\\u0061")),
         ),
         mutant(
             "v1/transports/10",
             "waiting for a response to request \"Grüße 😀\"",
             "the agent decodes each piece by itself",
-            unread(|line| has(line, "Grüße".as_bytes())),
+            drop_unreadable_lines(|line| contains(line, "Grüße".as_bytes())),
         ),
         mutant(
             "v1/transports/11",
             "`session/prompt` failed with error -32602",
             "the agent knows ASCII only",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let foreign = |message: &Value| !message["params"].to_string().is_ascii();
                 if !passing.said
                     && passing.method == "session/prompt"
@@ -142,52 +144,52 @@ fn read() -> Vec<Mutant> {
             "v1/transports/12",
             "waiting for a response to request 1",
             "the agent reads 64 KiB of a line",
-            unread(|line| line.len() > 64 * 1024),
+            drop_unreadable_lines(|line| line.len() > 64 * 1024),
         ),
     ]
 }
 
 /// Ends when it reads a line that is `fatal` to it.
-fn dies(
+fn crash_on_line(
     fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    change(move |passing: &mut PassingMessage<'_>| {
+    mutate_messages(move |passing: &mut PassingMessage<'_>| {
         if !passing.said && fatal(passing.line) {
             passing.back.push(LayerLine::End);
         }
     })
 }
 
-fn harmed() -> Vec<Mutant> {
+fn damaged_input_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/13",
             "after a line that is not UTF-8",
             "the agent ends at a line that is not UTF-8",
-            dies(|line| std::str::from_utf8(line).is_err()),
+            crash_on_line(|line| std::str::from_utf8(line).is_err()),
         ),
         mutant(
             "v1/transports/14",
             "after lines of invalid JSON",
             "the agent ends at a line that is no JSON",
-            dies(|line| serde_json::from_slice::<Value>(line).is_err()),
+            crash_on_line(|line| serde_json::from_slice::<Value>(line).is_err()),
         ),
         mutant(
             "v1/transports/15",
             "the agent stopped responding after a message nested 100,000 levels deep",
             "its stack overflows",
-            dies(|line| has(line, &b"[".repeat(5000))),
+            crash_on_line(|line| contains(line, &b"[".repeat(5000))),
         ),
         mutant(
             "v1/transports/16",
             "after JSON that is not a message",
             "the agent ends at an array",
-            dies(|line| line.starts_with(b"[")),
+            crash_on_line(|line| line.starts_with(b"[")),
         ),
     ]
 }
 
-fn ends() -> Vec<Mutant> {
+fn closing_mutants() -> Vec<Mutant> {
     let nothing = || -> Mutation { Box::new(|_| {}) };
     vec![
         mutant(
@@ -196,13 +198,13 @@ fn ends() -> Vec<Mutant> {
             "the agent outlives its client",
             nothing,
         )
-        .hangs(),
+        .hanging(),
         mutant(
             "v1/transports/18",
             "the agent did not close its output within",
             "the agent outlives its client in the middle of a turn",
             nothing,
         )
-        .hangs(),
+        .hanging(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{Mutant, mutant, update};
+use crate::mutants::layer::{Mutant, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -10,13 +10,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/usage/1",
             "tokens used in a context of 1",
             "the agent has more in its context than fits",
-            update("usage_update", |update| update["size"] = json!(1)),
+            change_update("usage_update", |update| update["size"] = json!(1)),
         ),
         mutant(
             "v1/usage/2",
             "the session's cost decreased from 99 to 98",
             "the agent tells what is left of a budget",
-            update("usage_update", |update| {
+            change_update("usage_update", |update| {
                 let cost = update["cost"]["amount"].as_f64().unwrap();
                 update["cost"]["amount"] = json!(100.0 - cost);
             }),

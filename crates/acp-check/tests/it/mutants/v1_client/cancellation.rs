@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{Mutant, call, ends_at, mutant, withhold};
+use crate::mutants::layer::{Mutant, change_call, drop_outgoing, end_when, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/cancellation/104",
             "the client cancelled request 4711",
             "the client cancels what it has not asked",
-            call("$/cancel_request", |params| {
+            change_call("$/cancel_request", |params| {
                 params["requestId"] = json!(4711)
             }),
         ),
@@ -18,19 +18,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/cancellation/101",
             "after `$/cancel_request`",
             "the client forgets what is cancelled",
-            withhold("session/request_permission", true),
+            drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v1/cancellation/102",
             "after `$/cancel_request`",
             "the client waits for no command any more, and does not say so",
-            withhold("terminal/wait_for_exit", true),
+            drop_outgoing("terminal/wait_for_exit", true),
         ),
         mutant(
             "v1/cancellation/103",
             "after `$/cancel_request` for an unknown request",
             "the client ends when what is cancelled is not open",
-            ends_at(|message| message["params"]["requestId"] == 99_999),
+            end_when(|message| message["params"]["requestId"] == 99_999),
         ),
     ]
 }

@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Mutant, answer, both, call, ends_at, mutant, withhold};
+use crate::mutants::changes::respond_with;
+use crate::mutants::layer::{
+    Mutant, apply_both, change_call, change_result, drop_outgoing, end_when, mutant,
+};
 
-const METHOD: &str = "elicitation/create";
+const CREATE_METHOD: &str = "elicitation/create";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -13,43 +15,45 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/101",
             "unknown action in the response:",
             "the client has an answer of its own",
-            answer(METHOD, |result| result["action"] = json!("ok")),
+            change_result(CREATE_METHOD, |result| result["action"] = json!("ok")),
         ),
         mutant(
             "v1/elicitation/102",
             "the form was submitted with",
             "the client fills in texts everywhere",
-            answer(METHOD, |result| result["content"]["days"] = json!("7")),
+            change_result(CREATE_METHOD, |result| {
+                result["content"]["days"] = json!("7")
+            }),
         ),
         mutant(
             "v1/elicitation/102",
             "the response has a field \"age\"",
             "the client says more than it was asked",
-            answer(METHOD, |result| result["content"]["age"] = json!(30)),
+            change_result(CREATE_METHOD, |result| result["content"]["age"] = json!(30)),
         ),
         mutant(
             "v1/elicitation/103",
             "after `elicitation/complete` for an unknown elicitation",
             "the client ends at a completion that it does not wait for",
-            ends_at(|message| message["method"] == "elicitation/complete"),
+            end_when(|message| message["method"] == "elicitation/complete"),
         ),
         mutant(
             "v1/elicitation/104",
             "an unsupported form succeeded with",
             "the client asks without offering it",
-            both(
-                call("initialize", |params| {
+            apply_both(
+                change_call("initialize", |params| {
                     let capabilities = params["clientCapabilities"].as_object_mut();
                     capabilities.unwrap().remove("elicitation");
                 }),
-                pretend(METHOD, json!({"action": "decline"})),
+                respond_with(CREATE_METHOD, json!({"action": "decline"})),
             ),
         ),
         mutant(
             "v1/elicitation/105",
             "no response to request 0",
             "the client waits for a field that it does not show",
-            withhold(METHOD, true),
+            drop_outgoing(CREATE_METHOD, true),
         ),
     ]
 }

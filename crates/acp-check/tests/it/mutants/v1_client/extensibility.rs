@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Mutant, ends_at, mutant, refuse, withhold};
+use crate::mutants::changes::respond_with;
+use crate::mutants::layer::{Mutant, drop_outgoing, end_when, mutant, reject_request};
 
-const METHOD: &str = "_example.org/acp-check/unheard-of";
+const UNKNOWN_METHOD: &str = "_example.org/acp-check/unheard-of";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -13,37 +13,37 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/extensibility/101",
             "no response to request 0",
             "the client says nothing to what it does not know",
-            withhold(METHOD, true),
+            drop_outgoing(UNKNOWN_METHOD, true),
         ),
         mutant(
             "v1/extensibility/102",
             "failed with error -32603; expected -32601",
             "the client has one error for everything",
-            refuse(METHOD, -32603),
+            reject_request(UNKNOWN_METHOD, -32603),
         ),
         mutant(
             "v1/extensibility/102",
             "succeeded with {}; expected an error",
             "the client has a result for everything",
-            pretend(METHOD, json!({})),
+            respond_with(UNKNOWN_METHOD, json!({})),
         ),
         mutant(
             "v1/extensibility/103",
             "after an extension notification",
             "the client ends at a notification that it does not know",
-            ends_at(|message| message["method"] == METHOD),
+            end_when(|message| message["method"] == UNKNOWN_METHOD),
         ),
         mutant(
             "v1/extensibility/104",
             "after `_meta` everywhere",
             "the client wants no list in `_meta`",
-            ends_at(|message| !message["params"]["update"]["_meta"].is_null()),
+            end_when(|message| !message["params"]["update"]["_meta"].is_null()),
         ),
         mutant(
             "v1/extensibility/105",
             "after an unknown notification",
             "the client ends at an unknown notification",
-            ends_at(|message| message["method"] == "$/acp_check"),
+            end_when(|message| message["method"] == "$/acp_check"),
         ),
     ]
 }

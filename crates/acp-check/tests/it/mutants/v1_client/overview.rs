@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::pretend;
-use crate::mutants::layer::{LayerLine, Mutant, change, ends_at, mutant, refuse, twice};
+use crate::mutants::changes::respond_with;
+use crate::mutants::layer::{
+    LayerLine, Mutant, end_when, mutant, mutate_messages, reject_request, send_twice,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,19 +13,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/101",
             "request 0 got 2 responses",
             "the client answers twice",
-            twice("_acp_check/once", true),
+            send_twice("_acp_check/once", true),
         ),
         mutant(
             "v1/overview/102",
             "no response to request \"17\"",
             "the client makes a number of an id that looks like one",
-            answered_with(|id| (*id == "17").then(|| json!(17))),
+            change_response_ids(|id| (*id == "17").then(|| json!(17))),
         ),
         mutant(
             "v1/overview/103",
             "no response to request 9007199254740991",
             "its numbers have 32 bits",
-            answered_with(|id| {
+            change_response_ids(|id| {
                 id.as_u64()
                     .filter(|id| *id > 1 << 32)
                     .map(|id| json!(id as u32))
@@ -33,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/104",
             "after a request with the same id as the client's prompt",
             "the client takes a request for the answer to its own",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if !passing.said && passing.method == "_acp_check/id" {
                     *passing.message = None;
                 }
@@ -43,19 +45,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/105",
             "the unknown method `acp_check/unheard_of` succeeded with",
             "the client says that it has done what it does not know",
-            pretend("acp_check/unheard_of", json!({})),
+            respond_with("acp_check/unheard_of", json!({})),
         ),
         mutant(
             "v1/overview/106",
             "an unknown method got error -32603",
             "the client has one error for everything",
-            refuse("acp_check/unheard_of", -32603),
+            reject_request("acp_check/unheard_of", -32603),
         ),
         mutant(
             "v1/overview/107",
             "the client responded to a notification, with id",
             "the client answers notifications that it does not know",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if !passing.said && passing.method == "_acp_check/note" {
                     let error = json!({"code": -32601, "message": "no"});
                     let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
@@ -67,13 +69,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/108",
             "after a response to an unknown request",
             "the client ends at an answer that it does not wait for",
-            ends_at(|message| message["id"] == 424_242),
+            end_when(|message| message["id"] == 424_242),
         ),
         mutant(
             "v1/overview/109",
             "concurrent requests 0 to 19 were sent; no response to: [13]",
             "the client drops what comes too fast",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let number = |message: &Value| message["params"]["number"] == 13;
                 if !passing.said && passing.message.as_ref().is_some_and(number) {
                     *passing.message = None;
@@ -84,16 +86,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/110",
             "after unknown fields",
             "the client ends at a field that it does not know",
-            ends_at(|message| !message["params"]["update"]["content"]["mood"].is_null()),
+            end_when(|message| !message["params"]["update"]["content"]["mood"].is_null()),
         ),
     ]
 }
 
 /// Changes the ids of its answers.
-fn answered_with(
+fn change_response_ids(
     id: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if passing.said
             && passing.answers
             && let Some(message) = passing.message

@@ -6,7 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{Mutant, answer, call, change, ends_at, mutant, twice, withhold};
+use crate::mutants::layer::{
+    Mutant, change_call, change_result, drop_outgoing, end_when, mutant, mutate_messages,
+    send_twice,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -14,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/101",
             "the client sent `session/prompt` while a turn was running",
             "the client prompts again and again",
-            twice("session/prompt", false),
+            send_twice("session/prompt", false),
         ),
         mutant(
             "v1/prompt-turn/107",
@@ -22,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "the client forgets which session it has",
             {
                 let seen = Arc::new(AtomicBool::new(false));
-                call("session/prompt", move |params| {
+                change_call("session/prompt", move |params| {
                     if seen.swap(true, Relaxed) {
                         params["sessionId"] = json!("another");
                     }
@@ -33,7 +36,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/108",
             "the client cancelled session \"another\"",
             "the client cancels what there is not",
-            call("session/cancel", |params| {
+            change_call("session/cancel", |params| {
                 params["sessionId"] = json!("another")
             }),
         ),
@@ -41,19 +44,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/106",
             "after updates after the end of the turn",
             "the client is silent when it hears something after a turn",
-            after_turn("session/update"),
+            fall_silent_after_turn("session/update"),
         ),
         mutant(
             "v1/prompt-turn/111",
             "after the end of its turn",
             "the client answers while it has a turn only",
-            after_turn("_acp_check/alive"),
+            fall_silent_after_turn("_acp_check/alive"),
         ),
         mutant(
             "v1/prompt-turn/109",
             "instead of `cancelled`",
             "the client allows what is open when it cancels",
-            answer("session/request_permission", |result| {
+            change_result("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "yes"});
             }),
         ),
@@ -61,22 +64,24 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/109",
             "after `session/cancel`, no response to request 0",
             "the client forgets what is open when it cancels",
-            withhold("session/request_permission", true),
+            drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v1/prompt-turn/110",
             "after a tool call update after `session/cancel`",
             "the client ends at an update that comes after it has cancelled",
-            ends_at(|message| message["params"]["update"]["status"] == "failed"),
+            end_when(|message| message["params"]["update"]["status"] == "failed"),
         ),
     ]
 }
 
 /// It says nothing more when it has heard of `method` after a turn of its own has ended.
-fn after_turn(method: &'static str) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
+fn fall_silent_after_turn(
+    method: &'static str,
+) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     let (ended, silent) = (AtomicBool::new(false), AtomicBool::new(false));
     let state = Arc::new((ended, silent));
-    change(move |passing| {
+    mutate_messages(move |passing| {
         let (ended, silent) = &*state;
         let ends = |message: &Value| !message["result"]["stopReason"].is_null();
         if !passing.said && passing.message.as_ref().is_some_and(ends) {

@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{Mutant, answer, call, change, mutant};
+use crate::mutants::layer::{Mutant, change_call, change_result, mutant, mutate_messages};
 
 /// Says a field in its calls that is not part of the specification.
-fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
-    let change = call(method, |params| params["mood"] = json!("good"));
+fn request_with_unknown_field(
+    kills: &'static str,
+    method: &'static str,
+    seen_in: &'static str,
+) -> Mutant {
+    let change = change_call(method, |params| params["mood"] = json!("good"));
     let what = "the client has a field of its own in what it asks";
     mutant(
         kills,
@@ -18,8 +22,12 @@ fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) 
 }
 
 /// Says one in its answers.
-fn answers_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
-    let change = answer(method, |result| result["mood"] = json!("good"));
+fn response_with_unknown_field(
+    kills: &'static str,
+    method: &'static str,
+    seen_in: &'static str,
+) -> Mutant {
+    let change = change_result(method, |result| result["mood"] = json!("good"));
     let what = "the client has a field of its own in what it answers";
     mutant(
         kills,
@@ -36,7 +44,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/schema/JSON-RPC",
             "jsonrpc",
             "the client says another version of JSON-RPC",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
                 {
@@ -49,7 +57,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/schema/Error",
             "`error.message` is missing",
             "its errors are numbers",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && passing.answers
                     && let Some(error) = passing.message.as_mut().and_then(|m| m.get_mut("error"))
@@ -63,93 +71,93 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let old = "v1/session-setup/113";
     mutants.extend([
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/InitializeRequest",
             "initialize",
             "v1/initialization/101",
         ),
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/AuthenticateRequest",
             "authenticate",
             "v1/authentication/102",
         ),
-        asks_oddly("v1/schema/LogoutRequest", "logout", old),
-        asks_oddly(
+        request_with_unknown_field("v1/schema/LogoutRequest", "logout", old),
+        request_with_unknown_field(
             "v1/schema/NewSessionRequest",
             "session/new",
             "v1/session-setup/101",
         ),
-        asks_oddly("v1/schema/LoadSessionRequest", "session/load", old),
-        asks_oddly("v1/schema/ListSessionsRequest", "session/list", old),
-        asks_oddly("v1/schema/DeleteSessionRequest", "session/delete", old),
-        asks_oddly("v1/schema/ResumeSessionRequest", "session/resume", old),
-        asks_oddly("v1/schema/CloseSessionRequest", "session/close", old),
-        asks_oddly(
+        request_with_unknown_field("v1/schema/LoadSessionRequest", "session/load", old),
+        request_with_unknown_field("v1/schema/ListSessionsRequest", "session/list", old),
+        request_with_unknown_field("v1/schema/DeleteSessionRequest", "session/delete", old),
+        request_with_unknown_field("v1/schema/ResumeSessionRequest", "session/resume", old),
+        request_with_unknown_field("v1/schema/CloseSessionRequest", "session/close", old),
+        request_with_unknown_field(
             "v1/schema/SetSessionModeRequest",
             "session/set_mode",
             "v1/session-modes/101",
         ),
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/SetSessionConfigOptionRequest",
             "session/set_config_option",
             "v1/session-config-options/101",
         ),
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/PromptRequest",
             "session/prompt",
             "v1/prompt-turn/101",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/RequestPermissionResponse",
             "session/request_permission",
             "v1/tool-calls/121",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/WriteTextFileResponse",
             "fs/write_text_file",
             "v1/file-system/107",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/ReadTextFileResponse",
             "fs/read_text_file",
             "v1/file-system/101",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/CreateTerminalResponse",
             "terminal/create",
             "v1/terminals/105",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/TerminalOutputResponse",
             "terminal/output",
             "v1/terminals/104",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/ReleaseTerminalResponse",
             "terminal/release",
             "v1/terminals/105",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/WaitForTerminalExitResponse",
             "terminal/wait_for_exit",
             "v1/terminals/105",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/KillTerminalResponse",
             "terminal/kill",
             "v1/terminals/108",
         ),
-        answers_oddly(
+        response_with_unknown_field(
             "v1/schema/CreateElicitationResponse",
             "elicitation/create",
             "v1/elicitation/101",
         ),
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/CancelNotification",
             "session/cancel",
             "v1/prompt-turn/108",
         ),
-        asks_oddly(
+        request_with_unknown_field(
             "v1/schema/CancelRequestNotification",
             "$/cancel_request",
             "v1/cancellation/104",

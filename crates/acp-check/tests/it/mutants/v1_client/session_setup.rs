@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::called;
-use crate::mutants::layer::{LayerLine, Mutant, call, change, ends_at, mutant, says_at, unheard};
+use super::method_call;
+use crate::mutants::layer::{
+    LayerLine, Mutant, call_when, change_call, drop_incoming, end_when, mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let prompt = || json!({"sessionId": "sess_check", "prompt": []});
@@ -16,16 +18,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/101",
             "the client sent `session/prompt`, although no session is open",
             "the client prompts though it has to log in first",
-            says_at(
+            call_when(
                 move |passing| refused(passing, "session/new"),
-                called("session/prompt", prompt()),
+                method_call("session/prompt", prompt()),
             ),
         ),
         mutant(
             "v1/authentication/102",
             "the client used unknown auth method \"password\"",
             "the client has a method of its own",
-            call("authenticate", |params| {
+            change_call("authenticate", |params| {
                 params["methodId"] = json!("password")
             }),
         ),
@@ -33,28 +35,28 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/103",
             "the client did not send `session/new` after the login",
             "the client forgets what it logged in for",
-            unheard("authenticate", true),
+            drop_incoming("authenticate", true),
         ),
         mutant(
             "v1/authentication/104",
             "the client sent `session/prompt` although the login failed",
             "the client prompts though the login failed",
-            says_at(
+            call_when(
                 move |passing| refused(passing, "authenticate"),
-                called("session/prompt", prompt()),
+                method_call("session/prompt", prompt()),
             ),
         ),
         mutant(
             "v1/session-setup/101",
             "`cwd` is \".\"",
             "its directory is relative",
-            call("session/new", |params| params["cwd"] = json!(".")),
+            change_call("session/new", |params| params["cwd"] = json!(".")),
         ),
         mutant(
             "v1/session-setup/102",
             "`mcpServers` is null",
             "the client leaves out what it has none of",
-            call("session/new", |params| {
+            change_call("session/new", |params| {
                 params.as_object_mut().unwrap().remove("mcpServers");
             }),
         ),
@@ -62,7 +64,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/103",
             "the client passed a server over http, which the agent does not support",
             "the client gives servers over HTTP to every agent",
-            call("session/new", |params| {
+            change_call("session/new", |params| {
                 let server = json!({"type": "http", "name": "far", "url": "https://example.org/mcp", "headers": []});
                 params["mcpServers"] = json!([server]);
             }),
@@ -71,7 +73,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/104",
             "\"npx\" is not an absolute path",
             "its server is to be looked for",
-            call("session/new", |params| {
+            change_call("session/new", |params| {
                 params["mcpServers"][0]["command"] = json!("npx")
             }),
         ),
@@ -79,13 +81,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/105",
             "became 0 in `session/prompt`",
             "the client makes a number of an id",
-            call("session/prompt", |params| params["sessionId"] = json!(0)),
+            change_call("session/prompt", |params| params["sessionId"] = json!(0)),
         ),
         mutant(
             "v1/session-setup/106",
             "became \"file:///a\" in `session/prompt`",
             "the client cuts ids at a space",
-            call("session/prompt", |params| {
+            change_call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
                 params["sessionId"] = json!(id.split(' ').next());
             }),
@@ -94,7 +96,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/107",
             "in `session/prompt`",
             "its ids have 255 characters",
-            call("session/prompt", |params| {
+            change_call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
                 params["sessionId"] = json!(id.get(..255));
             }),
@@ -103,7 +105,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/108",
             "the client passed `additionalDirectories`, which the agent does not support",
             "the client gives directories to every agent",
-            call("session/new", |params| {
+            change_call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/srv"])
             }),
         ),
@@ -111,12 +113,12 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/109",
             "the client sent `session/prompt` before the response to `session/new`",
             "the client does not wait for the session",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.method == "session/new" {
                     let params = json!({"sessionId": "", "prompt": []});
                     passing
                         .then
-                        .push(LayerLine::Json(called("session/prompt", params)));
+                        .push(LayerLine::Json(method_call("session/prompt", params)));
                 }
             }),
         ),
@@ -124,22 +126,22 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/110",
             "the client sent `session/prompt` although `session/new` failed",
             "the client prompts without a session",
-            says_at(
+            call_when(
                 move |passing| refused(passing, "session/new"),
-                called("session/prompt", prompt()),
+                method_call("session/prompt", prompt()),
             ),
         ),
         mutant(
             "v1/session-setup/111",
             "after updates before the response to `session/new`",
             "the client ends at an update of a session that is not open yet",
-            ends_at(|message| message["method"] == "session/update"),
+            end_when(|message| message["method"] == "session/update"),
         ),
         mutant(
             "v1/session-setup/112",
             "closed its output",
             "the client ends at a null",
-            ends_at(|message| {
+            end_when(|message| {
                 let result = message["result"].as_object();
                 result
                     .is_some_and(|result| result.get("modes").is_some_and(|modes| modes.is_null()))
@@ -149,7 +151,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/113",
             "`session/load` refers to unknown session \"sess_0\"",
             "the client loads what is not listed",
-            call("session/load", |params| {
+            change_call("session/load", |params| {
                 params["sessionId"] = json!("sess_0")
             }),
         ),
@@ -157,9 +159,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/113",
             "the client sent `session/fork`",
             "the client does what is not offered",
-            says_at(
+            call_when(
                 |passing| passing.answers && passing.method == "session/list",
-                called("session/fork", json!({"sessionId": "sess_old"})),
+                method_call("session/fork", json!({"sessionId": "sess_old"})),
             ),
         ),
     ]

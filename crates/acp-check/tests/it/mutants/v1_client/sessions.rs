@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::called;
-use crate::mutants::layer::{Mutant, call, mutant, says_at};
+use super::method_call;
+use crate::mutants::layer::{Mutant, call_when, change_call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/101",
             "the client set unknown mode \"code\"",
             "the client sets a mode by its name",
-            call("session/set_mode", |params| {
+            change_call("session/set_mode", |params| {
                 params["modeId"] = json!("code")
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-modes/104",
             "the client set a mode of unknown session \"another\"",
             "the client sets a mode elsewhere",
-            call("session/set_mode", |params| {
+            change_call("session/set_mode", |params| {
                 params["sessionId"] = json!("another")
             }),
         ),
@@ -27,7 +27,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-config-options/101",
             "the client set \"mode\" to \"Code\"",
             "the client sets an option to the name of a value",
-            call("session/set_config_option", |params| {
+            change_call("session/set_config_option", |params| {
                 params["value"] = json!("Code")
             }),
         ),
@@ -35,9 +35,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-config-options/106",
             "the client sent both `session/set_mode` and `session/set_config_option`",
             "the client sets the mode in both ways",
-            says_at(
+            call_when(
                 |passing| passing.answers && passing.method == "session/set_config_option",
-                called(
+                method_call(
                     "session/set_mode",
                     json!({"sessionId": "sess_check", "modeId": "code"}),
                 ),

@@ -2,29 +2,32 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Mutant, Mutation, answer, both, call, change, hear, mutant, withhold};
+use crate::mutants::changes::respond_with;
+use crate::mutants::layer::{
+    Mutant, Mutation, apply_both, change_call, change_incoming, change_result, drop_outgoing,
+    mutant, mutate_messages,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = lives();
-    mutants.extend(commands());
+    let mut mutants = lifecycle_mutants();
+    mutants.extend(command_mutants());
     mutants
 }
 
-fn lives() -> Vec<Mutant> {
+fn lifecycle_mutants() -> Vec<Mutant> {
     let ended = || json!({"exitCode": 0});
     vec![
         mutant(
             "v1/terminals/101",
             "no response to request 0",
             "the client answers when the command has ended",
-            withhold("terminal/create", true),
+            drop_outgoing("terminal/create", true),
         ),
         mutant(
             "v1/terminals/102",
             "no command output within",
             "the client has output when the command has ended",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 if result["exitStatus"].is_null() {
                     result["output"] = json!("");
                 }
@@ -34,7 +37,7 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/103",
             "the command is running, but has exit status",
             "the client has an exit status before there is one",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
             }),
         ),
@@ -42,7 +45,7 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/104",
             "the command exited with 3, but has exit status null",
             "the client forgets the exit status",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
             }),
         ),
@@ -50,7 +53,7 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/105",
             "the command exited with 7, but the response was",
             "every command succeeds",
-            answer("terminal/wait_for_exit", |result| {
+            change_result("terminal/wait_for_exit", |result| {
                 result["exitCode"] = json!(0)
             }),
         ),
@@ -58,25 +61,25 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/106",
             "the command is running, but `terminal/wait_for_exit` returned",
             "the client waits for nothing",
-            pretend("terminal/wait_for_exit", ended()),
+            respond_with("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/107",
             "after two concurrent `terminal/wait_for_exit` requests",
             "the client has room for one who waits",
-            one_only("terminal/wait_for_exit"),
+            respond_only_to_first("terminal/wait_for_exit"),
         ),
         mutant(
             "v1/terminals/108",
             "after `terminal/kill`, no response to request 2",
             "the client says that it has killed",
-            pretend("terminal/kill", json!({})),
+            respond_with("terminal/kill", json!({})),
         ),
         mutant(
             "v1/terminals/109",
             "the command printed \"begun\", but after `terminal/kill` the output is \"\"",
             "the client forgets the output of what it has killed",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 if !result["exitStatus"].is_null() {
                     result["output"] = json!("");
                 }
@@ -86,36 +89,36 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/110",
             "the command is still running after `terminal/release`",
             "the client forgets what it releases",
-            pretend("terminal/release", json!({})),
+            respond_with("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/111",
             "`terminal/output` of a released terminal succeeded with",
             "the client keeps what it has released",
-            pretend("terminal/release", json!({})),
+            respond_with("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/112",
             "`terminal/wait_for_exit` of an unknown terminal succeeded with",
             "every terminal has ended to it",
-            pretend("terminal/wait_for_exit", ended()),
+            respond_with("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/113",
             "`terminal/create`, which the client does not support, succeeded with",
             "the client runs commands without offering it",
-            both(
-                call("initialize", |params| {
+            apply_both(
+                change_call("initialize", |params| {
                     params["clientCapabilities"]["terminal"] = json!(false)
                 }),
-                pretend("terminal/create", json!({"terminalId": "term_1"})),
+                respond_with("terminal/create", json!({"terminalId": "term_1"})),
             ),
         ),
         mutant(
             "v1/terminals/114",
             "the command was terminated by a signal, but the response was",
             "to it what has no exit code has succeeded",
-            answer("terminal/wait_for_exit", |result| {
+            change_result("terminal/wait_for_exit", |result| {
                 if result["exitCode"].is_null() {
                     result["exitCode"] = json!(0);
                 }
@@ -124,13 +127,13 @@ fn lives() -> Vec<Mutant> {
     ]
 }
 
-fn commands() -> Vec<Mutant> {
+fn command_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/terminals/121",
             "the arguments",
             "the client puts arguments together and apart again",
-            created(|params| {
+            change_created_command(|params| {
                 let args = params["args"].as_array().unwrap().clone();
                 let words = args.iter().filter_map(Value::as_str);
                 let (flags, words): (Vec<&str>, Vec<&str>) =
@@ -144,25 +147,25 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/122",
             "the variables in `env` were passed as",
             "the client gives no variables",
-            created(|params| params["env"] = json!([])),
+            change_created_command(|params| params["env"] = json!([])),
         ),
         mutant(
             "v1/terminals/123",
             "but the command ran in",
             "the client runs everything in one directory",
-            created(|params| params["cwd"] = Value::Null),
+            change_created_command(|params| params["cwd"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the limit was 10 bytes, but 16 were returned: \"0123456789abcdef\"",
             "the client keeps everything",
-            created(|params| params["outputByteLimit"] = Value::Null),
+            change_created_command(|params| params["outputByteLimit"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the output ended with \"6789abcdef\", but \"0123456789\" was returned",
             "the client keeps the beginning",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["output"] = json!("0123456789")
             }),
         ),
@@ -170,7 +173,7 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/125",
             "output was truncated within a character:",
             "the client cuts at a byte",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["output"] = json!("\u{fffd}界世")
             }),
         ),
@@ -178,7 +181,7 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/126",
             "output was cut, but `truncated` is false",
             "the client did not list its tools cut",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["truncated"] = json!(false)
             }),
         ),
@@ -186,7 +189,7 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/126",
             "output was not truncated, but `truncated` is true",
             "the client says that it has always cut",
-            answer("terminal/output", |result| {
+            change_result("terminal/output", |result| {
                 result["truncated"] = json!(true)
             }),
         ),
@@ -194,22 +197,22 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/127",
             "\"wrong\" was written to stderr, but the output is \"\"",
             "the client keeps errors to itself",
-            answer("terminal/output", |result| result["output"] = json!("")),
+            change_result("terminal/output", |result| result["output"] = json!("")),
         ),
     ]
 }
 
 /// Changes what commands are started with.
-fn created(
+fn change_created_command(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    hear("terminal/create", heard)
+    change_incoming("terminal/create", heard)
 }
 
 /// Answers the first `method` only.
-fn one_only(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
+fn respond_only_to_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    change(move |passing| {
+    mutate_messages(move |passing| {
         if passing.said
             && passing.answers
             && passing.method == method

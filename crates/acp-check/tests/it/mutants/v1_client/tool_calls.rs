@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{pretend, refuse_if};
-use crate::mutants::layer::{Mutant, Mutation, answer, change, mutant, refuse};
+use crate::mutants::changes::{reject_if, respond_with};
+use crate::mutants::layer::{
+    Mutant, Mutation, change_result, mutant, mutate_messages, reject_request,
+};
 
-const METHOD: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -13,13 +15,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/121",
             "the client selected \"yes\", which is not one of the options",
             "the client knows its answer without the options",
-            choosing(|_| json!("yes")),
+            change_chosen_option(|_| json!("yes")),
         ),
         mutant(
             "v1/tool-calls/121",
             "invalid outcome {\"outcome\":\"allowed\"}",
             "the client has an outcome of its own",
-            answer(METHOD, |result| {
+            change_result(PERMISSION_METHOD, |result| {
                 result["outcome"] = json!({"outcome": "allowed"})
             }),
         ),
@@ -27,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/122",
             "the client selected 0, which is not one of the options",
             "the client makes a number of an id that looks like one",
-            choosing(|id| {
+            change_chosen_option(|id| {
                 id.as_str()
                     .and_then(|id| id.parse().ok())
                     .map_or(id.clone(), |id: u64| json!(id))
@@ -37,22 +39,22 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/123",
             "the client selected \"allow_once\", which is not one of the options",
             "the client names an option by its kind",
-            choosing(|_| json!("allow_once")),
+            change_chosen_option(|_| json!("allow_once")),
         ),
         mutant(
             "v1/tool-calls/124",
             "`session/request_permission` failed with error -32602: no",
             "the client wants to have a choice",
-            refuse(METHOD, -32602),
+            reject_request(PERMISSION_METHOD, -32602),
         ),
         mutant(
             "v1/tool-calls/125",
             "`session/request_permission` failed with error -32602: no title",
             "the client wants to know what is asked",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
                 if !passing.said
-                    && passing.method == METHOD
+                    && passing.method == PERMISSION_METHOD
                     && passing.message.as_ref().is_some_and(bare)
                 {
                     let id = passing.message.take().unwrap()["id"].clone();
@@ -68,25 +70,28 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/126",
             "the client selected \"yes-0\", which is not one of the options",
             "the client has room for one question",
-            choosing(|_| json!("yes-0")),
+            change_chosen_option(|_| json!("yes-0")),
         ),
         mutant(
             "v1/tool-calls/127",
             "the client responded with `cancelled`, but did not cancel the turn",
             "the client says cancelled when it means no",
-            pretend(METHOD, json!({"outcome": {"outcome": "cancelled"}})),
+            respond_with(
+                PERMISSION_METHOD,
+                json!({"outcome": {"outcome": "cancelled"}}),
+            ),
         ),
         mutant(
             "v1/tool-calls/128",
             "the client selected \"\", which is not one of the options",
             "the client is confused by a kind that it does not know",
-            choosing(|_| json!("")),
+            change_chosen_option(|_| json!("")),
         ),
         mutant(
             "v1/tool-calls/129",
             "`session/request_permission` failed with error -32602: no",
             "the client knows no session but those that it has opened",
-            refuse_if(METHOD, -32602, |params| {
+            reject_if(PERMISSION_METHOD, -32602, |params| {
                 params["sessionId"] == "acp-check-subagent"
             }),
         ),
@@ -94,10 +99,10 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Changes the ids of the options that it chooses.
-fn choosing(
+fn change_chosen_option(
     other: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    answer(METHOD, move |result| {
+    change_result(PERMISSION_METHOD, move |result| {
         let chosen = &mut result["outcome"]["optionId"];
         *chosen = other(chosen);
     })

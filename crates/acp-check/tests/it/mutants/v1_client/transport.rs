@@ -1,40 +1,40 @@
 //! Wrong in reading lines.
 
-use crate::mutants::layer::{Mutant, change, dying, mutant};
+use crate::mutants::layer::{Mutant, crashing_mutant, mutant, mutate_messages};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
-        dying(
+        crashing_mutant(
             "v1/transport/101",
             "after a line that ends with \\r\\n",
             "the client wants no carriage return",
             |read| read.windows(2).any(|two| two == b"\r\n"),
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/102",
             "after empty lines",
             "the client takes an empty line for a message",
             |read| read.starts_with(b"\n"),
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/103",
             "after a message in two parts",
             "the client takes what it reads for whole messages",
             |read| !read.is_empty() && !read.ends_with(b"\n"),
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/104",
             "after two messages at once",
             "the client takes what it reads for one message",
             |read| read.iter().filter(|byte| **byte == b'\n').count() > 1,
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/105",
             "after lines that are not messages",
             "the client ends at a line that is no JSON",
             |read| read.starts_with(b"Loading"),
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/106",
             "after a 1 MB message",
             "its lines have less than 8 KiB",
@@ -44,7 +44,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/transport/107",
             "no response to request \"Grüße, κόσμε, 世界, 🦀\"",
             "the client speaks ASCII",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said
                     && passing.answers
                     && let Some(message) = passing.message
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 }
             }),
         ),
-        dying(
+        crashing_mutant(
             "v1/transport/108",
             "after invalid UTF-8",
             "the client ends at a line that is no UTF-8",
@@ -64,10 +64,10 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/transport/109",
             "the client did not close the connection within",
             "the client waits for an agent that has ended",
-            change(|_| {}),
+            mutate_messages(|_| {}),
         )
-        .hangs(),
-        dying(
+        .hanging(),
+        crashing_mutant(
             "v1/transport/110",
             "after a message with escapes",
             "the client looks for methods in the line's bytes",

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::first_twice;
-use crate::mutants::layer::{Mutant, answer, call, mutant, refuse};
+use crate::mutants::changes::duplicate_first;
+use crate::mutants::layer::{Mutant, change_call, change_result, mutant, reject_request};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,27 +11,27 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/authentication/1",
             "does not support `auth/login`",
             "the agent names auth methods and knows none",
-            refuse("auth/login", -32601),
+            reject_request("auth/login", -32601),
         ),
         mutant(
             "v2/authentication/2",
             "does not support `auth/logout`",
             "whoever is in does not get out",
-            refuse("auth/logout", -32601),
+            reject_request("auth/logout", -32601),
         ),
         mutant(
             "v2/authentication/3",
             "duplicate auth method id",
             "the agent names one way twice",
-            answer("initialize", |result| {
-                first_twice(&mut result["authMethods"])
+            change_result("initialize", |result| {
+                duplicate_first(&mut result["authMethods"])
             }),
         ),
         mutant(
             "v2/authentication/4",
             "a `terminal` auth method was offered to a client that does not support `auth.terminal`",
             "the agent sends every client to a terminal",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(method);
             }),
@@ -40,21 +40,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/authentication/5",
             "contains \"CHECKED\" twice",
             "the agent sets a variable twice",
-            answer("initialize", |result| {
-                first_twice(&mut result["authMethods"][1]["env"])
+            change_result("initialize", |result| {
+                duplicate_first(&mut result["authMethods"][1]["env"])
             }),
         ),
         mutant(
             "v2/elicitation/1",
             "the client supports only `elicitation.form`, but the agent used mode \"url\"",
             "the agent sends whoever offers forms to an address",
-            call("elicitation/create", |params| params["mode"] = json!("url")),
+            change_call("elicitation/create", |params| params["mode"] = json!("url")),
         ),
         mutant(
             "v2/elicitation/2",
             "the client supports only `elicitation.url`, but the agent used mode \"form\"",
             "the agent shows forms to whoever offers addresses",
-            call("elicitation/create", |params| {
+            change_call("elicitation/create", |params| {
                 params["mode"] = json!("form")
             }),
         ),
@@ -62,7 +62,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/elicitation/3",
             "field \"greeting\" of a form has no choices",
             "there is nothing to choose",
-            call("elicitation/create", |params| {
+            change_call("elicitation/create", |params| {
                 params["requestedSchema"]["properties"]["greeting"]["enum"] = json!([]);
             }),
         ),
@@ -70,7 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/elicitation/4",
             "the form requires \"nobody\"",
             "the agent requires what cannot be given",
-            call("elicitation/create", |params| {
+            change_call("elicitation/create", |params| {
                 params["requestedSchema"]["required"] = json!(["nobody"]);
             }),
         ),

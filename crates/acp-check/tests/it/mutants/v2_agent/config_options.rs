@@ -2,39 +2,39 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{first_twice, set};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, mutant, update};
+use crate::mutants::changes::{duplicate_first, set_field};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_result, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = plans();
-    mutants.extend(options());
+    let mut mutants = plan_mutants();
+    mutants.extend(config_option_mutants());
     mutants
 }
 
-fn options() -> Vec<Mutant> {
+fn config_option_mutants() -> Vec<Mutant> {
     let answered = "session/set_config_option";
     vec![
         mutant(
             "v2/session-config-options/1",
             "duplicate config option id",
             "the agent has an option twice",
-            answer("session/new", |result| {
-                first_twice(&mut result["configOptions"])
+            change_result("session/new", |result| {
+                duplicate_first(&mut result["configOptions"])
             }),
         ),
         mutant(
             "v2/session-config-options/2",
             "duplicate value \"ask\"",
             "the agent has a value twice",
-            answer("session/new", |result| {
-                first_twice(&mut result["configOptions"][0]["options"])
+            change_result("session/new", |result| {
+                duplicate_first(&mut result["configOptions"][0]["options"])
             }),
         ),
         mutant(
             "v2/session-config-options/3",
             "config option \"mode\" has the invalid value \"nothing\"",
             "its value is none that there is",
-            answer("session/new", |result| {
+            change_result("session/new", |result| {
                 result["configOptions"][0]["currentValue"] = json!("nothing");
             }),
         ),
@@ -42,7 +42,7 @@ fn options() -> Vec<Mutant> {
             "v2/session-config-options/4",
             "is missing in the response",
             "the agent answers with the option that was set alone",
-            answer(answered, |result| {
+            change_result(answered, |result| {
                 result["configOptions"].as_array_mut().unwrap().truncate(1)
             }),
         ),
@@ -50,7 +50,7 @@ fn options() -> Vec<Mutant> {
             "v2/session-config-options/5",
             "was set to \"code\", but is \"ask\" in the response",
             "the agent answers with what was before",
-            answer(answered, |result| {
+            change_result(answered, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask")
             }),
         ),
@@ -58,7 +58,7 @@ fn options() -> Vec<Mutant> {
             "v2/session-config-options/6",
             "was set to true, but is false in the response",
             "the agent switches nothing on",
-            answer(answered, |result| {
+            change_result(answered, |result| {
                 for option in result["configOptions"].as_array_mut().unwrap() {
                     if option["type"] == "boolean" {
                         option["currentValue"] = json!(false);
@@ -70,13 +70,13 @@ fn options() -> Vec<Mutant> {
             "v2/session-config-options/7",
             "option \"mode\" was set in one session, but changed in another",
             "its options are those of all sessions",
-            one_for_all,
+            report_to_all_sessions,
         ),
     ]
 }
 
 /// Tells every session of the options that were set in one.
-fn one_for_all() -> Mutation {
+fn report_to_all_sessions() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {
         let Some(message) = passing.message else {
@@ -99,21 +99,21 @@ fn one_for_all() -> Mutation {
     })
 }
 
-fn plans() -> Vec<Mutant> {
+fn plan_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/agent-plan/1",
             "has no `planId`",
             "its plans have no ids",
-            update("plan_update", |update| {
-                set(&mut update["plan"], "planId", None)
+            change_update("plan_update", |update| {
+                set_field(&mut update["plan"], "planId", None)
             }),
         ),
         mutant(
             "v2/agent-plan/2",
             "unknown plan type \"map\"; custom names start with `_`",
             "its plans are of a type of its own, and do not say so",
-            update("plan_update", |update| {
+            change_update("plan_update", |update| {
                 update["plan"]["type"] = json!("map")
             }),
         ),
@@ -121,7 +121,7 @@ fn plans() -> Vec<Mutant> {
             "v2/agent-plan/3",
             "unknown priority \"someday\"; custom names start with `_`",
             "the agent has a priority of its own, and does not say so",
-            update("plan_update", |update| {
+            change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["priority"] = json!("someday");
             }),
         ),
@@ -129,7 +129,7 @@ fn plans() -> Vec<Mutant> {
             "v2/agent-plan/4",
             "unknown status \"asleep\"; custom names start with `_`",
             "the agent has a status of its own, and does not say so",
-            update("plan_update", |update| {
+            change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["status"] = json!("asleep");
             }),
         ),

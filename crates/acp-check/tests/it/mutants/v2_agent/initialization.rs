@@ -3,36 +3,39 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{
-    answers_notifications, no_error, other_code, other_id, refuse_if, set, then_says,
+    change_error_code, change_string_id, reject_if, replace_error, respond_to_notifications,
+    send_after_update, set_field,
 };
-use crate::mutants::layer::{Mutant, answer, call, change, mutant, refuse, update};
+use crate::mutants::layer::{
+    Mutant, change_call, change_result, change_update, mutant, mutate_messages, reject_request,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = overview();
+    let mut mutants = overview_mutants();
     mutants.extend([
         mutant(
             "v2/initialization/1",
             "`info` with `name` and `version` is missing",
             "the agent does not say who it is",
-            answer("initialize", |result| set(result, "info", None)),
+            change_result("initialize", |result| set_field(result, "info", None)),
         ),
         mutant(
             "v2/initialization/1",
             "`initialize` failed with error",
             "the agent refuses to begin",
-            refuse("initialize", -32603),
+            reject_request("initialize", -32603),
         ),
         mutant(
             "v2/initialization/2",
             "requested version 2, got 7",
             "the agent speaks what nobody speaks",
-            answer("initialize", |result| result["protocolVersion"] = json!(7)),
+            change_result("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
             "requested version 65535, which does not exist, got 65535",
             "the agent echoes the version",
-            answer("initialize", |result| {
+            change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
             }),
         ),
@@ -40,13 +43,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/initialization/4",
             "no `stopReason`",
             "the agent answers prompts as in version 2, whatever was agreed on",
-            answer("session/prompt", |result| set(result, "stopReason", None)),
+            change_result("session/prompt", |result| {
+                set_field(result, "stopReason", None)
+            }),
         ),
         mutant(
             "v2/initialization/4",
             "a `state_update`, which exists only in version 2, was sent in version 1",
             "the agent tells its state as in version 2, whatever was agreed on",
-            call("session/update", |params| {
+            change_call("session/update", |params| {
                 params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
             }),
         ),
@@ -54,7 +59,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/initialization/5",
             "failed with error",
             "the agent wants to know every capability",
-            refuse_if("initialize", -32603, |params| {
+            reject_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
             }),
         ),
@@ -62,25 +67,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/initialization/6",
             "the agent called `elicitation/create`",
             "the agent asks every client for input",
-            then_says(
+            send_after_update(
                 |update| update["state"] == "running",
-                |params| request("elicitation/create", params),
+                |params| request_message("elicitation/create", params),
             ),
         ),
         mutant(
             "v2/initialization/7",
             "the agent called `fs/read_text_file`",
             "the agent reads files through clients of version 2",
-            then_says(
+            send_after_update(
                 |update| update["state"] == "running",
-                |params| request("fs/read_text_file", params),
+                |params| request_message("fs/read_text_file", params),
             ),
         ),
         mutant(
             "v2/initialization/8",
             "the update `tool_call`",
             "the agent tells of tool calls as in version 1",
-            update("tool_call_update", |update| {
+            change_update("tool_call_update", |update| {
                 update["sessionUpdate"] = json!("tool_call")
             }),
         ),
@@ -88,44 +93,44 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-fn request(method: &str, params: &Value) -> Value {
+fn request_message(method: &str, params: &Value) -> Value {
     let params = json!({
         "sessionId": params["sessionId"], "path": "/nowhere", "message": "Who is it?", "mode": "form",
     });
     json!({"jsonrpc": "2.0", "id": format!("mutant {method}"), "method": method, "params": params})
 }
 
-fn overview() -> Vec<Mutant> {
+fn overview_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/1",
             "an unknown method got error -32603; expected -32601",
             "its code for an unknown method is another",
-            other_code("session/acp_check_no_such", -32603),
+            change_error_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/1",
             "succeeded; expected an error",
             "the agent has every method",
-            no_error("session/acp_check_no_such", || json!({})),
+            replace_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/2",
             "a response with the id",
             "the agent takes ids for numbers",
-            other_id(),
+            change_string_id(),
         ),
         mutant(
             "v2/overview/3",
             "after two notifications, the agent sent a response with unknown id",
             "the agent answers notifications",
-            answers_notifications(),
+            respond_to_notifications(),
         ),
         mutant(
             "v2/overview/4",
             "8 of 16 requests got no response",
             "the agent answers every other request",
-            change(|passing| {
+            mutate_messages(|passing| {
                 let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);
                 if passing.said
                     && passing.answers

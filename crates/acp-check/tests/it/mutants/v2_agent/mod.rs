@@ -15,7 +15,7 @@ use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
 /// What the right agent has not.
-pub(crate) const SKIPPED: &[&str] = &[];
+pub(crate) const SKIPPED_CHECKS: &[&str] = &[];
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let pages = [

@@ -2,47 +2,52 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{pretend_if, refuse_after, refuse_if, set, then_says, without};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, mutant, update, withhold};
+use crate::mutants::changes::{
+    drop_outgoing_updates, reject_after, reject_if, send_after_update, set_field,
+    succeed_without_effect_if,
+};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_update, drop_outgoing, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = states();
-    mutants.extend(messages());
-    mutants.extend(prompts());
+    let mut mutants = state_mutants();
+    mutants.extend(message_mutants());
+    mutants.extend(prompt_mutants());
     mutants
 }
 
-fn states() -> Vec<Mutant> {
+fn state_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/1",
             "waiting for a response to request 2",
             "the agent acknowledges nothing",
-            withhold("session/prompt", true),
+            drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v2/prompt-lifecycle/2",
             "no `state_update` with `running`; got: [\"idle\"]",
             "the agent does not tell that it works",
-            without(|update| update["state"] == "running"),
+            drop_outgoing_updates(|update| update["state"] == "running"),
         ),
         mutant(
             "v2/prompt-lifecycle/3",
             "no `state_update` with `idle` within",
             "the agent does not tell that it has ended",
-            without(|update| update["state"] == "idle"),
+            drop_outgoing_updates(|update| update["state"] == "idle"),
         ),
         mutant(
             "v2/prompt-lifecycle/4",
             "has no `stopReason`",
             "the agent does not say why it has ended",
-            update("state_update", |update| set(update, "stopReason", None)),
+            change_update("state_update", |update| {
+                set_field(update, "stopReason", None)
+            }),
         ),
         mutant(
             "v2/prompt-lifecycle/5",
             "the end of one turn was reported 2 times",
             "the agent ends twice",
-            then_says(
+            send_after_update(
                 |update| update["state"] == "idle",
                 |params| json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
             ),
@@ -50,19 +55,19 @@ fn states() -> Vec<Mutant> {
     ]
 }
 
-fn messages() -> Vec<Mutant> {
+fn message_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/6",
             "no `user_message` or `user_message_chunk` for the prompt",
             "the agent does not report what it was told",
-            without(|update| update["sessionUpdate"] == "user_message"),
+            drop_outgoing_updates(|update| update["sessionUpdate"] == "user_message"),
         ),
         mutant(
             "v2/prompt-lifecycle/7",
             "is reported as \"other\"",
             "the agent reports what it was not told",
-            update("user_message", |update| {
+            change_update("user_message", |update| {
                 update["content"] = json!([{"type": "text", "text": "other"}]);
             }),
         ),
@@ -88,7 +93,7 @@ fn messages() -> Vec<Mutant> {
             "v2/prompt-lifecycle/9",
             "messages of two turns have the same id \"always\"",
             "all that it ever says is one message",
-            update("agent_message_chunk", |update| {
+            change_update("agent_message_chunk", |update| {
                 update["messageId"] = json!("always")
             }),
         ),
@@ -96,15 +101,15 @@ fn messages() -> Vec<Mutant> {
 }
 
 /// Whether a prompt has a block of that type.
-fn has(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+fn has_block_of_type(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| {
         let mut blocks = params["prompt"].as_array().into_iter().flatten();
         blocks.any(|block| block["type"] == kind)
     }
 }
 
-fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
-    let refused = refuse_if("session/prompt", -32603, has(kind));
+fn rejecting_content(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
+    let refused = reject_if("session/prompt", -32603, has_block_of_type(kind));
     mutant(
         check,
         why,
@@ -114,10 +119,10 @@ fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutan
 }
 
 /// Takes prompts for the session only that was prompted first.
-fn one_session() -> Mutation {
+fn serve_one_session() -> Mutation {
     let mut first = None::<Value>;
     Box::new(move |passing| {
-        if !passing.hears("session/prompt") {
+        if !passing.is_incoming("session/prompt") {
             return;
         }
         let session = passing
@@ -136,30 +141,30 @@ fn one_session() -> Mutation {
     })
 }
 
-fn prompts() -> Vec<Mutant> {
+fn prompt_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/10",
             "`session/prompt` failed with error",
             "the agent takes one prompt and no other",
-            refuse_after("session/prompt", "session/prompt"),
+            reject_after("session/prompt", "session/prompt"),
         ),
         mutant(
             "v2/prompt-lifecycle/11",
             "a prompt with content of type `text` failed with error",
             "the agent takes one text at a time",
-            refuse_if("session/prompt", -32603, |params| {
+            reject_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"
             }),
         ),
-        takes_no(
+        rejecting_content(
             "v2/prompt-lifecycle/12",
             "of type `resource_link` failed",
             "resource_link",
         ),
-        takes_no("v2/prompt-lifecycle/13", "of type `image` failed", "image"),
-        takes_no("v2/prompt-lifecycle/14", "of type `audio` failed", "audio"),
-        takes_no(
+        rejecting_content("v2/prompt-lifecycle/13", "of type `image` failed", "image"),
+        rejecting_content("v2/prompt-lifecycle/14", "of type `audio` failed", "audio"),
+        rejecting_content(
             "v2/prompt-lifecycle/15",
             "of type `resource` failed",
             "resource",
@@ -168,7 +173,7 @@ fn prompts() -> Vec<Mutant> {
             "v2/prompt-lifecycle/16",
             "the agent accepted a prompt for an unknown session",
             "the agent takes every prompt",
-            pretend_if("session/prompt", |params| {
+            succeed_without_effect_if("session/prompt", |params| {
                 params["sessionId"] == "acp-check-nobodys"
             }),
         ),
@@ -176,7 +181,7 @@ fn prompts() -> Vec<Mutant> {
             "v2/prompt-lifecycle/17",
             "`session/prompt` failed with error",
             "the agent works in one session only",
-            one_session,
+            serve_one_session,
         ),
     ]
 }

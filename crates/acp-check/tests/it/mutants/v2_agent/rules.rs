@@ -1,6 +1,6 @@
 //! Agents that break the rules of a conversation.
 
-use crate::mutants::layer::{LayerLine, Mutant, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, mutant, mutate_messages};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -8,7 +8,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/rules/1",
             "request-answered-twice",
             "the agent answers `session/new` twice",
-            change(|passing| {
+            mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
                     let again = passing.message.clone().unwrap();
                     passing.then.push(LayerLine::Json(again));

@@ -3,29 +3,35 @@
 use acp_check::SchemaVersion;
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{set, shape_id};
-use crate::mutants::layer::{Mutant, Mutation, answer, call, change, mutant, update};
+use crate::mutants::changes::{find_shape_id, set_field};
+use crate::mutants::layer::{
+    Mutant, Mutation, change_call, change_result, change_update, mutant, mutate_messages,
+};
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
 /// An answer whose metadata are none: for what has nothing that is required.
-fn strange(method: &'static str) -> AgentMutationFn {
-    Box::new(answer(method, |result| {
-        set(result, "_meta", Some(json!(5)))
+fn invalidate_response_meta(method: &'static str) -> AgentMutationFn {
+    Box::new(change_result(method, |result| {
+        set_field(result, "_meta", Some(json!(5)))
     }))
 }
 
 /// An answer without something.
-fn lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
-    Box::new(answer(method, move |result| set(result, field, None)))
+fn drop_response_field(method: &'static str, field: &'static str) -> AgentMutationFn {
+    Box::new(change_result(method, move |result| {
+        set_field(result, field, None)
+    }))
 }
 
 /// A call without something.
-fn call_lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
-    Box::new(call(method, move |params| set(params, field, None)))
+fn drop_call_field(method: &'static str, field: &'static str) -> AgentMutationFn {
+    Box::new(change_call(method, move |params| {
+        set_field(params, field, None)
+    }))
 }
 
-const META: &str = "`result._meta` must be an object";
+const INVALID_META: &str = "`result._meta` must be an object";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let checks = acp_check::agent_checks(SchemaVersion::V2);
@@ -34,102 +40,102 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "JSON-RPC",
             "jsonrpc",
             "v2/initialization/1",
-            Box::new(change(old)) as AgentMutationFn,
+            Box::new(mutate_messages(set_old_jsonrpc_version)) as AgentMutationFn,
         ),
         (
             "Error",
             "`error.message` is missing",
             "v2/overview/1",
-            Box::new(change(mute)),
+            Box::new(mutate_messages(remove_error_message)),
         ),
         (
             "RequestPermissionRequest",
             "`params.title` is missing",
             "v2/tool-calls/41",
-            call_lacks("session/request_permission", "title"),
+            drop_call_field("session/request_permission", "title"),
         ),
         (
             "CreateElicitationRequest",
             "`params.message` is missing",
             "v2/elicitation/1",
-            call_lacks("elicitation/create", "message"),
+            drop_call_field("elicitation/create", "message"),
         ),
         (
             "CompleteElicitationNotification",
             "`params.elicitationId` is missing",
             "v2/elicitation/2",
-            call_lacks("elicitation/complete", "elicitationId"),
+            drop_call_field("elicitation/complete", "elicitationId"),
         ),
         (
             "CancelRequestNotification",
             "`params.requestId` is missing",
             "v2/prompt-lifecycle/37",
-            call_lacks("$/cancel_request", "requestId"),
+            drop_call_field("$/cancel_request", "requestId"),
         ),
         (
             "InitializeResponse",
             "`result.info` is missing",
             "v2/initialization/1",
-            lacks("initialize", "info"),
+            drop_response_field("initialize", "info"),
         ),
         (
             "LoginAuthResponse",
-            META,
+            INVALID_META,
             "v2/authentication/2",
-            strange("auth/login"),
+            invalidate_response_meta("auth/login"),
         ),
         (
             "LogoutAuthResponse",
-            META,
+            INVALID_META,
             "v2/authentication/2",
-            strange("auth/logout"),
+            invalidate_response_meta("auth/logout"),
         ),
         (
             "NewSessionResponse",
             "`result.sessionId` is missing",
             "v2/session-setup/1",
-            lacks("session/new", "sessionId"),
+            drop_response_field("session/new", "sessionId"),
         ),
         (
             "ResumeSessionResponse",
-            META,
+            INVALID_META,
             "v2/session-setup/4",
-            strange("session/resume"),
+            invalidate_response_meta("session/resume"),
         ),
         (
             "ListSessionsResponse",
             "`result.sessions` is missing",
             "v2/session-list/1",
-            lacks("session/list", "sessions"),
+            drop_response_field("session/list", "sessions"),
         ),
         (
             "DeleteSessionResponse",
-            META,
+            INVALID_META,
             "v2/session-list/5",
-            strange("session/delete"),
+            invalidate_response_meta("session/delete"),
         ),
         (
             "CloseSessionResponse",
-            META,
+            INVALID_META,
             "v2/session-setup/6",
-            strange("session/close"),
+            invalidate_response_meta("session/close"),
         ),
         (
             "SetSessionConfigOptionResponse",
             "`result.configOptions` is missing",
             "v2/session-config-options/4",
-            lacks("session/set_config_option", "configOptions"),
+            drop_response_field("session/set_config_option", "configOptions"),
         ),
         (
             "PromptResponse",
-            META,
+            INVALID_META,
             "v2/prompt-lifecycle/1",
-            strange("session/prompt"),
+            invalidate_response_meta("session/prompt"),
         ),
     ];
     let messages = messages.into_iter().map(|(shape, why, seen_in, change)| {
         mutant(
-            shape_id(&checks, shape, None),
+            find_shape_id(&checks, shape, None),
             why,
             "its shape is another",
             change,
@@ -163,16 +169,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let updates = updates.into_iter().map(|(kind, field, seen_in)| {
         let why = format!("`params.update.{field}` is missing").leak();
-        let change = update(kind, move |update| set(update, field, None));
-        let check = shape_id(&checks, "SessionUpdate", Some(kind));
+        let change = change_update(kind, move |update| set_field(update, field, None));
+        let check = find_shape_id(&checks, "SessionUpdate", Some(kind));
         mutant(check, why, "its shape is another", change).seen_in(seen_in)
     });
-    let info = shape_id(&checks, "SessionUpdate", Some("session_info_update"));
+    let info = find_shape_id(&checks, "SessionUpdate", Some("session_info_update"));
     let info = mutant(
         info,
         "`params.update.title` must be",
         "its shape is another",
-        update("session_info_update", |update| update["title"] = json!(5)),
+        change_update("session_info_update", |update| update["title"] = json!(5)),
     );
     messages
         .chain(updates)
@@ -181,7 +187,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Says another version of JSON-RPC.
-pub(crate) fn old(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
+pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
     {
@@ -190,11 +196,11 @@ pub(crate) fn old(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
 }
 
 /// Does not say what has failed.
-pub(crate) fn mute(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
+pub(crate) fn remove_error_message(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
         && message["error"].is_object()
     {
-        set(&mut message["error"], "message", None::<Value>);
+        set_field(&mut message["error"], "message", None::<Value>);
     }
 }

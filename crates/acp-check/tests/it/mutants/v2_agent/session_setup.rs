@@ -3,32 +3,34 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{
-    first_twice, kind, pretend, pretend_if, refuse_after, refuse_if, result, set, silent_after,
+    duplicate_first, fall_silent_after, reject_after, reject_if, respond_with, result_line,
+    set_field, succeed_without_effect_if, update_kind,
 };
 use crate::mutants::layer::{
-    LayerLine, Mutant, Mutation, answer, change, hear, mutant, refuse, update,
+    LayerLine, Mutant, Mutation, change_incoming, change_result, change_update, mutant,
+    mutate_messages, reject_request,
 };
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = sessions();
-    mutants.extend(replays());
-    mutants.extend(lists());
+    let mut mutants = session_mutants();
+    mutants.extend(replay_mutants());
+    mutants.extend(list_mutants());
     mutants
 }
 
-fn sessions() -> Vec<Mutant> {
+fn session_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/1",
             "duplicate session id \"same\"",
             "all of its sessions are one",
-            answer("session/new", |result| result["sessionId"] = json!("same")),
+            change_result("session/new", |result| result["sessionId"] = json!("same")),
         ),
         mutant(
             "v2/session-setup/2",
             "`session/new` failed with error",
             "the agent wants to be told of MCP servers",
-            refuse_if("session/new", -32603, |params| {
+            reject_if("session/new", -32603, |params| {
                 params["mcpServers"].is_null()
             }),
         ),
@@ -36,7 +38,7 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/3",
             "`session/new` failed with error",
             "the agent supports further directories, and takes none",
-            refuse_if("session/new", -32603, |params| {
+            reject_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
             }),
         ),
@@ -44,28 +46,28 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/4",
             "`session/resume` failed with error -32601",
             "the agent resumes nothing",
-            refuse("session/resume", -32601),
+            reject_request("session/resume", -32601),
         ),
         mutant(
             "v2/session-setup/5",
             "`session/prompt` failed with error",
             "what was resumed takes no prompt",
-            refuse_after("session/resume", "session/prompt"),
+            reject_after("session/resume", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/6",
             "`session/close` failed with error -32601",
             "the agent closes nothing",
-            refuse("session/close", -32601),
+            reject_request("session/close", -32601),
         ),
         mutant(
             "v2/session-setup/7",
             "the agent continued with `agent_message_chunk` after the response to `session/close`",
             "the agent goes on talking in a closed session",
-            change(|passing| {
-                if passing.hears("session/close") {
+            mutate_messages(|passing| {
+                if passing.is_incoming("session/close") {
                     let message = passing.message.take().unwrap();
-                    passing.back.push(result(&message, json!({})));
+                    passing.back.push(result_line(&message, json!({})));
                     let content = json!({"type": "text", "text": "two, "});
                     let update = json!({"sessionUpdate": "agent_message_chunk", "messageId": "late", "content": content});
                     let params =
@@ -80,14 +82,14 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/8",
             "`session/prompt` failed with error",
             "the agent closes all sessions with one",
-            refuse_after("session/close", "session/prompt"),
+            reject_after("session/close", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/9",
             ", which was not opened",
             "the agent talks in a session of its own",
-            change(|passing| {
-                if kind(passing) == Some("agent_message_chunk")
+            mutate_messages(|passing| {
+                if update_kind(passing) == Some("agent_message_chunk")
                     && let Some(message) = passing.message
                 {
                     message["params"]["sessionId"] = json!("another");
@@ -98,26 +100,26 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/10",
             "waiting for a response to request 1",
             "an unknown MCP server is its end",
-            silent_after(|message| message["params"]["mcpServers"][0].is_object()),
+            fall_silent_after(|message| message["params"]["mcpServers"][0].is_object()),
         ),
     ]
 }
 
 /// Whether it is of the past: what a replay consists of.
-fn is_past(kind: &str) -> bool {
+fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
 /// What is done with each message of a replay, and after the answer that ends it.
-fn in_replay(
+fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let each = each.clone();
         let (mut replays, mut kept) = (false, Vec::new());
         Box::new(move |passing| {
-            replays |= passing.hears("session/resume");
-            if replays && kind(&passing).is_some_and(is_past) {
+            replays |= passing.is_incoming("session/resume");
+            if replays && update_kind(&passing).is_some_and(is_history_update) {
                 each(passing.message, &mut kept);
             } else if passing.said && passing.answers && passing.method == "session/resume" {
                 replays = false;
@@ -128,29 +130,29 @@ fn in_replay(
 }
 
 /// Replays from the start where it should do otherwise.
-fn guesses(
+fn replay_from_start_if(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    hear("session/resume", move |params| {
+    change_incoming("session/resume", move |params| {
         if otherwise(params) {
             params["replayFrom"] = json!({"type": "start"});
         }
     })
 }
 
-fn replays() -> Vec<Mutant> {
+fn replay_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/21",
             "no user messages were replayed",
             "the agent has forgotten the past",
-            in_replay(|message, _| *message = None),
+            change_replay(|message, _| *message = None),
         ),
         mutant(
             "v2/session-setup/21",
             "the prompt was not replayed unchanged",
             "the agent remembers the past as it was not",
-            in_replay(|message, _| {
+            change_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["content"]["text"] = json!("once");
                 }
@@ -160,31 +162,31 @@ fn replays() -> Vec<Mutant> {
             "v2/session-setup/22",
             "`user_message_chunk` was sent after the response",
             "the agent answers, and then remembers",
-            in_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
+            change_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",
             "the agent replayed `user_message_chunk`",
             "the agent always tells the past",
-            guesses(|params| params.get("replayFrom").is_none()),
+            replay_from_start_if(|params| params.get("replayFrom").is_none()),
         ),
         mutant(
             "v2/session-setup/24",
             "the agent replayed `user_message_chunk`",
             "null is the start to it",
-            guesses(|params| params.get("replayFrom") == Some(&Value::Null)),
+            replay_from_start_if(|params| params.get("replayFrom") == Some(&Value::Null)),
         ),
         mutant(
             "v2/session-setup/25",
             "the agent resumed the session despite an unknown `replayFrom`",
             "what it does not know is the start to it",
-            guesses(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
+            replay_from_start_if(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
         ),
         mutant(
             "v2/session-setup/26",
             "a user message and an agent message have the same id \"same\"",
             "all that it remembers is one message",
-            in_replay(|message, _| {
+            change_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["messageId"] = json!("same");
                 }
@@ -193,63 +195,63 @@ fn replays() -> Vec<Mutant> {
     ]
 }
 
-fn lists() -> Vec<Mutant> {
+fn list_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-list/1",
             "`session/list` failed with error -32601",
             "the agent lists nothing",
-            refuse("session/list", -32601),
+            reject_request("session/list", -32601),
         ),
         mutant(
             "v2/session-list/2",
             "is missing in the list for its directory",
             "its list is empty",
-            answer("session/list", |result| result["sessions"] = json!([])),
+            change_result("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v2/session-list/3",
             "sessions of another directory were requested, but the agent listed one of",
             "the agent lists all",
-            hear("session/list", |params| set(params, "cwd", None)),
+            change_incoming("session/list", |params| set_field(params, "cwd", None)),
         ),
         mutant(
             "v2/session-list/4",
             "is listed twice",
             "the agent counts double",
-            answer("session/list", |result| {
-                first_twice(&mut result["sessions"])
+            change_result("session/list", |result| {
+                duplicate_first(&mut result["sessions"])
             }),
         ),
         mutant(
             "v2/session-list/5",
             "was deleted, but is still listed",
             "the agent deletes nothing",
-            pretend_if("session/delete", |_| true),
+            succeed_without_effect_if("session/delete", |_| true),
         ),
         mutant(
             "v2/session-list/6",
             "the returned title is \"Set by the check\", but it is listed as \"answer\"",
             "the agent forgets the title",
-            pretend("session/set_title", json!({"title": "Set by the check"})),
+            respond_with("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v2/session-list/7",
             "succeeded; expected an error",
             "the agent takes any title",
-            pretend("session/set_title", json!({"title": ""})),
+            respond_with("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v2/session-list/8",
             "failed with -32603 (",
             "the agent has one error for all",
-            refuse("session/set_title", -32603),
+            reject_request("session/set_title", -32603),
         ),
         mutant(
             "v2/content/1",
             "content of type `image` is not valid base64",
             "its images are no base64",
-            update("agent_message", |update| {
+            change_update("agent_message", |update| {
                 update["content"][0]["data"] = json!("x*")
             }),
         ),

@@ -3,24 +3,25 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{
-    first_twice, hear_answer, set, silent_after, state, then_says, without,
+    change_incoming_response, drop_outgoing_updates, duplicate_first, fall_silent_after,
+    reported_state, send_after_update, set_field,
 };
-use crate::mutants::layer::{Mutant, Mutation, call, mutant, update};
+use crate::mutants::layer::{Mutant, Mutation, change_call, change_update, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = calls();
-    mutants.extend(diffs());
-    mutants.extend(permissions());
+    let mut mutants = tool_call_mutants();
+    mutants.extend(diff_mutants());
+    mutants.extend(permission_mutants());
     mutants
 }
 
-fn calls() -> Vec<Mutant> {
+fn tool_call_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/1",
             "changed from completed to in_progress",
             "the agent begins again what it has ended",
-            then_says(
+            send_after_update(
                 |update| update["status"] == "completed",
                 |params| {
                     let mut params = params.clone();
@@ -33,7 +34,7 @@ fn calls() -> Vec<Mutant> {
             "v2/tool-calls/2",
             "was used in two turns",
             "all that it ever does is one tool call",
-            update("tool_call_update", |update| {
+            change_update("tool_call_update", |update| {
                 update["toolCallId"] = json!("always")
             }),
         ),
@@ -41,7 +42,7 @@ fn calls() -> Vec<Mutant> {
             "v2/tool-calls/3",
             "content was sent for tool call \"nobodys\"",
             "the agent adds to what there is not",
-            update("tool_call_content_chunk", |update| {
+            change_update("tool_call_content_chunk", |update| {
                 update["toolCallId"] = json!("nobodys")
             }),
         ),
@@ -49,7 +50,7 @@ fn calls() -> Vec<Mutant> {
             "v2/tool-calls/4",
             "is not valid base64",
             "its terminals print text",
-            update("terminal_output_chunk", |update| {
+            change_update("terminal_output_chunk", |update| {
                 update["data"] = json!("checked\n")
             }),
         ),
@@ -57,7 +58,7 @@ fn calls() -> Vec<Mutant> {
             "v2/tool-calls/5",
             "output was sent for terminal \"nobodys\"",
             "the agent prints where nothing is",
-            update("terminal_output_chunk", |update| {
+            change_update("terminal_output_chunk", |update| {
                 update["terminalId"] = json!("nobodys")
             }),
         ),
@@ -65,7 +66,7 @@ fn calls() -> Vec<Mutant> {
             "v2/tool-calls/6",
             "a tool call embeds terminal \"nobodys\"",
             "the agent shows what there is not",
-            update("tool_call_update", |update| {
+            change_update("tool_call_update", |update| {
                 if let Some(shown) = update.pointer_mut("/content/0/terminalId") {
                     *shown = json!("nobodys");
                 }
@@ -75,10 +76,10 @@ fn calls() -> Vec<Mutant> {
 }
 
 /// Changes every diff that the agent shows.
-fn diff(
+fn change_diffs(
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
-    update("tool_call_update", move |update| {
+    change_update("tool_call_update", move |update| {
         if let Some(diff) = update
             .pointer_mut("/content/0")
             .filter(|content| content["type"] == "diff")
@@ -89,99 +90,103 @@ fn diff(
 }
 
 /// Changes the text of every patch.
-fn patch(with: fn(&str) -> String) -> impl Fn() -> Mutation + Send + Sync {
-    diff(move |diff| {
+fn change_patches(with: fn(&str) -> String) -> impl Fn() -> Mutation + Send + Sync {
+    change_diffs(move |diff| {
         let text = with(diff["patch"]["text"].as_str().unwrap_or_default());
         diff["patch"]["text"] = json!(text);
     })
 }
 
-fn diffs() -> Vec<Mutant> {
+fn diff_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/21",
             "has no `patch`",
             "the agent shows which files change, and not how",
-            diff(|diff| set(diff, "patch", None)),
+            change_diffs(|diff| set_field(diff, "patch", None)),
         ),
         mutant(
             "v2/tool-calls/22",
             "in a patch is not absolute",
             "its patches are those of a repository",
-            patch(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
+            change_patches(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
         ),
         mutant(
             "v2/tool-calls/23",
             "a patch begins with \"From 0123\"",
             "its patches are e-mails",
-            patch(|text| format!("From 0123\nSubject: Change\n\n{text}")),
+            change_patches(|text| format!("From 0123\nSubject: Change\n\n{text}")),
         ),
         mutant(
             "v2/tool-calls/24",
             "which is not listed in `changes`",
             "its patches change other files",
-            patch(|text| text.replace("notes.txt", "other.txt")),
+            change_patches(|text| text.replace("notes.txt", "other.txt")),
         ),
     ]
 }
 
-const ASK: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
-fn yes() -> Value {
+fn allow_response() -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": "yes"}})
 }
 
-fn permissions() -> Vec<Mutant> {
+fn permission_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/41",
             "has no options",
             "the agent leaves no choice",
-            call(ASK, |params| params["options"] = json!([])),
+            change_call(PERMISSION_METHOD, |params| params["options"] = json!([])),
         ),
         mutant(
             "v2/tool-calls/42",
             "duplicate option id \"yes\" in a permission request",
             "the agent supports the same twice",
-            call(ASK, |params| first_twice(&mut params["options"])),
+            change_call(PERMISSION_METHOD, |params| {
+                duplicate_first(&mut params["options"])
+            }),
         ),
         mutant(
             "v2/tool-calls/43",
             "the title of the permission request is empty",
             "the agent does not say what it asks",
-            call(ASK, |params| params["title"] = json!(" ")),
+            change_call(PERMISSION_METHOD, |params| params["title"] = json!(" ")),
         ),
         mutant(
             "v2/tool-calls/44",
             "the permission request is for session \"another\", not",
             "the agent asks in a session of its own",
-            call(ASK, |params| params["sessionId"] = json!("another")),
+            change_call(PERMISSION_METHOD, |params| {
+                params["sessionId"] = json!("another")
+            }),
         ),
         mutant(
             "v2/tool-calls/45",
             "a `state_update` with `requires_action`",
             "the agent waits and does not tell",
-            without(|update| update["state"] == "requires_action"),
+            drop_outgoing_updates(|update| update["state"] == "requires_action"),
         ),
         mutant(
             "v2/tool-calls/46",
             "; expected `running`",
             "the agent goes on and does not tell",
-            never_runs_again,
+            stay_in_requires_action,
         ),
         mutant(
             "v2/tool-calls/47",
             "no `state_update` with `idle`",
             "the agent has what it asked for, and does nothing with it",
-            silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
+            fall_silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
         ),
         mutant(
             "v2/tool-calls/48",
             "`notes.txt` was changed anyway",
             "the agent takes no for yes",
-            hear_answer(ASK, |message| {
+            change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["result"]["outcome"]["optionId"] == "no" {
-                    message["result"] = yes();
+                    message["result"] = allow_response();
                 }
             }),
         ),
@@ -189,9 +194,9 @@ fn permissions() -> Vec<Mutant> {
             "v2/tool-calls/49",
             "`notes.txt` was changed anyway",
             "the agent takes perhaps for yes",
-            hear_answer(ASK, |message| {
+            change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
-                    message["result"] = yes();
+                    message["result"] = allow_response();
                 }
             }),
         ),
@@ -199,20 +204,21 @@ fn permissions() -> Vec<Mutant> {
             "v2/tool-calls/50",
             "`notes.txt` was changed anyway",
             "the agent takes a failure for yes",
-            hear_answer(ASK, |message| {
+            change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["error"].is_object() {
-                    *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": yes()});
+                    *message =
+                        json!({"jsonrpc": "2.0", "id": message["id"], "result": allow_response()});
                 }
             }),
         ),
     ]
 }
 
-fn never_runs_again() -> Mutation {
+fn stay_in_requires_action() -> Mutation {
     let mut asked = false;
     Box::new(move |passing| {
-        asked |= state(&passing) == Some("requires_action");
-        if asked && state(&passing) == Some("running") {
+        asked |= reported_state(&passing) == Some("requires_action");
+        if asked && reported_state(&passing) == Some("running") {
             *passing.message = None;
         }
     })

@@ -3,36 +3,36 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{
-    answers_notifications, hear_answer, no_error, other_code, other_id, set, silent_after,
-    silent_at,
+    change_error_code, change_incoming_response, change_string_id, fall_silent_after,
+    fall_silent_at, replace_error, respond_to_notifications, set_field,
 };
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let mut mutants = overview();
-    mutants.extend(beginning());
+    let mut mutants = overview_mutants();
+    mutants.extend(initialization_mutants());
     mutants
 }
 
-fn beginning() -> Vec<Mutant> {
+fn initialization_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/initialization/101",
             "the first message is not `initialize`",
             "the client says something before it begins",
-            says_hello,
+            send_before_initialize,
         ),
         mutant(
             "v2/initialization/102",
             "`info` with `name` and `version` is missing",
             "the client does not say who it is",
-            call("initialize", |params| set(params, "info", None)),
+            change_call("initialize", |params| set_field(params, "info", None)),
         ),
         mutant(
             "v2/initialization/103",
             "the client continued with `session/new`",
             "the client takes every version for its own",
-            hear_answer("initialize", |message| {
+            change_incoming_response("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
             }),
         ),
@@ -40,13 +40,13 @@ fn beginning() -> Vec<Mutant> {
             "v2/initialization/104",
             "the client did not send `session/prompt` within",
             "an unknown capability is its end",
-            silent_at("telepathy"),
+            fall_silent_at("telepathy"),
         ),
         mutant(
             "v2/initialization/105",
             "the client sent `session/new`",
             "the client takes it that all agents have sessions",
-            hear_answer("initialize", |message| {
+            change_incoming_response("initialize", |message| {
                 message["result"]["capabilities"] = json!({"session": {}});
             }),
         ),
@@ -54,13 +54,15 @@ fn beginning() -> Vec<Mutant> {
             "v2/initialization/106",
             "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
             "the client opens sessions as in version 2, whatever was agreed on",
-            call("session/new", |params| set(params, "mcpServers", None)),
+            change_call("session/new", |params| {
+                set_field(params, "mcpServers", None)
+            }),
         ),
         mutant(
             "v2/initialization/107",
             "the prompt contains content of type `image`, which the agent does not support",
             "the client shows pictures to whoever is there",
-            call("session/prompt", |params| {
+            change_call("session/prompt", |params| {
                 let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
                 params["prompt"].as_array_mut().unwrap().push(image);
             }),
@@ -69,18 +71,18 @@ fn beginning() -> Vec<Mutant> {
             "v2/initialization/108",
             "`fs/read_text_file` succeeded, although it does not exist in version 2",
             "the client reads files for agents of version 2",
-            no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
+            replace_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
             "`terminal/create` succeeded, although it does not exist in version 2",
             "the client makes terminals for agents of version 2",
-            no_error("terminal/create", || json!({"terminalId": "t"})),
+            replace_error("terminal/create", || json!({"terminalId": "t"})),
         ),
     ]
 }
 
-fn says_hello() -> Mutation {
+fn send_before_initialize() -> Mutation {
     Box::new(|passing| {
         if passing.said && passing.method == "initialize" {
             let hello = json!({"jsonrpc": "2.0", "method": "_mutant/hello"});
@@ -90,55 +92,55 @@ fn says_hello() -> Mutation {
     })
 }
 
-fn overview() -> Vec<Mutant> {
+fn overview_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/101",
             "an unknown method got error -32603; expected -32601",
             "its code for an unknown method is another",
-            other_code("session/acp_check_no_such", -32603),
+            change_error_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/101",
             "succeeded; expected an error",
             "the client has every method",
-            no_error("session/acp_check_no_such", || json!({})),
+            replace_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/102",
             "no response to request \"acp-check-07\"",
             "the client takes ids for numbers",
-            other_id(),
+            change_string_id(),
         ),
         mutant(
             "v2/overview/103",
             "after two notifications, the client sent a response with unknown id",
             "the client answers notifications",
-            answers_notifications(),
+            respond_to_notifications(),
         ),
         mutant(
             "v2/extensibility/101",
             "expected -32601",
             "its code for an unknown extension is another",
-            other_code("_acp-check/no-such", -32603),
+            change_error_code("_acp-check/no-such", -32603),
         ),
         mutant(
             "v2/extensibility/101",
             "an unknown method succeeded; expected an error",
             "the client knows every extension",
-            no_error("_acp-check/no-such", || json!({})),
+            replace_error("_acp-check/no-such", || json!({})),
         ),
         mutant(
             "v2/extensibility/102",
             "after a notification of an unknown extension: no response to request 0",
             "an unknown notification is its end",
-            silent_at("_acp-check/no-such"),
+            fall_silent_at("_acp-check/no-such"),
         ),
         mutant(
             "v2/extensibility/103",
             "after unusual metadata: no response to request 0",
             "the client believes what is in `_meta`",
-            silent_after(|message| message["params"]["update"]["_meta"].is_object()),
+            fall_silent_after(|message| message["params"]["update"]["_meta"].is_object()),
         ),
     ]
 }

@@ -11,7 +11,7 @@ use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
 /// What the right client has not.
-pub(crate) const SKIPPED: &[&str] = &[];
+pub(crate) const SKIPPED_CHECKS: &[&str] = &[];
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let pages = [

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::mutants::changes::{no_error, silent_after, silent_at};
-use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, mutant, withhold};
+use crate::mutants::changes::{fall_silent_after, fall_silent_at, replace_error};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_result, drop_outgoing, mutant};
 
 /// What a client does that something is the end of: it answers no more.
-const NO_ANSWER: &str = "no response to request";
+const NO_RESPONSE: &str = "no response to request";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = vec![
@@ -14,13 +14,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/prompt-lifecycle/101",
             "the client closed the connection when its prompt was acknowledged",
             "the client does not wait for the end",
-            closes_when_taken,
+            close_on_accepted_prompt,
         ),
         mutant(
             "v2/prompt-lifecycle/102",
-            NO_ANSWER,
+            NO_RESPONSE,
             "the client wants to know why",
-            silent_after(|message| {
+            fall_silent_after(|message| {
                 let update = &message["params"]["update"];
                 update["state"] == "idle" && update["stopReason"].is_null()
             }),
@@ -29,21 +29,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/prompt-lifecycle/131",
             "\"optionId\":\"later\"",
             "the client allows what it has cancelled",
-            answer("session/request_permission", |result| {
+            change_result("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "later"});
             }),
         ),
         mutant(
             "v2/prompt-lifecycle/133",
-            NO_ANSWER,
+            NO_RESPONSE,
             "the client does not answer what was cancelled",
-            withhold("session/request_permission", true),
+            drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v2/elicitation/101",
             "invalid action \"perhaps\"",
             "the client cannot decide",
-            answer("elicitation/create", |result| {
+            change_result("elicitation/create", |result| {
                 result["action"] = json!("perhaps")
             }),
         ),
@@ -51,7 +51,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/elicitation/102",
             "the client responded with `accept` to an unknown elicitation mode",
             "the client accepts what it does not know",
-            no_error(
+            replace_error(
                 "elicitation/create",
                 || json!({"action": "accept", "content": {}}),
             ),
@@ -78,15 +78,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants.extend(ends.map(|(check, at)| {
         mutant(
             check,
-            NO_ANSWER,
+            NO_RESPONSE,
             "what it does not expect is its end",
-            silent_at(at),
+            fall_silent_at(at),
         )
     }));
     mutants
 }
 
-fn closes_when_taken() -> Mutation {
+fn close_on_accepted_prompt() -> Mutation {
     Box::new(|passing| {
         if !passing.said && passing.answers && passing.method == "session/prompt" {
             passing.back.push(LayerLine::End);

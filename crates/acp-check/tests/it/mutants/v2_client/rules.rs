@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{Mutant, call, mutant};
+use crate::mutants::layer::{Mutant, change_call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/rules/101",
             "session-not-set-up",
             "the client sends a prompt in a session that nobody has opened",
-            call("session/prompt", |params| {
+            change_call("session/prompt", |params| {
                 params["sessionId"] = json!("other");
             }),
         )

@@ -3,108 +3,125 @@
 use acp_check::SchemaVersion;
 use serde_json::json;
 
-use crate::mutants::changes::{set, shape_id};
-use crate::mutants::layer::{Mutant, Mutation, answer, call, change, mutant};
-use crate::mutants::v2_agent::schema::{mute, old};
+use crate::mutants::changes::{find_shape_id, set_field};
+use crate::mutants::layer::{
+    Mutant, Mutation, change_call, change_result, mutant, mutate_messages,
+};
+use crate::mutants::v2_agent::schema::{remove_error_message, set_old_jsonrpc_version};
 
 type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
 /// A call without something.
-fn lacks(method: &'static str, field: &'static str) -> ClientMutationFn {
-    Box::new(call(method, move |params| set(params, field, None)))
+fn drop_call_field(method: &'static str, field: &'static str) -> ClientMutationFn {
+    Box::new(change_call(method, move |params| {
+        set_field(params, field, None)
+    }))
 }
 
 /// A call whose metadata are none: for what has nothing that is required.
-fn strange(method: &'static str) -> ClientMutationFn {
-    Box::new(call(method, |params| set(params, "_meta", Some(json!(5)))))
+fn invalidate_call_meta(method: &'static str) -> ClientMutationFn {
+    Box::new(change_call(method, |params| {
+        set_field(params, "_meta", Some(json!(5)))
+    }))
 }
 
-const META: &str = "`params._meta` must be an object";
-const SESSION: &str = "`params.sessionId` is missing";
-const LATER: &str = "v2/session-setup/106";
+const INVALID_META: &str = "`params._meta` must be an object";
+const MISSING_SESSION_ID: &str = "`params.sessionId` is missing";
+const SESSION_ID_CHECK: &str = "v2/session-setup/106";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let checks = acp_check::client_checks(SchemaVersion::V2);
-    let outcome: ClientMutationFn = Box::new(answer("session/request_permission", |result| {
-        set(result, "outcome", None);
-    }));
-    let action: ClientMutationFn = Box::new(answer("elicitation/create", |result| {
-        set(result, "action", None)
+    let outcome: ClientMutationFn =
+        Box::new(change_result("session/request_permission", |result| {
+            set_field(result, "outcome", None);
+        }));
+    let action: ClientMutationFn = Box::new(change_result("elicitation/create", |result| {
+        set_field(result, "action", None)
     }));
     let messages = [
         (
             "JSON-RPC",
             "jsonrpc",
             "v2/initialization/101",
-            Box::new(change(old)) as ClientMutationFn,
+            Box::new(mutate_messages(set_old_jsonrpc_version)) as ClientMutationFn,
         ),
         (
             "Error",
             "`error.message` is missing",
             "v2/overview/101",
-            Box::new(change(mute)),
+            Box::new(mutate_messages(remove_error_message)),
         ),
         (
             "InitializeRequest",
             "`params.info` is missing",
             "v2/initialization/101",
-            lacks("initialize", "info"),
+            drop_call_field("initialize", "info"),
         ),
         (
             "LoginAuthRequest",
             "`params.methodId` is missing",
             "v2/authentication/103",
-            lacks("auth/login", "methodId"),
+            drop_call_field("auth/login", "methodId"),
         ),
-        ("LogoutAuthRequest", META, LATER, strange("auth/logout")),
+        (
+            "LogoutAuthRequest",
+            INVALID_META,
+            SESSION_ID_CHECK,
+            invalidate_call_meta("auth/logout"),
+        ),
         (
             "NewSessionRequest",
             "`params.cwd` is missing",
             "v2/session-setup/101",
-            lacks("session/new", "cwd"),
+            drop_call_field("session/new", "cwd"),
         ),
         (
             "ResumeSessionRequest",
             "`params.cwd` is missing",
-            LATER,
-            lacks("session/resume", "cwd"),
+            SESSION_ID_CHECK,
+            drop_call_field("session/resume", "cwd"),
         ),
-        ("ListSessionsRequest", META, LATER, strange("session/list")),
+        (
+            "ListSessionsRequest",
+            INVALID_META,
+            SESSION_ID_CHECK,
+            invalidate_call_meta("session/list"),
+        ),
         (
             "DeleteSessionRequest",
-            SESSION,
-            LATER,
-            lacks("session/delete", "sessionId"),
+            MISSING_SESSION_ID,
+            SESSION_ID_CHECK,
+            drop_call_field("session/delete", "sessionId"),
         ),
         (
             "CloseSessionRequest",
-            SESSION,
-            LATER,
-            lacks("session/close", "sessionId"),
+            MISSING_SESSION_ID,
+            SESSION_ID_CHECK,
+            drop_call_field("session/close", "sessionId"),
         ),
         (
             "SetSessionConfigOptionRequest",
             "`params.configId` is missing",
-            LATER,
-            lacks("session/set_config_option", "configId"),
+            SESSION_ID_CHECK,
+            drop_call_field("session/set_config_option", "configId"),
         ),
         (
             "PromptRequest",
             "`params.prompt` is missing",
             "v2/overview/101",
-            lacks("session/prompt", "prompt"),
+            drop_call_field("session/prompt", "prompt"),
         ),
         (
             "CancelNotification",
-            SESSION,
+            MISSING_SESSION_ID,
             "v2/prompt-lifecycle/131",
-            lacks("session/cancel", "sessionId"),
+            drop_call_field("session/cancel", "sessionId"),
         ),
         (
             "CancelRequestNotification",
             "`params.requestId` is missing",
-            LATER,
-            lacks("$/cancel_request", "requestId"),
+            SESSION_ID_CHECK,
+            drop_call_field("$/cancel_request", "requestId"),
         ),
         (
             "RequestPermissionResponse",
@@ -121,7 +138,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let mutants = messages.into_iter().map(|(shape, why, seen_in, change)| {
         mutant(
-            shape_id(&checks, shape, None),
+            find_shape_id(&checks, shape, None),
             why,
             "its shape is another",
             change,

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::{refuse_if, silent_at};
-use crate::mutants::layer::{Mutant, answer, mutant};
+use crate::mutants::changes::{fall_silent_at, reject_if};
+use crate::mutants::layer::{Mutant, change_result, mutant};
 
-const ASK: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let ends = [
@@ -23,28 +23,28 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let ends = ends.map(|(check, at)| {
         let what = "what it does not expect is its end";
-        mutant(check, "no response to request", what, silent_at(at))
+        mutant(check, "no response to request", what, fall_silent_at(at))
     });
-    ends.into_iter().chain(permissions()).collect()
+    ends.into_iter().chain(permission_mutants()).collect()
 }
 
-fn refuses(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
+fn rejecting_subject(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
     let why = "the permission request failed with error";
     mutant(
         check,
         why,
         "the client refuses what it may be asked",
-        refuse_if(ASK, -32603, subject),
+        reject_if(PERMISSION_METHOD, -32603, subject),
     )
 }
 
-fn permissions() -> Vec<Mutant> {
+fn permission_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/121",
             "the client selected option \"nobodys\"",
             "the client selects what there is not",
-            answer(ASK, |result| {
+            change_result(PERMISSION_METHOD, |result| {
                 result["outcome"]["optionId"] = json!("nobodys")
             }),
         ),
@@ -52,24 +52,24 @@ fn permissions() -> Vec<Mutant> {
             "v2/tool-calls/121",
             "invalid outcome \"perhaps\"; expected `selected`, `cancelled` or a name starting with `_`",
             "the client has an outcome of its own, and does not say so",
-            answer(ASK, |result| {
+            change_result(PERMISSION_METHOD, |result| {
                 result["outcome"]["outcome"] = json!("perhaps")
             }),
         ),
-        refuses("v2/tool-calls/127", |params| {
+        rejecting_subject("v2/tool-calls/127", |params| {
             params["sessionId"] == "acp-check-subagent"
         }),
-        refuses("v2/tool-calls/122", |params| params["subject"].is_null()),
-        refuses("v2/tool-calls/123", |params| {
+        rejecting_subject("v2/tool-calls/122", |params| params["subject"].is_null()),
+        rejecting_subject("v2/tool-calls/123", |params| {
             params["subject"]["type"] == "command"
         }),
-        refuses("v2/tool-calls/124", |params| {
+        rejecting_subject("v2/tool-calls/124", |params| {
             params["subject"]["type"] == "_acp-check/weather"
         }),
-        refuses("v2/tool-calls/125", |params| {
+        rejecting_subject("v2/tool-calls/125", |params| {
             params["options"][0]["kind"] == "_acp-check/maybe"
         }),
-        refuses("v2/tool-calls/126", |params| {
+        rejecting_subject("v2/tool-calls/126", |params| {
             params["subject"]["toolCall"]["toolCallId"] == "never-told-of"
         }),
     ]

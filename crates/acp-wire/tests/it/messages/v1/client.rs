@@ -5,7 +5,7 @@ use acp_wire::jsonrpc::RequestId;
 use super::*;
 
 #[test]
-fn file_system() {
+fn file_system_messages_round_trip() {
     let request = message!("read some lines", AgentRequest::ReadTextFile);
     assert_eq!(
         request,
@@ -31,7 +31,7 @@ fn file_system() {
 }
 
 #[test]
-fn terminals() {
+fn terminal_messages_round_trip() {
     let request = message!("start a command", AgentRequest::CreateTerminal);
     assert_eq!(
         request,
@@ -90,7 +90,7 @@ fn terminals() {
 }
 
 #[test]
-fn elicitation_forms() {
+fn elicitation_form_messages_round_trip() {
     let request = message!(
         "a form with every kind of field",
         AgentRequest::CreateElicitation
@@ -201,7 +201,7 @@ fn elicitation_forms() {
 }
 
 #[test]
-fn elicitation_pages_and_answers() {
+fn elicitation_url_and_response_messages_round_trip() {
     let request = message!("a page", AgentRequest::CreateElicitation);
     assert_eq!(
         request.mode,

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn initialization() {
+fn initialization_messages_round_trip() {
     let all = message!("a client that can do everything", ClientRequest::Initialize);
     assert_eq!(all.protocol_version, ProtocolVersion::V1);
     let can = all.client_capabilities;
@@ -69,7 +69,7 @@ fn initialization() {
 }
 
 #[test]
-fn authentication() {
+fn authentication_messages_round_trip() {
     let request = message!("authenticate", ClientRequest::Authenticate);
     assert_eq!(request.method_id.as_str(), "browser");
     for response in [
@@ -89,7 +89,7 @@ fn authentication() {
 }
 
 #[test]
-fn new_sessions() {
+fn new_session_messages_round_trip() {
     let request = message!(
         "a new session with every kind of MCP server",
         ClientRequest::NewSession
@@ -147,7 +147,7 @@ fn new_sessions() {
 }
 
 #[test]
-fn old_sessions() {
+fn stored_session_messages_round_trip() {
     let request = message!("load a session", ClientRequest::LoadSession);
     assert_eq!(
         (request.session_id.as_str(), request.cwd.as_str()),

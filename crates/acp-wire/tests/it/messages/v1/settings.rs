@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn modes() {
+fn mode_messages_round_trip() {
     let request = message!("set the mode", ClientRequest::SetSessionMode);
     assert_eq!(request, SetSessionModeRequest::new("sess_01", "dig"));
     let response = message!("the mode is set", AgentResponse::SetSessionMode);
@@ -18,7 +18,7 @@ fn modes() {
 }
 
 #[test]
-fn config_options() {
+fn config_option_messages_round_trip() {
     let request = message!("choose a value", ClientRequest::SetSessionConfigOption);
     assert_eq!(
         request,

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn prompt_turns() {
+fn prompt_messages_round_trip() {
     let request = message!("a prompt with every kind of content", ClientRequest::Prompt);
     assert_eq!(request.meta.unwrap()["example.org/trace"], "t-77");
     let [
@@ -85,7 +85,7 @@ fn prompt_turns() {
 }
 
 #[test]
-fn session_updates() {
+fn session_updates_round_trip() {
     let chunk = update!("a piece of the person's message", UserMessageChunk);
     assert_eq!(chunk.content.as_text(), Some("What grows"));
     assert_eq!(chunk.message_id.unwrap().as_str(), "msg_1");
@@ -150,7 +150,7 @@ fn session_updates() {
 }
 
 #[test]
-fn tool_calls() {
+fn tool_call_updates_round_trip() {
     let call = update!("a new tool call", ToolCall);
     assert_eq!(
         call,
@@ -216,7 +216,7 @@ fn tool_calls() {
 }
 
 #[test]
-fn permissions() {
+fn permission_messages_round_trip() {
     let request = message!("may it be done?", AgentRequest::RequestPermission);
     assert_eq!(request.session_id.as_str(), "sess_01");
     assert_eq!(request.tool_call.tool_call_id.as_str(), "call_3");

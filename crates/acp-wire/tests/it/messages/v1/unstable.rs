@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn unstable_capabilities() {
+fn unstable_capabilities_round_trip() {
     let can = message!(
         "a client that understands what is unstable",
         ClientRequest::Initialize
@@ -20,7 +20,7 @@ fn unstable_capabilities() {
 }
 
 #[test]
-fn forks() {
+fn fork_messages_round_trip() {
     let request = message!("fork a session", ClientRequest::ForkSession);
     assert_eq!(
         request,
@@ -51,7 +51,7 @@ fn forks() {
 }
 
 #[test]
-fn models() {
+fn model_messages_round_trip() {
     let response = message!("the new session with models", AgentResponse::NewSession);
     assert_eq!(
         response.models,
@@ -74,7 +74,7 @@ fn models() {
 }
 
 #[test]
-fn usage() {
+fn usage_updates_round_trip() {
     let response = message!(
         "the turn has ended, with what it used",
         AgentResponse::Prompt
@@ -91,7 +91,7 @@ fn usage() {
 }
 
 #[test]
-fn plans() {
+fn plan_updates_round_trip() {
     let PlanUpdateContent::Items(plan) =
         update!("a plan of entries among several", PlanUpdate).plan
     else {
@@ -116,7 +116,7 @@ fn plans() {
 }
 
 #[test]
-fn notices() {
+fn notices_round_trip() {
     let notice = update!("a notice", Notice);
     assert_eq!(
         notice,
@@ -137,7 +137,7 @@ fn notices() {
 }
 
 #[test]
-fn compactions() {
+fn compaction_updates_round_trip() {
     let [begun, done, failed, cancelled] = [
         update!("a compaction begins", CompactionUpdate),
         update!("a compaction is done", CompactionUpdate),
@@ -167,7 +167,7 @@ fn compactions() {
 }
 
 #[test]
-fn tool_names() {
+fn tool_names_round_trip() {
     let call = update!("a new tool call with a name", ToolCall);
     assert_eq!(
         call,
@@ -180,7 +180,7 @@ fn tool_names() {
 }
 
 #[test]
-fn subagents() {
+fn subagent_updates_round_trip() {
     let announced = update!("a subagent is announced", SubagentUpdate);
     assert_eq!(announced.session_id.as_str(), "sess_02");
     assert_eq!(announced.title, Some(Some("Find the beans".to_owned())));

@@ -5,7 +5,7 @@ use acp_wire::{Method, MethodKind, ReadError, Sender};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::messages::data::{KnownKeys, MessageCase, cases};
+use crate::messages::data::{KnownKeys, MessageCase, read_cases};
 
 mod reports;
 mod sessions;
@@ -14,7 +14,7 @@ mod tools;
 method_table_tests!("v2");
 
 #[test]
-fn the_table_is_complete() {
+fn every_case_is_covered_by_the_method_tables() {
     let count = |sender, kind| {
         METHODS
             .iter()
@@ -52,43 +52,43 @@ fn the_table_is_complete() {
 }
 
 #[test]
-fn every_type_and_value_is_in_the_test_data() {
-    let told = KnownKeys::by("v2");
-    told.has("state", AuthState::KNOWN);
-    told.has("status", SessionStatus::KNOWN);
-    told.has("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);
-    told.has("mode", SystemPromptMode::KNOWN);
-    told.has("sessionUpdate", SessionUpdate::TAGS);
-    told.has("state", StateUpdate::TAGS);
-    told.has("stopReason", StopReason::KNOWN);
-    told.has("type", BackgroundWork::TAGS);
-    told.has("type", ContentBlock::TAGS);
-    told.has("type", ToolCallContent::TAGS);
-    told.has("type", PlanUpdateContent::TAGS);
-    told.has("type", McpServer::TAGS);
-    told.has("type", AuthMethod::TAGS);
-    told.has("type", AvailableCommand::TAGS);
-    told.has("type", AvailableCommandInput::TAGS);
-    told.has("type", ReplayFrom::TAGS);
-    told.has("type", RequestPermissionSubject::TAGS);
-    told.has("type", ElicitationPropertySchema::TAGS);
-    told.has("type", ElicitationSchemaType::KNOWN);
-    told.has("type", &["select", "boolean", "id"]);
-    told.has("operation", DiffChange::TAGS);
-    told.has("fileType", DiffFileType::KNOWN);
-    told.has("outcome", RequestPermissionOutcome::TAGS);
-    told.has("action", ElicitationAction::TAGS);
-    told.has("mode", &["form", "url"]);
-    told.has("kind", ToolKind::KNOWN);
-    told.has("kind", PermissionOptionKind::KNOWN);
-    told.has("status", ToolCallStatus::KNOWN);
-    told.has("status", PlanEntryStatus::KNOWN);
-    told.has("status", CompactionStatus::KNOWN);
-    told.has("severity", NoticeSeverity::KNOWN);
-    told.has("priority", PlanEntryPriority::KNOWN);
-    told.has("audience", Role::KNOWN);
-    told.has("theme", IconTheme::KNOWN);
-    told.has("category", SessionConfigOptionCategory::KNOWN);
-    told.has("format", StringFormat::KNOWN);
-    told.has("format", DiffPatchFormat::KNOWN);
+fn every_type_and_value_has_test_data() {
+    let told = KnownKeys::in_cases("v2");
+    told.assert_values("state", AuthState::KNOWN);
+    told.assert_values("status", SessionStatus::KNOWN);
+    told.assert_values("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);
+    told.assert_values("mode", SystemPromptMode::KNOWN);
+    told.assert_values("sessionUpdate", SessionUpdate::TAGS);
+    told.assert_values("state", StateUpdate::TAGS);
+    told.assert_values("stopReason", StopReason::KNOWN);
+    told.assert_values("type", BackgroundWork::TAGS);
+    told.assert_values("type", ContentBlock::TAGS);
+    told.assert_values("type", ToolCallContent::TAGS);
+    told.assert_values("type", PlanUpdateContent::TAGS);
+    told.assert_values("type", McpServer::TAGS);
+    told.assert_values("type", AuthMethod::TAGS);
+    told.assert_values("type", AvailableCommand::TAGS);
+    told.assert_values("type", AvailableCommandInput::TAGS);
+    told.assert_values("type", ReplayFrom::TAGS);
+    told.assert_values("type", RequestPermissionSubject::TAGS);
+    told.assert_values("type", ElicitationPropertySchema::TAGS);
+    told.assert_values("type", ElicitationSchemaType::KNOWN);
+    told.assert_values("type", &["select", "boolean", "id"]);
+    told.assert_values("operation", DiffChange::TAGS);
+    told.assert_values("fileType", DiffFileType::KNOWN);
+    told.assert_values("outcome", RequestPermissionOutcome::TAGS);
+    told.assert_values("action", ElicitationAction::TAGS);
+    told.assert_values("mode", &["form", "url"]);
+    told.assert_values("kind", ToolKind::KNOWN);
+    told.assert_values("kind", PermissionOptionKind::KNOWN);
+    told.assert_values("status", ToolCallStatus::KNOWN);
+    told.assert_values("status", PlanEntryStatus::KNOWN);
+    told.assert_values("status", CompactionStatus::KNOWN);
+    told.assert_values("severity", NoticeSeverity::KNOWN);
+    told.assert_values("priority", PlanEntryPriority::KNOWN);
+    told.assert_values("audience", Role::KNOWN);
+    told.assert_values("theme", IconTheme::KNOWN);
+    told.assert_values("category", SessionConfigOptionCategory::KNOWN);
+    told.assert_values("format", StringFormat::KNOWN);
+    told.assert_values("format", DiffPatchFormat::KNOWN);
 }

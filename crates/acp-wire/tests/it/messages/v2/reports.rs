@@ -6,7 +6,7 @@ use acp_wire::v1::Usage;
 use super::*;
 
 #[test]
-fn prompts() {
+fn prompt_messages_round_trip() {
     let request = message!("a prompt with every kind of content", ClientRequest::Prompt);
     let ContentBlock::ResourceLink(link) = &request.prompt[3] else {
         panic!("{:?}", request.prompt)
@@ -49,7 +49,7 @@ macro_rules! state {
 }
 
 #[test]
-fn states() {
+fn state_updates_round_trip() {
     assert_eq!(state!("it works", Running), RunningStateUpdate::new());
     assert_eq!(
         state!("it works, and more goes on", Running).background,
@@ -99,7 +99,7 @@ fn states() {
 }
 
 #[test]
-fn messages() {
+fn message_updates_round_trip() {
     let chunk = update!("a piece of the person's message", UserMessageChunk);
     assert_eq!(chunk, ContentChunk::new("msg_1", "What grows"));
     let message = update!("the person's message", UserMessage);
@@ -120,7 +120,7 @@ fn messages() {
 }
 
 #[test]
-fn plans() {
+fn plan_updates_round_trip() {
     let PlanUpdateContent::Items(plan) = update!("a plan of entries", PlanUpdate).plan else {
         panic!()
     };
@@ -151,7 +151,7 @@ fn plans() {
 }
 
 #[test]
-fn session_updates() {
+fn session_updates_round_trip() {
     let commands = update!("the commands", AvailableCommandsUpdate).available_commands;
     let AvailableCommand::Command(sow) = &commands[0] else {
         panic!("{commands:?}")
@@ -193,7 +193,7 @@ fn session_updates() {
 }
 
 #[test]
-fn compactions() {
+fn compaction_updates_round_trip() {
     let updates = [
         update!("a compaction begins", CompactionUpdate),
         update!("a compaction is done", CompactionUpdate),
@@ -214,7 +214,7 @@ fn compactions() {
 }
 
 #[test]
-fn subagents() {
+fn subagent_updates_round_trip() {
     let announced = update!("a subagent is announced", SubagentUpdate);
     assert_eq!(announced.session_id.as_str(), "sess_02");
     assert_eq!(announced.title, Some(Some("Find the beans".to_owned())));

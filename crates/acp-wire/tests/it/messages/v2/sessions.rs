@@ -5,7 +5,7 @@ use acp_wire::v1::{SessionConfigKind, SessionConfigSelectOptions};
 use super::*;
 
 #[test]
-fn initialization() {
+fn initialization_messages_round_trip() {
     let request = message!("a client that can do everything", ClientRequest::Initialize);
     assert_eq!(request.protocol_version, ProtocolVersion::V2);
     assert_eq!(
@@ -57,7 +57,7 @@ fn initialization() {
 }
 
 #[test]
-fn authentication() {
+fn authentication_messages_round_trip() {
     let request = message!("log in", ClientRequest::Login);
     assert_eq!(request, LoginAuthRequest::new("browser"));
     for response in [
@@ -77,7 +77,7 @@ fn authentication() {
 }
 
 #[test]
-fn new_sessions() {
+fn new_session_messages_round_trip() {
     let request = message!(
         "a new session with every kind of MCP server",
         ClientRequest::NewSession
@@ -125,7 +125,7 @@ fn new_sessions() {
 }
 
 #[test]
-fn old_sessions() {
+fn stored_session_messages_round_trip() {
     let request = message!("resume a session", ClientRequest::ResumeSession);
     assert_eq!(
         request,
@@ -173,7 +173,7 @@ fn old_sessions() {
 }
 
 #[test]
-fn config_options() {
+fn config_option_messages_round_trip() {
     for request in [
         message!("choose a value", ClientRequest::SetSessionConfigOption),
         message!(
@@ -228,7 +228,7 @@ fn config_options() {
 }
 
 #[test]
-fn elicitation() {
+fn elicitation_messages_round_trip() {
     let request = message!(
         "a form with every kind of field",
         AgentRequest::CreateElicitation

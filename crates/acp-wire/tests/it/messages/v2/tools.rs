@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn tool_calls() {
+fn tool_call_updates_round_trip() {
     let call = update!("a new tool call", ToolCallUpdate);
     assert_eq!(
         call,
@@ -92,7 +92,7 @@ fn tool_calls() {
 }
 
 #[test]
-fn cancellation() {
+fn cancellation_messages_round_trip() {
     let request = message!("cancel a tool call", ClientRequest::CancelToolCall);
     assert_eq!(request, CancelToolCallRequest::new("sess_01", "call_1"));
     let response = message!(
@@ -110,7 +110,7 @@ fn cancellation() {
 }
 
 #[test]
-fn permissions() {
+fn permission_messages_round_trip() {
     let request = message!("may this call be made?", AgentRequest::RequestPermission);
     assert_eq!(request.title, "Pull the weeds out?");
     assert_eq!(request.description.as_deref(), Some("All of them"));
@@ -155,7 +155,7 @@ fn permissions() {
 }
 
 #[test]
-fn terminals() {
+fn terminal_updates_round_trip() {
     let terminal = update!("a terminal", TerminalUpdate);
     assert_eq!(
         terminal,

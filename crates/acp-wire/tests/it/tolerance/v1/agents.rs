@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn permission_options_without_kind() {
-    let request: RequestPermissionRequest = read(json!({
+fn permission_options_without_kind_are_accepted() {
+    let request: RequestPermissionRequest = from_json(json!({
         "sessionId": "s",
         "toolCall": {"toolCallId": "c"},
         "options": [{"optionId": "y", "name": "Yes"}, {"optionId": "n", "name": "No", "kind": null}]
@@ -19,8 +19,8 @@ fn permission_options_without_kind() {
 }
 
 #[test]
-fn tool_calls_without_kind_or_title() {
-    let update: SessionUpdate = read(json!({"sessionUpdate": "tool_call", "toolCallId": "c"}));
+fn tool_calls_without_kind_or_title_are_accepted() {
+    let update: SessionUpdate = from_json(json!({"sessionUpdate": "tool_call", "toolCallId": "c"}));
     let SessionUpdate::ToolCall(call) = update else {
         panic!("{update:?}")
     };
@@ -30,7 +30,7 @@ fn tool_calls_without_kind_or_title() {
         (ToolKind::Other, ToolCallStatus::Pending)
     );
     let request: RequestPermissionRequest =
-        read(json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}));
+        from_json(json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}));
     assert_eq!(
         (request.tool_call.kind, request.tool_call.title),
         (None, None)
@@ -38,7 +38,7 @@ fn tool_calls_without_kind_or_title() {
 }
 
 #[test]
-fn mcp_servers_on_stdio_with_a_type_or_without_args() {
+fn stdio_servers_with_type_or_without_args_are_accepted() {
     let expected = McpServer::Stdio(McpServerStdio::new("n", "c", [], []));
     for server in [
         json!({"type": "stdio", "name": "n", "command": "c", "args": [], "env": []}),
@@ -46,36 +46,36 @@ fn mcp_servers_on_stdio_with_a_type_or_without_args() {
         json!({"name": "n", "command": "c"}),
         json!({"type": "stdio", "name": "n", "command": "c", "env": {}}),
     ] {
-        let read: McpServer = read(server);
+        let read: McpServer = from_json(server);
         assert_eq!(read, expected);
         assert_eq!(
-            written(&read),
+            to_json(&read),
             json!({"name": "n", "command": "c", "args": [], "env": []})
         );
     }
-    let server: McpServer = read(json!({"type": "http", "name": "n", "url": "u"}));
+    let server: McpServer = from_json(json!({"type": "http", "name": "n", "url": "u"}));
     assert_eq!(server, McpServer::Http(McpServerHttp::new("n", "u", [])));
 }
 
 #[test]
-fn auth_methods_with_the_type_agent() {
+fn auth_methods_of_type_agent_are_accepted() {
     let expected = AuthMethod::Agent(AuthMethodAgent::new("i", "n"));
     for method in [
         json!({"type": "agent", "id": "i", "name": "n"}),
         json!({"id": "i", "name": "n", "type": "agent"}),
     ] {
-        let read: AuthMethod = read(method);
+        let read: AuthMethod = from_json(method);
         assert_eq!(read, expected);
-        assert_eq!(written(&read), json!({"id": "i", "name": "n"}));
+        assert_eq!(to_json(&read), json!({"id": "i", "name": "n"}));
     }
     // A malformed terminal method is not treated as one that can be passed to `authenticate`.
     let response: InitializeResponse =
-        read(json!({"protocolVersion": 1, "authMethods": [{"type": "terminal", "id": "i"}]}));
+        from_json(json!({"protocolVersion": 1, "authMethods": [{"type": "terminal", "id": "i"}]}));
     assert_eq!(response.auth_methods, []);
 }
 
 #[test]
-fn invalid_protocol_versions() {
+fn invalid_protocol_versions_are_tolerated() {
     for version in [
         json!("2025-01-01"),
         json!("1"),
@@ -85,7 +85,7 @@ fn invalid_protocol_versions() {
         json!(1.5),
         json!({}),
     ] {
-        let request: InitializeRequest = read(json!({"protocolVersion": version}));
+        let request: InitializeRequest = from_json(json!({"protocolVersion": version}));
         assert_eq!(request.protocol_version, ProtocolVersion(0), "{version}");
     }
     let request: InitializeRequest = serde_json::from_str(r#"{"protocolVersion":1.0}"#).unwrap();
@@ -93,12 +93,12 @@ fn invalid_protocol_versions() {
 }
 
 #[test]
-fn whole_numbers_as_floats() {
+fn whole_numbers_may_be_floats() {
     let request: ReadTextFileRequest =
         serde_json::from_str(r#"{"sessionId":"s","path":"/p","line":10.0,"limit":5e1}"#).unwrap();
     assert_eq!((request.line, request.limit), (Some(10), Some(50)));
     assert_eq!(
-        text(&request),
+        to_json_text(&request),
         r#"{"sessionId":"s","path":"/p","line":10,"limit":50}"#
     );
     let usage: UsageUpdate = serde_json::from_str(
@@ -121,8 +121,8 @@ fn whole_numbers_as_floats() {
 }
 
 #[test]
-fn params_that_are_absent_or_null() {
-    for params in [None, Some(raw("null")), Some(raw("{}"))] {
+fn params_may_be_absent_or_null() {
+    for params in [None, Some(raw_value("null")), Some(raw_value("{}"))] {
         let request = ClientRequest::read("logout", params.as_deref()).unwrap();
         assert!(matches!(request, ClientRequest::Logout(_)), "{request:?}");
         let request = ClientRequest::read("session/list", params.as_deref()).unwrap();
@@ -139,20 +139,20 @@ fn params_that_are_absent_or_null() {
 }
 
 #[test]
-fn a_boolean_config_value_with_or_without_type() {
+fn boolean_config_value_may_lack_its_type() {
     for request in [
         json!({"sessionId": "s", "configId": "c", "type": "boolean", "value": true}),
         json!({"sessionId": "s", "configId": "c", "value": true}),
         json!({"value": true, "type": "id", "sessionId": "s", "configId": "c"}),
     ] {
-        let read: SetSessionConfigOptionRequest = read(request);
+        let read: SetSessionConfigOptionRequest = from_json(request);
         assert_eq!(read, SetSessionConfigOptionRequest::new("s", "c", true));
     }
     let read: SetSessionConfigOptionRequest =
-        read(json!({"sessionId": "s", "configId": "c", "type": "value_id", "value": "v"}));
+        from_json(json!({"sessionId": "s", "configId": "c", "type": "value_id", "value": "v"}));
     assert_eq!(read, SetSessionConfigOptionRequest::new("s", "c", "v"));
     assert_eq!(
-        text(&read),
+        to_json_text(&read),
         r#"{"sessionId":"s","configId":"c","value":"v"}"#
     );
 }

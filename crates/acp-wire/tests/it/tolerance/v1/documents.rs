@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_mode_of_a_mode_update() {
+fn mode_update_accepts_both_field_names() {
     for update in [
         json!({"sessionUpdate": "current_mode_update", "modeId": "dig"}),
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig"}),
@@ -13,40 +13,41 @@ fn the_mode_of_a_mode_update() {
         // With the tag last, which is read in another way.
         json!({"modeId": "dig", "sessionUpdate": "current_mode_update"}),
     ] {
-        let read: SessionUpdate = read(update);
+        let read: SessionUpdate = from_json(update);
         assert_eq!(
             read,
             SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new("dig"))
         );
         assert_eq!(
-            written(&read),
+            to_json(&read),
             json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig"})
         );
     }
-    let both: CurrentModeUpdate = read(json!({"modeId": "old", "currentModeId": "new"}));
+    let both: CurrentModeUpdate = from_json(json!({"modeId": "old", "currentModeId": "new"}));
     assert_eq!(both, CurrentModeUpdate::new("new"), "today's name wins");
     let error = serde_json::from_str::<CurrentModeUpdate>("{}").unwrap_err();
     assert!(error.to_string().contains("currentModeId"), "{error}");
 }
 
 #[test]
-fn the_name_of_the_config_option_update() {
+fn config_option_update_accepts_both_names() {
     let options = json!([{"id": "tidy", "name": "Tidy", "type": "boolean", "currentValue": true}]);
     for name in ["config_option_update", "config_options_update"] {
-        let update: SessionUpdate = read(json!({"sessionUpdate": name, "configOptions": options}));
+        let update: SessionUpdate =
+            from_json(json!({"sessionUpdate": name, "configOptions": options}));
         let SessionUpdate::ConfigOptionUpdate(inner) = &update else {
             panic!("{update:?}")
         };
         assert_eq!(inner.config_options.len(), 1);
         assert_eq!(
-            written(&update),
+            to_json(&update),
             json!({"sessionUpdate": "config_option_update", "configOptions": options})
         );
     }
 }
 
 #[test]
-fn the_mcp_capabilities_of_an_agent() {
+fn mcp_capabilities_are_accepted_under_both_names() {
     let expected = McpCapabilities::new().http(true);
     for capabilities in [
         json!({"loadSession": true, "mcp": {"http": true}}),
@@ -55,11 +56,11 @@ fn the_mcp_capabilities_of_an_agent() {
         json!({"loadSession": true, "mcp": {"http": true}, "mcpCapabilities": null}),
     ] {
         let response: InitializeResponse =
-            read(json!({"protocolVersion": 1, "agentCapabilities": capabilities}));
+            from_json(json!({"protocolVersion": 1, "agentCapabilities": capabilities}));
         let can = response.agent_capabilities;
         assert!(can.load_session, "{capabilities}");
         assert_eq!(can.mcp_capabilities, expected, "{capabilities}");
-        let written = written(&can);
+        let written = to_json(&can);
         assert_eq!(
             written["mcpCapabilities"],
             json!({"http": true, "sse": false})
@@ -69,7 +70,7 @@ fn the_mcp_capabilities_of_an_agent() {
 }
 
 #[test]
-fn empty_results() {
+fn empty_results_may_be_null() {
     for method in [
         "session/load",
         "session/set_mode",
@@ -78,23 +79,23 @@ fn empty_results() {
         "session/close",
     ] {
         for result in ["null", "{}"] {
-            let response = AgentResponse::read(method, &raw(result)).unwrap();
-            assert_eq!(text(&response), "{}", "{method}");
+            let response = AgentResponse::read(method, &raw_value(result)).unwrap();
+            assert_eq!(to_json_text(&response), "{}", "{method}");
         }
     }
     for method in ["fs/write_text_file", "terminal/kill", "terminal/release"] {
         for result in ["null", "{}"] {
-            let response = ClientResponse::read(method, &raw(result)).unwrap();
-            assert_eq!(text(&response), "{}", "{method}");
+            let response = ClientResponse::read(method, &raw_value(result)).unwrap();
+            assert_eq!(to_json_text(&response), "{}", "{method}");
         }
     }
     // A result with required fields must have them.
-    let error = AgentResponse::read("session/new", &raw("null")).unwrap_err();
+    let error = AgentResponse::read("session/new", &raw_value("null")).unwrap_err();
     assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 }
 
 #[test]
-fn the_content_of_a_permission_request() {
+fn permission_request_content_may_be_bare_blocks() {
     let request = |content: Value| {
         json!({
             "sessionId": "s",
@@ -110,9 +111,9 @@ fn the_content_of_a_permission_request() {
         json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
         json!({"type": "resource", "resource": {"text": "t", "uri": "file:///t"}}),
     ] {
-        let read: RequestPermissionRequest = read(request(block.clone()));
+        let read: RequestPermissionRequest = from_json(request(block.clone()));
         assert_eq!(
-            written(&read),
+            to_json(&read),
             request(json!({"type": "content", "content": block})),
             "a bare content block is wrapped"
         );
@@ -120,14 +121,14 @@ fn the_content_of_a_permission_request() {
 }
 
 #[test]
-fn the_custom_data_of_the_set_mode_response() {
+fn set_mode_response_may_have_custom_data() {
     for result in [
         json!({"meta": {"was": "look"}}),
         json!({"_meta": {"was": "look"}}),
         json!({"_meta": {"was": "look"}, "meta": {"was": "dig"}}),
         json!({"_meta": null, "meta": {"was": "look"}}),
     ] {
-        let response: SetSessionModeResponse = read(result);
-        assert_eq!(written(&response), json!({"_meta": {"was": "look"}}));
+        let response: SetSessionModeResponse = from_json(result);
+        assert_eq!(to_json(&response), json!({"_meta": {"was": "look"}}));
     }
 }

@@ -13,8 +13,9 @@ fn optional_fields_read_as_absent() {
         json!(true),
         json!(1.5),
     ] {
-        let request: InitializeRequest =
-            read(json!({"protocolVersion": 1, "clientCapabilities": wrong, "clientInfo": wrong}));
+        let request: InitializeRequest = from_json(
+            json!({"protocolVersion": 1, "clientCapabilities": wrong, "clientInfo": wrong}),
+        );
         // An object counts as an object of capabilities without any capability.
         assert_eq!(
             request,
@@ -22,7 +23,7 @@ fn optional_fields_read_as_absent() {
             "{wrong}"
         );
 
-        let update: ToolCallUpdate = read(json!({
+        let update: ToolCallUpdate = from_json(json!({
             "toolCallId": "c", "content": {"not": "a list"}, "locations": "nowhere", "_meta": 3
         }));
         assert_eq!(update, ToolCallUpdate::new("c"));
@@ -37,10 +38,10 @@ fn optional_fields_read_as_absent() {
     ];
     for wrong in bad_numbers {
         let request: ReadTextFileRequest =
-            read(json!({"sessionId": "s", "path": "/p", "line": wrong, "limit": wrong}));
+            from_json(json!({"sessionId": "s", "path": "/p", "line": wrong, "limit": wrong}));
         assert_eq!((request.line, request.limit), (None, None), "{wrong}");
     }
-    let call: ToolCall = read(
+    let call: ToolCall = from_json(
         json!({"toolCallId": "c", "title": "t", "kind": 5, "status": [], "content": 1, "locations": null}),
     );
     assert_eq!(call, ToolCall::new("c", "t"));
@@ -48,7 +49,7 @@ fn optional_fields_read_as_absent() {
 
 #[test]
 fn a_malformed_part_does_not_affect_its_neighbors() {
-    let response: InitializeResponse = read(json!({
+    let response: InitializeResponse = from_json(json!({
         "protocolVersion": 1,
         "agentCapabilities": {
             "loadSession": "yes",
@@ -68,7 +69,7 @@ fn a_malformed_part_does_not_affect_its_neighbors() {
 
 #[test]
 fn invalid_items_of_lists_are_skipped() {
-    let call: ToolCall = read(json!({
+    let call: ToolCall = from_json(json!({
         "toolCallId": "c", "title": "t",
         "content": [
             {"type": "diff", "path": "/p"},
@@ -88,25 +89,25 @@ fn invalid_items_of_lists_are_skipped() {
         ]
     );
 
-    let plan: Plan = read(json!({"entries": [
+    let plan: Plan = from_json(json!({"entries": [
         {"content": "a", "priority": "high", "status": "pending"}, {"priority": "low"}, 7
     ]}));
     assert_eq!(plan.entries.len(), 1);
 
-    let request: RequestPermissionRequest = read(json!({
+    let request: RequestPermissionRequest = from_json(json!({
         "sessionId": "s", "toolCall": {"toolCallId": "c"},
         "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}, {"name": "?"}, "no"]
     }));
     assert_eq!(request.options.len(), 1);
 
     let commands: AvailableCommandsUpdate =
-        read(json!({"availableCommands": [{"name": "a", "input": 5}, {}]}));
+        from_json(json!({"availableCommands": [{"name": "a", "input": 5}, {}]}));
     assert_eq!(
         commands.available_commands,
         [AvailableCommand::new("a", "")]
     );
 
-    let response: NewSessionResponse = read(json!({"sessionId": "s", "configOptions": [
+    let response: NewSessionResponse = from_json(json!({"sessionId": "s", "configOptions": [
         {"id": "a", "name": "A", "type": "boolean", "currentValue": "on"},
         {"id": "b", "name": "B", "type": "boolean", "currentValue": true},
         {"id": "c", "name": "C", "type": "select", "currentValue": "x", "options": [
@@ -124,7 +125,7 @@ fn invalid_items_of_lists_are_skipped() {
     assert_eq!(select.options.iter().count(), 1);
 
     let hints: Annotations =
-        read(json!({"audience": ["user", 5, null, "assistant"], "priority": "high"}));
+        from_json(json!({"audience": ["user", 5, null, "assistant"], "priority": "high"}));
     assert_eq!(
         hints,
         Annotations::new().audience([Role::User, Role::Assistant])
@@ -133,12 +134,12 @@ fn invalid_items_of_lists_are_skipped() {
 
 #[test]
 fn invalid_entries_of_maps_are_skipped() {
-    let form: ElicitationSchema = read(json!({"properties": {
+    let form: ElicitationSchema = from_json(json!({"properties": {
         "a": {"type": "string"}, "b": {"no": "type"}, "c": 5, "d": {"type": "array"}, "e": {"type": "boolean"}
     }}));
     assert_eq!(form.properties.keys().collect::<Vec<_>>(), ["a", "e"]);
 
-    let method: AuthMethod = read(
+    let method: AuthMethod = from_json(
         json!({"type": "terminal", "id": "t", "name": "T", "env": {"A": "1", "B": 2, "C": null}}),
     );
     let AuthMethod::Terminal(terminal) = method else {
@@ -147,9 +148,9 @@ fn invalid_entries_of_maps_are_skipped() {
     assert_eq!(terminal.env, [("A".to_owned(), "1".to_owned())].into());
 
     let response: CreateElicitationResponse =
-        read(json!({"action": "accept", "content": {"name": "x", "age": null, "pets": [{}]}}));
+        from_json(json!({"action": "accept", "content": {"name": "x", "age": null, "pets": [{}]}}));
     assert_eq!(
-        written(&response),
+        to_json(&response),
         json!({"action": "accept", "content": {"name": "x", "pets": [{}]}}),
         "what no field of version 1 holds is kept, but `null` is no value"
     );
@@ -157,37 +158,37 @@ fn invalid_entries_of_maps_are_skipped() {
 
 #[test]
 fn required_fields_are_required() {
-    fn fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
+    fn assert_fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
         let error = serde_json::from_str::<T>(&json.to_string()).unwrap_err();
         assert!(error.to_string().contains(about), "{error}");
     }
-    fails::<PromptRequest>(json!({"prompt": []}), "sessionId");
-    fails::<PromptRequest>(json!({"sessionId": "s", "prompt": null}), "sequence");
-    fails::<PromptRequest>(
+    assert_fails::<PromptRequest>(json!({"prompt": []}), "sessionId");
+    assert_fails::<PromptRequest>(json!({"sessionId": "s", "prompt": null}), "sequence");
+    assert_fails::<PromptRequest>(
         json!({"sessionId": "s", "prompt": [{"type": "text"}]}),
         "text",
     );
-    fails::<PromptRequest>(json!({"sessionId": "s", "prompt": [{"text": "t"}]}), "type");
-    fails::<PromptRequest>(json!({"sessionId": null, "prompt": []}), "string");
-    fails::<SessionNotification>(
+    assert_fails::<PromptRequest>(json!({"sessionId": "s", "prompt": [{"text": "t"}]}), "type");
+    assert_fails::<PromptRequest>(json!({"sessionId": null, "prompt": []}), "string");
+    assert_fails::<SessionNotification>(
         json!({"sessionId": "s", "update": {"content": {}}}),
         "sessionUpdate",
     );
-    fails::<SessionNotification>(json!({"sessionId": "s", "update": null}), "sessionUpdate");
-    fails::<PromptResponse>(json!({}), "stopReason");
-    fails::<CancelRequestNotification>(json!({}), "requestId");
-    fails::<CancelRequestNotification>(json!({"requestId": 1.5}), "an integer");
-    fails::<CreateElicitationRequest>(
+    assert_fails::<SessionNotification>(json!({"sessionId": "s", "update": null}), "sessionUpdate");
+    assert_fails::<PromptResponse>(json!({}), "stopReason");
+    assert_fails::<CancelRequestNotification>(json!({}), "requestId");
+    assert_fails::<CancelRequestNotification>(json!({"requestId": 1.5}), "an integer");
+    assert_fails::<CreateElicitationRequest>(
         json!({"message": "m", "mode": "url", "url": "u", "sessionId": "s"}),
         "elicitationId",
     );
-    fails::<CreateElicitationRequest>(
+    assert_fails::<CreateElicitationRequest>(
         json!({"message": "m", "mode": "form", "sessionId": "s"}),
         "requestedSchema",
     );
-    fails::<CreateElicitationRequest>(json!({"message": "m", "mode": "_x"}), "sessionId");
-    fails::<UsageUpdate>(json!({"used": -1, "size": 2}), "not a valid u64");
-    fails::<UsageUpdate>(json!({"used": 1}), "size");
+    assert_fails::<CreateElicitationRequest>(json!({"message": "m", "mode": "_x"}), "sessionId");
+    assert_fails::<UsageUpdate>(json!({"used": -1, "size": 2}), "not a valid u64");
+    assert_fails::<UsageUpdate>(json!({"used": 1}), "size");
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn unrepresentable_values_read_as_absent() {
 
 #[test]
 fn nulls_are_absent() {
-    let block: ContentBlock = read(json!({
+    let block: ContentBlock = from_json(json!({
         "type": "image", "data": "AA==", "mimeType": "image/png",
         "uri": null, "annotations": null, "_meta": null
     }));
@@ -224,20 +225,21 @@ fn nulls_are_absent() {
     );
 
     // Some programs write the fields of all variants.
-    let resource: EmbeddedResource =
-        read(json!({"resource": {"uri": "u", "text": null, "blob": "AA==", "mimeType": null}}));
+    let resource: EmbeddedResource = from_json(
+        json!({"resource": {"uri": "u", "text": null, "blob": "AA==", "mimeType": null}}),
+    );
     assert_eq!(
         resource.resource,
         EmbeddedResourceResource::Blob(BlobResourceContents::new("AA==", "u"))
     );
     let resource: EmbeddedResource =
-        read(json!({"resource": {"uri": "u", "text": "", "blob": null}}));
+        from_json(json!({"resource": {"uri": "u", "text": "", "blob": null}}));
     assert_eq!(
         resource.resource,
         EmbeddedResourceResource::Text(TextResourceContents::new("", "u"))
     );
 
-    let option: SessionConfigOption = read(json!({
+    let option: SessionConfigOption = from_json(json!({
         "id": "i", "name": "n", "description": null, "category": null, "type": "select", "_meta": null,
         "currentValue": "x", "options": [{"value": "x", "name": "X", "group": null, "description": null}]
     }));
@@ -250,13 +252,14 @@ fn nulls_are_absent() {
         )
     );
 
-    let items: MultiSelectItems = read(json!({"type": "string", "enum": ["a"], "anyOf": null}));
+    let items: MultiSelectItems =
+        from_json(json!({"type": "string", "enum": ["a"], "anyOf": null}));
     assert_eq!(
         items,
         MultiSelectItems::Strings(StringMultiSelectItems::new(["a".to_owned()]))
     );
 
-    let server: McpServer = read(json!({
+    let server: McpServer = from_json(json!({
         "type": null, "name": "n", "command": "c", "args": null, "env": null, "url": null, "headers": null
     }));
     assert_eq!(
@@ -264,10 +267,10 @@ fn nulls_are_absent() {
         McpServer::Stdio(McpServerStdio::new("n", "c", [], []))
     );
     let method: AuthMethod =
-        read(json!({"id": "i", "name": "n", "description": null, "type": null}));
+        from_json(json!({"id": "i", "name": "n", "description": null, "type": null}));
     assert_eq!(method, AuthMethod::Agent(AuthMethodAgent::new("i", "n")));
 
-    let request: CreateElicitationRequest = read(json!({
+    let request: CreateElicitationRequest = from_json(json!({
         "mode": "url", "url": "u", "elicitationId": "e", "message": "m",
         "sessionId": null, "toolCallId": null, "requestId": 3, "requestedSchema": null, "_meta": null
     }));
@@ -279,35 +282,35 @@ fn nulls_are_absent() {
     );
 
     let response: NewSessionResponse =
-        read(json!({"sessionId": "s", "modes": null, "configOptions": null}));
+        from_json(json!({"sessionId": "s", "modes": null, "configOptions": null}));
     assert_eq!(response, NewSessionResponse::new("s"));
     let request: NewSessionRequest =
-        read(json!({"cwd": "/", "mcpServers": null, "additionalDirectories": null}));
+        from_json(json!({"cwd": "/", "mcpServers": null, "additionalDirectories": null}));
     assert_eq!(request, NewSessionRequest::new("/", []));
-    let request: CreateTerminalRequest = read(json!({
+    let request: CreateTerminalRequest = from_json(json!({
         "sessionId": "s", "command": "c", "args": null, "env": null, "cwd": null, "outputByteLimit": null
     }));
     assert_eq!(request, CreateTerminalRequest::new("s", "c"));
-    let call: ToolCall = read(json!({
+    let call: ToolCall = from_json(json!({
         "toolCallId": "c", "title": null, "kind": null, "status": null, "content": null,
         "locations": null, "rawInput": null, "rawOutput": null
     }));
     assert_eq!(call, ToolCall::new("c", ""));
     let accept: CreateElicitationResponse =
-        read(json!({"action": "accept", "content": null, "_meta": null}));
-    assert_eq!(written(&accept), json!({"action": "accept"}));
+        from_json(json!({"action": "accept", "content": null, "_meta": null}));
+    assert_eq!(to_json(&accept), json!({"action": "accept"}));
 }
 
 #[test]
 fn null_is_absent_except_where_it_clears() {
     let cleared: SessionInfoUpdate =
-        read(json!({"title": null, "updatedAt": "2026-01-01T00:00:00Z"}));
+        from_json(json!({"title": null, "updatedAt": "2026-01-01T00:00:00Z"}));
     assert_eq!(cleared.title, Some(None));
     assert_eq!(
         cleared.updated_at,
         Some(Some("2026-01-01T00:00:00Z".to_owned()))
     );
-    let malformed: SessionInfoUpdate = read(json!({"title": 5, "updatedAt": {}}));
+    let malformed: SessionInfoUpdate = from_json(json!({"title": 5, "updatedAt": {}}));
     assert_eq!(malformed, SessionInfoUpdate::new());
-    assert_eq!(text(&malformed), "{}");
+    assert_eq!(to_json_text(&malformed), "{}");
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn unknown_fields_are_ignored() {
-    let response: InitializeResponse = read(json!({
+    let response: InitializeResponse = from_json(json!({
         "protocolVersion": 1,
         "someday": {"deep": [1, {"deeper": null}]},
         "agentCapabilities": {"loadSession": true, "teleport": true},
@@ -27,14 +27,14 @@ fn unknown_fields_are_ignored() {
 fn unknown_values_are_preserved() {
     macro_rules! keeps {
         ($($name:ident),+) => { $(
-            let value: $name = kept("\"_never \\\"heard\\\" of\"");
+            let value: $name = assert_round_trips("\"_never \\\"heard\\\" of\"");
             assert_eq!(value, $name::Unknown("_never \"heard\" of".to_owned()));
             assert_eq!(value.as_str(), "_never \"heard\" of");
             // Case and spaces matter.
             let first = $name::KNOWN[0].as_str().to_uppercase();
             assert_eq!($name::from(first.as_str()), $name::Unknown(first.clone()));
             for known in $name::KNOWN {
-                assert_eq!(&kept::<$name>(&format!("\"{known}\"")), known);
+                assert_eq!(&assert_round_trips::<$name>(&format!("\"{known}\"")), known);
             }
         )+ };
     }
@@ -51,7 +51,7 @@ fn unknown_values_are_preserved() {
         ElicitationSchemaType
     );
     let update = r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","kind":"levitate","status":"paused"}"#;
-    let SessionUpdate::ToolCallUpdate(inner) = kept(update) else {
+    let SessionUpdate::ToolCallUpdate(inner) = assert_round_trips(update) else {
         panic!()
     };
     assert_eq!(inner.kind, Some(ToolKind::Unknown("levitate".to_owned())));
@@ -74,7 +74,7 @@ fn unknown_types_are_preserved_exactly() {
         let of = |tag: &str| json.replace("TAG", tag);
         macro_rules! keeps {
             ($($name:ident by $tag:literal),+) => { $(
-                let value: $name = kept(&of($tag));
+                let value: $name = assert_round_trips(&of($tag));
                 let $name::Unknown(object) = &value else { panic!("{value:?}") };
                 assert_eq!(object.get("b").unwrap().get(), FORTY_DIGITS);
                 assert_eq!(object.field::<String>($tag).as_deref(), Some("_new"));
@@ -85,38 +85,38 @@ fn unknown_types_are_preserved_exactly() {
             McpServer by "type", AuthMethod by "type", RequestPermissionOutcome by "outcome",
             ElicitationPropertySchema by "type", ElicitationAction by "action"
         );
-        kept::<MultiSelectItems>(&of("type"));
+        assert_round_trips::<MultiSelectItems>(&of("type"));
     }
 }
 
 #[test]
 fn unknown_types_are_preserved_within_messages() {
     let update = r#"{"sessionId":"s","update":{"n":1e999,"sessionUpdate":"_rain","mm":12.0}}"#;
-    let notification: SessionNotification = kept(update);
+    let notification: SessionNotification = assert_round_trips(update);
     assert!(matches!(notification.update, SessionUpdate::Unknown(_)));
 
     let prompt =
         r#"{"sessionId":"s","prompt":[{"type":"text","text":"a"},{"type":"_smell","strength":9}]}"#;
-    let request: PromptRequest = kept(prompt);
+    let request: PromptRequest = assert_round_trips(prompt);
     assert!(matches!(request.prompt[1], ContentBlock::Unknown(_)));
 
     let call = r#"{"toolCallId":"c","title":"t","kind":"other","status":"pending","content":[{"type":"_chart","points":[0.10]}]}"#;
-    let call: ToolCall = kept(call);
+    let call: ToolCall = assert_round_trips(call);
     assert!(matches!(call.content[0], ToolCallContent::Unknown(_)));
 
     let servers = r#"{"cwd":"/","mcpServers":[{"type":"_pigeon","name":"p"}]}"#;
-    let request: NewSessionRequest = kept(servers);
+    let request: NewSessionRequest = assert_round_trips(servers);
     assert_eq!(request.mcp_servers[0].name(), None);
 
     let outcome = r#"{"outcome":{"outcome":"_later","in":60}}"#;
-    let response: RequestPermissionResponse = kept(outcome);
+    let response: RequestPermissionResponse = assert_round_trips(outcome);
     assert!(matches!(
         response.outcome,
         RequestPermissionOutcome::Unknown(_)
     ));
 
     let form = r#"{"type":"object","properties":{"c":{"type":"_color","gamut":"p3"}}}"#;
-    let form: ElicitationSchema = kept(form);
+    let form: ElicitationSchema = assert_round_trips(form);
     assert!(matches!(
         form.properties["c"],
         ElicitationPropertySchema::Unknown(_)
@@ -125,9 +125,9 @@ fn unknown_types_are_preserved_within_messages() {
 
 #[test]
 fn unknown_auth_methods_have_names() {
-    let method: AuthMethod = read(json!({"type": "_stamp", "id": "i", "name": "n", "ink": 1}));
+    let method: AuthMethod = from_json(json!({"type": "_stamp", "id": "i", "name": "n", "ink": 1}));
     assert_eq!(method.id_and_name(), Some(("i".into(), "n".to_owned())));
-    let method: AuthMethod = read(json!({"type": "_stamp"}));
+    let method: AuthMethod = from_json(json!({"type": "_stamp"}));
     assert_eq!(method.id_and_name(), None);
 }
 
@@ -137,17 +137,17 @@ fn unknown_config_option_types_are_preserved() {
         "id": "volume", "name": "Volume", "description": "How loud", "category": "_sound",
         "type": "slider", "currentValue": 0.5, "min": 0, "max": 11, "_meta": {"m": 1}
     });
-    let read: SessionConfigOption = read(option.clone());
+    let read: SessionConfigOption = from_json(option.clone());
     assert_eq!((read.id.as_str(), read.name.as_str()), ("volume", "Volume"));
     let SessionConfigKind::Unknown(rest) = &read.kind else {
         panic!("{:?}", read.kind)
     };
     assert_eq!(rest.field::<u8>("max"), Some(11));
-    assert_eq!(written(&read), option);
+    assert_eq!(to_json(&read), option);
 
     let digits =
         format!(r#"{{"id":"i","name":"n","type":"slider","currentValue":{FORTY_DIGITS}}}"#);
-    kept::<SessionConfigOption>(&digits);
+    assert_round_trips::<SessionConfigOption>(&digits);
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn unknown_elicitation_modes_are_preserved() {
         "mode": "_voice", "language": "en", "seconds": 30,
         "sessionId": "s", "toolCallId": "c", "message": "Say it", "_meta": {"m": 1}
     });
-    let read: CreateElicitationRequest = read(request.clone());
+    let read: CreateElicitationRequest = from_json(request.clone());
     assert_eq!(read.message, "Say it");
     assert!(matches!(read.mode, ElicitationMode::Unknown(_)));
-    assert_eq!(written(&read), request);
+    assert_eq!(to_json(&read), request);
 
     let digits =
         format!(r#"{{"mode":"_voice","hertz":{FORTY_DIGITS},"requestId":"r","message":"Say it"}}"#);
-    kept::<CreateElicitationRequest>(&digits);
+    assert_round_trips::<CreateElicitationRequest>(&digits);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn unknown_elicitation_actions_are_preserved() {
         r#"{"action":"_snooze","for":60,"_meta":{"m":1}}"#,
         r#"{"for":60,"_meta":{"m":1},"action":"_snooze"}"#,
     ] {
-        let response: CreateElicitationResponse = kept(json);
+        let response: CreateElicitationResponse = assert_round_trips(json);
         assert!(matches!(response.action, ElicitationAction::Unknown(_)));
     }
 }

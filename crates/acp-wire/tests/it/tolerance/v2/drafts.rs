@@ -3,38 +3,38 @@
 use super::*;
 
 #[test]
-fn the_id_of_a_plan() {
+fn plan_id_is_accepted_in_both_places() {
     for plan in [
         json!({"type": "items", "id": "p", "entries": []}),
         json!({"type": "items", "planId": "p", "entries": []}),
         json!({"id": "old", "planId": "p", "entries": [], "type": "items"}),
         json!({"type": "items", "planId": null, "id": "p"}),
     ] {
-        let read: PlanUpdate = read(json!({"plan": plan}));
+        let read: PlanUpdate = from_json(json!({"plan": plan}));
         assert_eq!(
-            written(&read),
+            to_json(&read),
             json!({"plan": {"type": "items", "planId": "p", "entries": []}})
         );
     }
 }
 
 #[test]
-fn mcp_servers_without_type() {
+fn mcp_servers_without_type_are_accepted() {
     for server in [
         json!({"name": "n", "command": "/c", "args": ["-q"], "env": []}),
         json!({"type": "stdio", "name": "n", "command": "/c", "args": ["-q"]}),
         json!({"name": "n", "command": "/c", "args": ["-q"], "type": "stdio"}),
     ] {
-        let read: McpServer = read(server);
+        let read: McpServer = from_json(server);
         assert_eq!(
-            written(&read),
+            to_json(&read),
             json!({"type": "stdio", "name": "n", "command": "/c", "args": ["-q"]})
         );
     }
 }
 
 #[test]
-fn commands_without_type() {
+fn commands_without_type_are_accepted() {
     let full = json!({
         "type": "command", "name": "sow", "description": "Says when",
         "input": {"type": "text", "hint": "a plant"}
@@ -44,19 +44,20 @@ fn commands_without_type() {
         json!({"name": "sow", "description": "Says when", "input": {"hint": "a plant", "type": "text"}, "type": "command"}),
         full.clone(),
     ] {
-        let read: AvailableCommand = read(command);
-        assert_eq!(written(&read), full);
+        let read: AvailableCommand = from_json(command);
+        assert_eq!(to_json(&read), full);
     }
     // Only the input of an unknown type is lost, not the command.
-    let command: AvailableCommand = read(json!({"name": "sow", "description": "", "input": {}}));
+    let command: AvailableCommand =
+        from_json(json!({"name": "sow", "description": "", "input": {}}));
     assert_eq!(command, AvailableCommand::Command(Command::new("sow", "")));
 }
 
 #[test]
-fn a_prompt_response_without_a_message_id() {
+fn prompt_response_without_a_message_id_is_accepted() {
     for result in ["null", "{}", r#"{"messageId":null}"#] {
         let AgentResponse::Prompt(response) =
-            AgentResponse::read("session/prompt", &raw(result)).unwrap()
+            AgentResponse::read("session/prompt", &raw_value(result)).unwrap()
         else {
             panic!("{result}")
         };
@@ -66,35 +67,36 @@ fn a_prompt_response_without_a_message_id() {
 }
 
 #[test]
-fn the_value_of_a_config_option_without_type() {
+fn config_option_value_without_type_is_accepted() {
     let request: SetSessionConfigOptionRequest =
-        read(json!({"sessionId": "s", "configId": "c", "value": "v"}));
+        from_json(json!({"sessionId": "s", "configId": "c", "value": "v"}));
     assert_eq!(request, SetSessionConfigOptionRequest::new("s", "c", "v"));
     assert_eq!(
-        text(&request),
+        to_json_text(&request),
         r#"{"sessionId":"s","configId":"c","type":"id","value":"v"}"#
     );
     let request: SetSessionConfigOptionRequest =
-        read(json!({"value": true, "sessionId": "s", "configId": "c"}));
+        from_json(json!({"value": true, "sessionId": "s", "configId": "c"}));
     assert_eq!(request, SetSessionConfigOptionRequest::new("s", "c", true));
 }
 
 #[test]
-fn the_name_of_the_config_option_update() {
+fn config_option_update_accepts_both_names() {
     let options =
         json!([{"configId": "tidy", "name": "Tidy", "type": "boolean", "currentValue": true}]);
     for name in ["config_option_update", "config_options_update"] {
-        let update: SessionUpdate = read(json!({"sessionUpdate": name, "configOptions": options}));
+        let update: SessionUpdate =
+            from_json(json!({"sessionUpdate": name, "configOptions": options}));
         assert_eq!(
-            written(&update),
+            to_json(&update),
             json!({"sessionUpdate": "config_option_update", "configOptions": options})
         );
     }
 }
 
 #[test]
-fn an_agent_with_minimal_initialize() {
-    let response: InitializeResponse = read(json!({"protocolVersion": 2}));
+fn minimal_initialize_response_is_accepted() {
+    let response: InitializeResponse = from_json(json!({"protocolVersion": 2}));
     assert_eq!(
         response,
         InitializeResponse::new(ProtocolVersion::V2, Implementation::default())

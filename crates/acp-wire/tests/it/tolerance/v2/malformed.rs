@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn optional_fields_read_as_absent() {
     for wrong in [json!(null), json!(7), json!("?"), json!(true)] {
-        let request: InitializeRequest = read(
+        let request: InitializeRequest = from_json(
             json!({"protocolVersion": 2, "info": wrong, "capabilities": wrong, "_meta": wrong}),
         );
         assert_eq!(
@@ -13,7 +13,7 @@ fn optional_fields_read_as_absent() {
             InitializeRequest::new(ProtocolVersion::V2, Implementation::default()),
             "{wrong}"
         );
-        let response: InitializeResponse = read(json!({
+        let response: InitializeResponse = from_json(json!({
             "protocolVersion": 2, "authMethods": wrong,
             "capabilities": {"auth": wrong, "session": {"prompt": wrong, "mcp": {"http": {}}}}
         }));
@@ -26,16 +26,16 @@ fn optional_fields_read_as_absent() {
             ),
             "{wrong}: its neighbours are not lost"
         );
-        let request: ResumeSessionRequest = read(json!({
+        let request: ResumeSessionRequest = from_json(json!({
             "sessionId": "s", "cwd": "/", "additionalDirectories": wrong, "mcpServers": wrong, "replayFrom": wrong
         }));
         assert_eq!(request, ResumeSessionRequest::new("s", "/"), "{wrong}");
-        let state: StateUpdate = read(json!({
+        let state: StateUpdate = from_json(json!({
             "state": "idle", "stopReason": if wrong == "?" { json!(5) } else { wrong.clone() },
             "error": wrong, "usage": wrong, "_meta": wrong
         }));
         assert_eq!(state, StateUpdate::Idle(IdleStateUpdate::new()), "{wrong}");
-        let request: RequestPermissionRequest = read(json!({
+        let request: RequestPermissionRequest = from_json(json!({
             "sessionId": "s", "title": "t", "subject": wrong, "options": wrong, "_meta": wrong
         }));
         assert_eq!(
@@ -43,14 +43,14 @@ fn optional_fields_read_as_absent() {
             RequestPermissionRequest::new("s", "t", []),
             "{wrong}"
         );
-        let diff: Diff = read(json!({"changes": wrong, "patch": wrong}));
+        let diff: Diff = from_json(json!({"changes": wrong, "patch": wrong}));
         assert_eq!(diff, Diff::new([]), "{wrong}");
     }
 }
 
 #[test]
-fn an_invalid_item_does_not_affect_the_others() {
-    let response: InitializeResponse = read(json!({
+fn invalid_item_does_not_affect_the_others() {
+    let response: InitializeResponse = from_json(json!({
         "protocolVersion": 2,
         "authMethods": [
             {"type": "agent", "methodId": "a"}, {"methodId": "b", "name": "B"}, 5,
@@ -66,7 +66,7 @@ fn an_invalid_item_does_not_affect_the_others() {
         )]
     );
 
-    let response: NewSessionResponse = read(json!({
+    let response: NewSessionResponse = from_json(json!({
         "sessionId": "s",
         "configOptions": [
             {"configId": "a", "name": "A", "type": "boolean", "currentValue": "on"},
@@ -85,7 +85,7 @@ fn an_invalid_item_does_not_affect_the_others() {
         .collect();
     assert_eq!(ids, ["b", "c"]);
     assert_eq!(
-        written(&response.config_options[1])["options"],
+        to_json(&response.config_options[1])["options"],
         json!([{"groupId": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}])
     );
     assert_eq!(
@@ -93,12 +93,12 @@ fn an_invalid_item_does_not_affect_the_others() {
         [AvailableCommand::Command(Command::new("n", ""))]
     );
 
-    let diff: Diff = read(json!({"changes": [
+    let diff: Diff = from_json(json!({"changes": [
         {"operation": "move", "path": "/b"}, {"operation": "add", "path": "/a", "fileType": 5}, {"path": "/c"}
     ]}));
     assert_eq!(diff.changes, [DiffChange::Add(DiffPathChange::new("/a"))]);
 
-    let plan: PlanUpdate = read(json!({"plan": {"type": "items", "planId": "p", "entries": [
+    let plan: PlanUpdate = from_json(json!({"plan": {"type": "items", "planId": "p", "entries": [
         {"content": "a", "priority": "high", "status": "cancelled"}, {"priority": "low"}, 7
     ]}}));
     assert_eq!(
@@ -113,7 +113,7 @@ fn an_invalid_item_does_not_affect_the_others() {
         ))
     );
 
-    let state: StateUpdate = read(json!({"state": "requires_action", "background": [
+    let state: StateUpdate = from_json(json!({"state": "requires_action", "background": [
         {"type": "terminal"}, {"type": "tool_call", "toolCallId": "c"}, "x"
     ]}));
     assert_eq!(
@@ -124,7 +124,7 @@ fn an_invalid_item_does_not_affect_the_others() {
         )
     );
 
-    let request: NewSessionRequest = read(json!({"cwd": "/", "mcpServers": [
+    let request: NewSessionRequest = from_json(json!({"cwd": "/", "mcpServers": [
         {"type": "http", "name": "n"}, {"type": "http", "name": "n", "url": "u", "headers": [{"name": "h"}]}
     ]}));
     assert_eq!(
@@ -135,26 +135,27 @@ fn an_invalid_item_does_not_affect_the_others() {
 
 #[test]
 fn nulls_are_absent() {
-    let server: McpServer = read(json!({
+    let server: McpServer = from_json(json!({
         "type": null, "name": "n", "command": "/c", "args": null, "env": null, "url": null, "headers": null
     }));
     assert_eq!(server, McpServer::Stdio(McpServerStdio::new("n", "/c")));
-    let command: AvailableCommand =
-        read(json!({"type": null, "name": "n", "description": null, "input": null, "_meta": null}));
+    let command: AvailableCommand = from_json(
+        json!({"type": null, "name": "n", "description": null, "input": null, "_meta": null}),
+    );
     assert_eq!(command, AvailableCommand::Command(Command::new("n", "")));
     let response: NewSessionResponse =
-        read(json!({"sessionId": "s", "configOptions": null, "availableCommands": null}));
+        from_json(json!({"sessionId": "s", "configOptions": null, "availableCommands": null}));
     assert_eq!(response, NewSessionResponse::new("s"));
-    let plan: PlanItems = read(json!({"planId": null, "id": "p", "entries": null}));
+    let plan: PlanItems = from_json(json!({"planId": null, "id": "p", "entries": null}));
     assert_eq!(plan, PlanItems::new("p", []));
-    let subject: RequestPermissionSubject = read(json!({
+    let subject: RequestPermissionSubject = from_json(json!({
         "type": "command", "command": "make", "cwd": "/", "toolCallId": null, "terminalId": null
     }));
     assert_eq!(
         subject,
         RequestPermissionSubject::Command(CommandPermissionSubject::new("make", "/"))
     );
-    let link: ResourceLink = read(json!({
+    let link: ResourceLink = from_json(json!({
         "name": "n", "uri": "u", "size": null,
         "icons": [{"src": "s", "mimeType": null, "sizes": null, "theme": null}]
     }));
@@ -167,48 +168,51 @@ fn nulls_are_absent() {
             "session/delete",
             "session/close",
         ] {
-            let response = AgentResponse::read(method, &raw(result)).unwrap();
-            assert_eq!(text(&response), "{}", "{method}");
+            let response = AgentResponse::read(method, &raw_value(result)).unwrap();
+            assert_eq!(to_json_text(&response), "{}", "{method}");
         }
     }
 }
 
 #[test]
 fn required_fields_are_required() {
-    fn fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
+    fn assert_fails<T: DeserializeOwned + std::fmt::Debug>(json: Value, about: &str) {
         let error = serde_json::from_str::<T>(&json.to_string()).unwrap_err();
         assert!(error.to_string().contains(about), "{error}");
     }
-    fails::<PromptRequest>(json!({"prompt": []}), "sessionId");
-    fails::<PromptRequest>(
+    assert_fails::<PromptRequest>(json!({"prompt": []}), "sessionId");
+    assert_fails::<PromptRequest>(
         json!({"sessionId": "s", "prompt": [{"type": "text"}]}),
         "text",
     );
-    fails::<LoginAuthRequest>(json!({}), "methodId");
-    fails::<UpdateSessionNotification>(json!({"sessionId": "s", "update": {}}), "sessionUpdate");
-    fails::<SessionUpdate>(json!({"sessionUpdate": "state_update"}), "state");
-    fails::<SessionUpdate>(json!({"sessionUpdate": "tool_call_update"}), "toolCallId");
-    fails::<SessionUpdate>(
+    assert_fails::<LoginAuthRequest>(json!({}), "methodId");
+    assert_fails::<UpdateSessionNotification>(
+        json!({"sessionId": "s", "update": {}}),
+        "sessionUpdate",
+    );
+    assert_fails::<SessionUpdate>(json!({"sessionUpdate": "state_update"}), "state");
+    assert_fails::<SessionUpdate>(json!({"sessionUpdate": "tool_call_update"}), "toolCallId");
+    assert_fails::<SessionUpdate>(
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "t"}}),
         "messageId",
     );
-    fails::<SessionUpdate>(
+    assert_fails::<SessionUpdate>(
         json!({"sessionUpdate": "plan_update", "plan": {"type": "items"}}),
         "planId",
     );
-    fails::<SessionConfigOption>(
+    assert_fails::<SessionConfigOption>(
         json!({"name": "n", "type": "boolean", "currentValue": true}),
         "configId",
     );
-    fails::<SessionConfigOption>(
+    assert_fails::<SessionConfigOption>(
         json!({"configId": "c", "name": "n", "type": "boolean", "currentValue": 1}),
         "currentValue: invalid type",
     );
-    fails::<SetSessionConfigOptionRequest>(
+    assert_fails::<SetSessionConfigOptionRequest>(
         json!({"sessionId": "s", "configId": "c", "type": "id", "value": true}),
         "value: invalid type",
     );
-    fails::<SetSessionConfigOptionRequest>(
+    assert_fails::<SetSessionConfigOptionRequest>(
         json!({"sessionId": "s", "configId": "c", "type": "boolean"}),
         "value",
     );

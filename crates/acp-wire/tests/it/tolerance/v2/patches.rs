@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Returns an update of a type, with one field or none.
-fn update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
+fn patch_update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
     let mut json = format!(r#"{{"sessionUpdate":"{kind}""#);
     for (key, value) in ids.as_object().unwrap() {
         json += &format!(r#","{key}":{value}"#);
@@ -97,9 +97,11 @@ fn absent_null_and_values_differ_in_every_field() {
             r#"{"amount":0.5,"currency":"EUR"}"#,
         ),
     ] {
-        let absent = kept::<SessionUpdate>(&update(kind, ids, None));
-        let null = kept::<SessionUpdate>(&update(kind, ids, Some((field, "null"))));
-        let set = kept::<SessionUpdate>(&update(kind, ids, Some((field, value))));
+        let absent = assert_round_trips::<SessionUpdate>(&patch_update(kind, ids, None));
+        let null =
+            assert_round_trips::<SessionUpdate>(&patch_update(kind, ids, Some((field, "null"))));
+        let set =
+            assert_round_trips::<SessionUpdate>(&patch_update(kind, ids, Some((field, value))));
         assert!(!matches!(absent, SessionUpdate::Unknown(_)), "{kind}");
         assert_ne!(absent, null, "{kind}: {field}");
         assert_ne!(null, set, "{kind}: {field}");
@@ -112,24 +114,25 @@ fn absent_null_and_values_differ_in_every_field() {
 #[test]
 fn malformed_fields_change_nothing() {
     for wrong in [json!(7.5), json!(-1), json!(true)] {
-        let call: ToolCallUpdate = read(json!({
+        let call: ToolCallUpdate = from_json(json!({
             "toolCallId": "c", "name": wrong, "title": wrong, "kind": wrong, "status": wrong,
             "content": wrong, "locations": wrong, "capabilities": wrong, "_meta": wrong
         }));
         assert_eq!(call, ToolCallUpdate::new("c"), "{wrong}");
-        let terminal: TerminalUpdate = read(json!({
+        let terminal: TerminalUpdate = from_json(json!({
             "terminalId": "t", "command": wrong, "cwd": wrong, "output": wrong, "exitStatus": wrong,
             "size": wrong, "capabilities": wrong, "_meta": wrong
         }));
         assert_eq!(terminal, TerminalUpdate::new("t"), "{wrong}");
-        let message: Message = read(json!({"messageId": "m", "content": wrong}));
+        let message: Message = from_json(json!({"messageId": "m", "content": wrong}));
         assert_eq!(message, Message::new("m"), "{wrong}");
-        let usage: UsageUpdate = read(json!({"used": 1, "size": 2, "cost": wrong}));
+        let usage: UsageUpdate = from_json(json!({"used": 1, "size": 2, "cost": wrong}));
         assert_eq!(usage, UsageUpdate::new(1_u64, 2_u64), "{wrong}");
     }
     // An invalid size.
-    let terminal: TerminalUpdate =
-        read(json!({"terminalId": "t", "size": {"cols": 80}, "exitStatus": {"exitCode": "x"}}));
+    let terminal: TerminalUpdate = from_json(
+        json!({"terminalId": "t", "size": {"cols": 80}, "exitStatus": {"exitCode": "x"}}),
+    );
     assert_eq!(
         terminal,
         TerminalUpdate::new("t").exit_status(TerminalExitStatus::new()),
@@ -139,7 +142,7 @@ fn malformed_fields_change_nothing() {
 
 #[test]
 fn an_invalid_item_does_not_affect_the_others() {
-    let call: ToolCallUpdate = read(json!({
+    let call: ToolCallUpdate = from_json(json!({
         "toolCallId": "c",
         "content": [
             null, 5, {"no": "type"}, {"type": "diff"}, {"type": "terminal", "terminalId": 5},
@@ -156,7 +159,7 @@ fn an_invalid_item_does_not_affect_the_others() {
             ])
             .locations([ToolCallLocation::new("/b").line(2_u32)])
     );
-    let message: Message = read(
+    let message: Message = from_json(
         json!({"messageId": "m", "content": ["a", {"type": "text"}, {"type": "text", "text": "b"}]}),
     );
     assert_eq!(

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn unknown_fields_are_ignored() {
-    let response: InitializeResponse = read(json!({
+    let response: InitializeResponse = from_json(json!({
         "protocolVersion": 2,
         "someday": {"deep": [1, {"deeper": null}]},
         "capabilities": {"session": {"prompt": {"smell": {}}, "teleport": {}}, "nes": {}},
@@ -36,10 +36,10 @@ fn unknown_fields_are_ignored() {
 fn unknown_values_are_preserved() {
     macro_rules! keeps {
         ($($name:ident),+) => { $(
-            let value: $name = kept("\"_never \\\"heard\\\" of\"");
+            let value: $name = assert_round_trips("\"_never \\\"heard\\\" of\"");
             assert_eq!(value, $name::Unknown("_never \"heard\" of".to_owned()));
             for known in $name::KNOWN {
-                assert_eq!(&kept::<$name>(&format!("\"{known}\"")), known);
+                assert_eq!(&assert_round_trips::<$name>(&format!("\"{known}\"")), known);
             }
         )+ };
     }
@@ -57,7 +57,7 @@ fn unknown_values_are_preserved() {
         CompactionStatus
     );
     let update = r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","kind":"levitate","status":"asleep"}"#;
-    let SessionUpdate::ToolCallUpdate(call) = kept(update) else {
+    let SessionUpdate::ToolCallUpdate(call) = assert_round_trips(update) else {
         panic!()
     };
     assert_eq!(
@@ -69,7 +69,7 @@ fn unknown_values_are_preserved() {
         Some(Some(ToolCallStatus::Unknown("asleep".to_owned())))
     );
     let idle = r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"_rain"}"#;
-    let SessionUpdate::StateUpdate(StateUpdate::Idle(idle)) = kept(idle) else {
+    let SessionUpdate::StateUpdate(StateUpdate::Idle(idle)) = assert_round_trips(idle) else {
         panic!()
     };
     assert_eq!(
@@ -91,7 +91,7 @@ fn unknown_types_are_preserved_exactly() {
         let of = |tag: &str| json.replace("TAG", tag);
         macro_rules! keeps {
             ($($name:ident by $tag:literal),+) => { $(
-                let value: $name = kept(&of($tag));
+                let value: $name = assert_round_trips(&of($tag));
                 let $name::Unknown(object) = &value else { panic!("{value:?}") };
                 assert_eq!(object.get("b").unwrap().get(), FORTY_DIGITS);
                 assert_eq!(object.field::<String>($tag).as_deref(), Some("_new"));
@@ -110,40 +110,48 @@ fn unknown_types_are_preserved_exactly() {
 
 #[test]
 fn unknown_types_are_preserved_within_messages() {
-    fn check<T: DeserializeOwned + serde::Serialize + PartialEq + std::fmt::Debug>(json: &str) {
-        kept::<T>(&json.replace("BIG", FORTY_DIGITS));
+    fn assert_big_round_trips<
+        T: DeserializeOwned + serde::Serialize + PartialEq + std::fmt::Debug,
+    >(
+        json: &str,
+    ) {
+        assert_round_trips::<T>(&json.replace("BIG", FORTY_DIGITS));
     }
-    fn update(json: &str) {
-        check::<UpdateSessionNotification>(&format!(r#"{{"sessionId":"s","update":{json}}}"#));
+    fn assert_update_round_trips(json: &str) {
+        assert_big_round_trips::<UpdateSessionNotification>(&format!(
+            r#"{{"sessionId":"s","update":{json}}}"#
+        ));
     }
-    update(r#"{"n":1e999,"sessionUpdate":"_rain","mm":12.0}"#);
-    update(r#"{"sessionUpdate":"state_update","state":"_dreaming","of":BIG}"#);
-    update(
+    assert_update_round_trips(r#"{"n":1e999,"sessionUpdate":"_rain","mm":12.0}"#);
+    assert_update_round_trips(r#"{"sessionUpdate":"state_update","state":"_dreaming","of":BIG}"#);
+    assert_update_round_trips(
         r#"{"sessionUpdate":"state_update","state":"running","background":[{"type":"_sun","w":BIG}]}"#,
     );
-    update(
+    assert_update_round_trips(
         r#"{"sessionUpdate":"agent_message","messageId":"m","content":[{"type":"_smell","n":BIG}]}"#,
     );
-    update(r#"{"sessionUpdate":"plan_update","plan":{"type":"_map","planId":"p","scale":BIG}}"#);
-    update(
+    assert_update_round_trips(
+        r#"{"sessionUpdate":"plan_update","plan":{"type":"_map","planId":"p","scale":BIG}}"#,
+    );
+    assert_update_round_trips(
         r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c","content":{"type":"_chart","n":0.10}}"#,
     );
-    update(
+    assert_update_round_trips(
         r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"diff","changes":[{"operation":"_swap","n":BIG}]}]}"#,
     );
-    update(
+    assert_update_round_trips(
         r#"{"sessionUpdate":"available_commands_update","availableCommands":[{"type":"command","name":"n","description":"d","input":{"type":"_voice","hz":BIG}},{"type":"_macro","n":BIG}]}"#,
     );
-    check::<NewSessionRequest>(
+    assert_big_round_trips::<NewSessionRequest>(
         r#"{"cwd":"/","mcpServers":[{"type":"_pigeon","name":"p","n":BIG}]}"#,
     );
-    check::<ResumeSessionRequest>(
+    assert_big_round_trips::<ResumeSessionRequest>(
         r#"{"sessionId":"s","cwd":"/","replayFrom":{"type":"_noon","n":BIG}}"#,
     );
-    check::<RequestPermissionRequest>(
+    assert_big_round_trips::<RequestPermissionRequest>(
         r#"{"sessionId":"s","title":"t","subject":{"type":"_moon","n":BIG},"options":[]}"#,
     );
-    check::<InitializeResponse>(
+    assert_big_round_trips::<InitializeResponse>(
         r#"{"protocolVersion":2,"info":{"name":"n","version":"v"},"capabilities":{},"authMethods":[{"type":"_stamp","methodId":"i","name":"n","ink":BIG}]}"#,
     );
 }
@@ -155,7 +163,7 @@ fn a_plan_of_an_unknown_type_has_its_id() {
         (json!({"type": "_map", "id": "p"}), Some("p")),
         (json!({"type": "_map"}), None),
     ] {
-        let plan: PlanUpdateContent = read(json);
+        let plan: PlanUpdateContent = from_json(json);
         assert_eq!(plan.plan_id(), id.map(PlanId::from));
     }
 }
@@ -166,7 +174,7 @@ fn unknown_config_option_types_are_preserved() {
     let json = format!(
         r#"{{"configId":"volume","name":"Volume","category":"_sound","type":"_slider","currentValue":{FORTY_DIGITS},"id":"x","group":1,"options":[{{"groupId":"g","group":"h"}}],"_meta":{{"m":1}}}}"#
     );
-    let option: SessionConfigOption = kept(&json);
+    let option: SessionConfigOption = assert_round_trips(&json);
     assert_eq!(option.0.id.as_str(), "volume");
     let acp_wire::v1::SessionConfigKind::Unknown(rest) = &option.0.kind else {
         panic!("{option:?}")
@@ -180,7 +188,7 @@ fn unknown_config_value_types_are_preserved() {
     let json = format!(
         r#"{{"sessionId":"s","configId":"c","type":"_level","value":{FORTY_DIGITS},"by":[1.0]}}"#
     );
-    let request: SetSessionConfigOptionRequest = kept(&json);
+    let request: SetSessionConfigOptionRequest = assert_round_trips(&json);
     assert!(matches!(
         request.value,
         SessionConfigOptionValue::Unknown(_)
@@ -190,5 +198,5 @@ fn unknown_config_value_types_are_preserved() {
 #[test]
 fn unknown_form_values_are_preserved() {
     let json = r#"{"action":"accept","content":{"color":{"r":0.5,"g":[1,null]},"when":[1,2]}}"#;
-    kept::<CreateElicitationResponse>(json);
+    assert_round_trips::<CreateElicitationResponse>(json);
 }
