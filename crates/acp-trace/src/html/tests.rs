@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const HOSTILE: &str =
     "</script><img src=x onerror=alert(1)><!--\u{2028}\u{1b}[31mred\u{202e}\u{0}]]>&amp;\"'";
 
-/// A trace that is built line by line.
+/// A trace that a test builds line by line.
 struct PageTrace(String, u64);
 
 impl PageTrace {
@@ -112,7 +112,7 @@ fn nothing_that_a_peer_sends_is_markup() {
     let page = conversation().page(&[finding]);
     let own = [STYLE, SCRIPT].map(str::len).iter().sum::<usize>();
     assert!(page.len() > own);
-    // Every tag is one of ours: a peer's `<` is an entity in text, and an escape in data.
+    // Every tag must be one of the page's own. A `<` from a peer is an entity in text, and an escape in data.
     let without = page.replace(SCRIPT, "").replace(STYLE, "");
     for wrong in [
         "<img",
@@ -137,7 +137,7 @@ fn nothing_that_a_peer_sends_is_markup() {
     );
 }
 
-/// Returns the page without its data.
+/// Returns the markup of a page, without its data.
 fn markup(page: &str) -> String {
     let mut parts = page.split("<script type=\"application/json\"");
     let first = parts.next().unwrap().to_owned();
@@ -220,7 +220,7 @@ fn a_session_is_told_as_a_person_saw_it() {
         "<li class=\"completed\">",
     ] {
         let at = rest.find(part);
-        let at = at.unwrap_or_else(|| panic!("no {part:?}, or too early: {told}"));
+        let at = at.unwrap_or_else(|| panic!("{part:?} is missing or too early: {told}"));
         rest = &rest[at + part.len()..];
     }
     assert_eq!(told.matches("printed").count(), 1);
