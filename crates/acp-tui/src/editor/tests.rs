@@ -131,7 +131,7 @@ fn enter_sends_and_other_enters_make_lines() {
     );
     assert_eq!(w.editor.take().text(), "one\ntwo\nthree\nfour\nfive");
     assert!(w.editor.is_empty());
-    // Two backslashes are a literal one.
+    // Two backslashes stand for a literal one.
     assert_eq!(w.keys("a\\\\<enter>"), EditorOutcome::Submit);
     assert_eq!(w.keys("<C-z>"), EditorOutcome::Ignored);
     assert_eq!(w.keys("<C-c>"), EditorOutcome::Ignored);
@@ -341,7 +341,7 @@ fn files_that_are_dropped_are_attached_or_named() {
 
     w.editor.set_prompt_capabilities(PromptCapabilities::new());
     let EditorOutcome::Note(why) = w.editor.paste(&dropped) else {
-        panic!("it is attached");
+        panic!("the file is attached instead of mentioned");
     };
     assert!(why.contains("not supported by this agent"), "{why}");
     assert_eq!(w.text(), "@a picture.png ");
@@ -384,7 +384,7 @@ fn slash_commands_are_completed_and_their_hint_is_shown() {
 #[test]
 fn files_are_completed_in_place() {
     let mut w = EditorFixture::new();
-    // However busy the machine is.
+    // This must work even on a busy machine.
     w.editor.completion_timeout = LONG;
     w.keys("explain @mai");
     w.settle();
@@ -450,7 +450,7 @@ fn files_that_are_long_in_coming_hold_up_nobody() {
     w.settle();
     w.keys("gone");
     assert_eq!(w.screen(80, 24).1[23], "@gone");
-    // The list is for an earlier query, so nothing is chosen from it, and nothing is sent by mistake.
+    // The list is for an earlier query, so no entry is chosen from it, and nothing is sent by mistake.
     assert!(w.editor.has_popup());
     assert!(matches!(w.keys("<enter>"), EditorOutcome::Note(_)));
     assert_eq!(w.text(), "@gone");
@@ -475,7 +475,7 @@ fn it_can_be_read_without_colors() {
     assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
 }
 
-/// Keys and pastes in any order.
+/// Generates keys and pastes in any order.
 fn anything() -> impl Strategy<Value = Vec<(u8, String)>> {
     let text = "(\\PC|[ \t\r\n\u{1b}\u{7}\u{200d}\u{301}\u{202e}\u{200b}\u{1f469}你/@a-c]){0,12}";
     proptest::collection::vec((0u8..30, text), 1..24)

@@ -222,7 +222,11 @@ fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
     assert!(told.contains(&format!("\x1b_Gq=2,a=d,d=I,{id}\x1b\\")));
     scene.key.content_hash = 1;
     scene.draw(0..4, |_| {});
-    assert_eq!(scene.decode(), 1, "it was let go of, and comes again");
+    assert_eq!(
+        scene.decode(),
+        1,
+        "the image was evicted and must be decoded again"
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::text::fit::truncate;
 const MAX_WIDTH: u16 = 96;
 /// The maximum height of the window, in rows.
 const MAX_HEIGHT: u16 = 30;
-/// A row of the list.
+/// A row of the picker's list.
 enum PickerRow<'a> {
     Heading(&'a str),
     /// A match, by its index.

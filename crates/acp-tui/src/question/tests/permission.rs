@@ -184,7 +184,7 @@ fn what_is_typed_on_answers_nothing() {
         view.handle_key(key('a'), at(250)),
         QuestionOutcome::Early
     ));
-    // Still early: the user has not paused.
+    // The key is still early, because the user has not paused.
     assert!(matches!(
         view.handle_key(key('y'), at(450)),
         QuestionOutcome::Early
@@ -215,7 +215,7 @@ fn what_is_typed_on_answers_nothing() {
         QuestionOutcome::Changed
     ));
     assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
-    // After a pause the question has the keys, and from then on each key counts.
+    // After a pause, the question gets the keys, and from then on each key counts.
     assert!(matches!(
         shown.view.handle_key(key('q'), at(1020)),
         QuestionOutcome::Changed
@@ -261,7 +261,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     );
     shown.key(KeyCode::Home);
     assert!(shown.screen().contains("echo line-1 "));
-    // Also on a small screen with many options.
+    // This also works on a small screen with many options.
     let many = (0..30).map(|n| {
         option(
             &n.to_string(),
@@ -279,7 +279,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     shown.key(KeyCode::Up);
     let screen = text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
-    // Not before all possible answers have been visible.
+    // An answer counts only once all possible answers have been visible.
     assert_eq!(chosen(&shown.key(KeyCode::Enter)), None);
     let screen = text(&shown.draw(60, 12).0);
     assert!(screen.contains("read to the end first"), "{screen}");

@@ -375,7 +375,7 @@ fn what_a_patch_says_besides_is_not_hidden() {
             "@@ nonsense @@",
         ]
     );
-    // Without git's header lines.
+    // The patch has no git header lines.
     let all = unified(
         &v2(
             json!([]),
