@@ -155,7 +155,7 @@ fn modes() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/15",
-            "there is a config option of category `mode`, but no `modes`",
+            "the session has a config option of category `mode`, but no `modes`",
             "the agent shows modes as an option only",
             answer("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");
@@ -163,7 +163,7 @@ fn modes() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/15",
-            "there are `modes`, but no config option of category `mode`",
+            "the session has `modes`, but no config option of category `mode`",
             "the agent shows modes as modes only",
             answer("session/new", |result| result["configOptions"] = json!([])),
         ),

@@ -49,13 +49,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/7",
-            "after a command that failed to start",
+            "after a failed `terminal/create`",
             "the agent does not get over an unknown command",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/terminals/8",
-            "after a command that could not be waited for",
+            "after a failed `terminal/wait_for_exit`",
             "the agent does not get over a command that it lost",
             only_once("session/prompt"),
         ),

@@ -27,7 +27,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/34",
-            "a cancel sent before the prompt cancelled its turn",
+            "a `session/cancel` sent before the prompt cancelled the turn of that prompt",
             "a cancel is kept for the next prompt",
             cancelled_for_ever,
         ),
