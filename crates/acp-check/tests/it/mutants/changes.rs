@@ -1,11 +1,11 @@
-//! Changes that pages of mutants have in common: to what the peer says and hears, call by call.
+//! Changes that many mutants share, to what the peer sends and receives.
 
 use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, change};
 
-/// Answers a call of `method` in the peer's place, by a `result` or an `error`, where `when` holds of its params.
+/// Responds to calls of `method` in the peer's place, with a `result` or an `error`, if `when` is true for the params.
 pub(crate) fn instead(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -22,7 +22,7 @@ pub(crate) fn instead(
     })
 }
 
-/// Answers with an error the calls of `method` where `when` holds of their params.
+/// Responds with an error to calls of `method` if `when` is true for the params.
 pub(crate) fn refuse_if(
     method: &'static str,
     code: i64,
@@ -32,7 +32,7 @@ pub(crate) fn refuse_if(
     instead(method, when, json!({"error": error}))
 }
 
-/// Says that it has carried out the calls of `method` where `when` holds of their params, and has not.
+/// Responds as if calls of `method` had been executed, if `when` is true for the params, without executing them.
 pub(crate) fn pretend_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -40,12 +40,12 @@ pub(crate) fn pretend_if(
     instead(method, when, json!({"result": {}}))
 }
 
-/// Answers every call of `method` with this result instead of carrying it out.
+/// Responds to every call of `method` with this result instead of executing it.
 pub(crate) fn pretend(method: &'static str, result: Value) -> impl Fn() -> Mutation + Send + Sync {
     instead(method, |_| true, json!({"result": result}))
 }
 
-/// Answers a call of the peer's own of `method` in the suite's place, which does not hear of it.
+/// Responds to the peer's calls of `method` in the suite's place. The suite does not receive them.
 pub(crate) fn swallow(method: &'static str, result: Value) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.says(method)
@@ -57,7 +57,7 @@ pub(crate) fn swallow(method: &'static str, result: Value) -> impl Fn() -> Mutat
     })
 }
 
-/// Keeps a call of `method` from the peer where `when` holds of its params.
+/// Drops calls of `method` before the peer receives them, if `when` is true for the params.
 pub(crate) fn ignore(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -74,7 +74,7 @@ pub(crate) fn ignore(
     })
 }
 
-/// Answers every call of `method` but the first with an error.
+/// Responds to every call of `method` except the first with an error.
 pub(crate) fn only_once(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     counted(method, |passing| {
         let id = passing.message.take().unwrap()["id"].clone();
@@ -84,12 +84,12 @@ pub(crate) fn only_once(method: &'static str) -> impl Fn() -> Mutation + Send + 
     })
 }
 
-/// Keeps every call of `method` but the first from the peer.
+/// Drops every call of `method` except the first before the peer receives it.
 pub(crate) fn heard_once(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     counted(method, |passing| *passing.message = None)
 }
 
-/// Changes every call of `method` that the peer hears, but the first.
+/// Changes every call of `method` that the peer receives, except the first.
 fn counted(
     method: &'static str,
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
@@ -108,7 +108,7 @@ fn counted(
     }
 }
 
-/// Answers `method` with an error after all, when it has been carried out.
+/// Responds to `method` with an error, although the peer has executed it.
 pub(crate) fn fails(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
@@ -122,7 +122,7 @@ pub(crate) fn fails(method: &'static str) -> impl Fn() -> Mutation + Send + Sync
     })
 }
 
-/// Changes the result of every answer to `method` before the peer hears it.
+/// Changes the result of every response to `method` before the peer receives it.
 pub(crate) fn hear_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -138,7 +138,7 @@ pub(crate) fn hear_result(
     })
 }
 
-/// Leaves out every update of these kinds of which `when` holds.
+/// Drops every update of these types for which `when` is true.
 pub(crate) fn without_updates(
     kinds: &'static [&'static str],
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -155,7 +155,7 @@ pub(crate) fn without_updates(
     })
 }
 
-/// Sends another update behind each that `next` gives one for.
+/// Sends another update after each update for which `next` returns one.
 pub(crate) fn after_update(
     next: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -171,7 +171,7 @@ pub(crate) fn after_update(
     })
 }
 
-/// Sends an update behind each answer to `method`, for the session it was about.
+/// Sends an update after each response to `method`, for the session of the request.
 pub(crate) fn late(method: &'static str, update: Value) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let update = update.clone();
@@ -192,7 +192,7 @@ pub(crate) fn late(method: &'static str, update: Value) -> impl Fn() -> Mutation
     }
 }
 
-/// Answers a notification, with an error.
+/// Responds to a notification with an error.
 pub(crate) fn answered(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.hears(method) {
@@ -203,19 +203,19 @@ pub(crate) fn answered(method: &'static str) -> impl Fn() -> Mutation + Send + S
     })
 }
 
-/// The kind of the update that the peer sends, if it is one.
+/// Returns the type of the update that the peer sends, if the message is an update.
 pub(crate) fn kind<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["sessionUpdate"].as_str()
 }
 
-/// The state that the peer tells of, if it tells of one.
+/// Returns the state that the peer reports, if the message reports one.
 pub(crate) fn state<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["state"].as_str()
 }
 
-/// An answer to the request in `message`.
+/// Returns a response to the request in `message`.
 pub(crate) fn result(message: &Value, result: Value) -> LayerLine {
     let mut answer = json!({"jsonrpc": "2.0", "id": message["id"]});
     answer["result"] = result;
@@ -227,7 +227,7 @@ fn error(message: &Value, code: i64) -> LayerLine {
     LayerLine::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
 }
 
-/// From a message on that the peer hears it says nothing more.
+/// Drops everything that the peer sends after it has received a message that satisfies the predicate.
 pub(crate) fn silent_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -244,7 +244,7 @@ pub(crate) fn silent_after(
     }
 }
 
-/// Refuses a method from the time on when the peer has heard another.
+/// Rejects a method after the peer has received a call of another method.
 pub(crate) fn refuse_after(
     first: &'static str,
     method: &'static str,
@@ -262,7 +262,7 @@ pub(crate) fn refuse_after(
     }
 }
 
-/// Changes the answers that the peer hears, whatever is in them.
+/// Changes the responses that the peer receives.
 pub(crate) fn hear_answer(
     method: &'static str,
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -278,7 +278,7 @@ pub(crate) fn hear_answer(
     })
 }
 
-/// Keeps back the updates that are so.
+/// Drops the updates that satisfy the predicate.
 pub(crate) fn without(
     left_out: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -290,7 +290,7 @@ pub(crate) fn without(
     })
 }
 
-/// Says something more after each update that is so. It is given the params of that.
+/// Sends further messages after each update that satisfies the predicate. The function gets the params of the update.
 pub(crate) fn then_says(
     after: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     says: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
@@ -305,7 +305,7 @@ pub(crate) fn then_says(
     })
 }
 
-/// Changes the code of the errors that the peer answers to a method.
+/// Changes the code of the peer's error responses to a method.
 pub(crate) fn other_code(method: &'static str, code: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
@@ -319,7 +319,7 @@ pub(crate) fn other_code(method: &'static str, code: i64) -> impl Fn() -> Mutati
     })
 }
 
-/// Answers a method with a result where it is an error.
+/// Replaces the peer's error responses to a method with a result.
 pub(crate) fn no_error(
     method: &'static str,
     with: fn() -> Value,
@@ -336,7 +336,7 @@ pub(crate) fn no_error(
     })
 }
 
-/// Answers with another id where the id is a string.
+/// Changes the id of the peer's responses if it is a string.
 pub(crate) fn other_id() -> impl Fn() -> Mutation + Send + Sync {
     change(|passing| {
         if passing.said
@@ -349,7 +349,7 @@ pub(crate) fn other_id() -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// Answers notifications.
+/// Responds to notifications.
 pub(crate) fn answers_notifications() -> impl Fn() -> Mutation + Send + Sync {
     change(|passing| {
         let notification = |message: &Value| message.get("id").is_none();
@@ -360,7 +360,7 @@ pub(crate) fn answers_notifications() -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// Calls something of its own after it has heard what is so.
+/// Sends calls of the peer's own after it has received a message that satisfies the predicate.
 pub(crate) fn calls_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     call: impl Fn() -> Value + Clone + Send + Sync + 'static,
@@ -372,7 +372,7 @@ pub(crate) fn calls_after(
     })
 }
 
-/// Sets a field of an object; without a value it is taken out.
+/// Sets a field of an object, or removes the field if there is no value.
 pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     match (object, value) {
         (Value::Object(fields), Some(value)) => drop(fields.insert(field.to_owned(), value)),
@@ -381,7 +381,7 @@ pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// The first item of a list, once more.
+/// Repeats the first item of a list.
 pub(crate) fn first_twice(list: &mut Value) {
     if let Some(items) = list.as_array_mut()
         && let Some(first) = items.first().cloned()
@@ -390,18 +390,18 @@ pub(crate) fn first_twice(list: &mut Value) {
     }
 }
 
-/// From a message on in which there is this text the peer says nothing more.
+/// Drops everything that the peer sends after it has received a message that contains this text.
 pub(crate) fn silent_at(text: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     silent_after(move |message| message.to_string().contains(text))
 }
 
-/// The id of the check of a shape.
+/// Returns the id of the check of a shape.
 pub(crate) fn shape_id(checks: &[Check], shape: &str, variant: Option<&str>) -> &'static str {
     let check = checks.iter().find(|check| match check.procedure {
         CheckProcedure::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,
         _ => false,
     });
     let check = check.unwrap_or_else(|| panic!("{shape} {variant:?} has no check"));
-    // The tests end before many of them are made.
+    // Leaking is fine, because the tests end before there are many of these.
     check.id().leak()
 }

@@ -1,5 +1,5 @@
-//! The suite is tested itself: the right peers pass every check, and for each check there is a peer that is wrong on
-//! purpose, and that it catches.
+//! Tests the suite itself. The correct peers pass every check, and for each check there is at least one mutant that it
+//! catches.
 
 mod agent;
 mod agent_turns;
@@ -26,14 +26,14 @@ use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, 
 
 use layer::{Mutant, mutated};
 
-/// How long the right peers may take.
+/// How long to wait for the correct peers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a peer that is wrong may leave something out, before that is noticed. A machine that has much else to do may
-/// take longer for what is done right: then it is tried again with more patience.
+/// How long to wait for a message that a mutant omits. A busy machine may take longer even for a correct message, so
+/// the check is repeated with more time.
 const SHORT: [Duration; 3] = [Duration::from_millis(700), Duration::from_secs(4), PATIENCE];
 
-/// How many mutants are tried at once.
+/// The number of mutants that are tested at the same time.
 const JOBS: usize = 16;
 
 type CorrectPeer = fn(Transport);
@@ -49,7 +49,7 @@ fn options(patience: Duration) -> CheckOptions {
     }
 }
 
-/// The right peer passes all, and skips only what is named.
+/// Checks that the correct peer passes all checks, and skips only those in `skipped`.
 async fn passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
     let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let wrong = outcomes.iter().filter(|outcome| match outcome.verdict {
@@ -60,12 +60,12 @@ async fn passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
     let wrong: Vec<String> = wrong.map(told).collect();
     assert!(
         wrong.is_empty(),
-        "the right peer does not pass:\n{}",
+        "the correct peer does not pass:\n{}",
         wrong.join("\n")
     );
     for id in skipped {
         let outcome = outcomes.iter().find(|outcome| outcome.check.id() == *id);
-        let outcome = outcome.unwrap_or_else(|| panic!("{id} is no check"));
+        let outcome = outcome.unwrap_or_else(|| panic!("{id} is not a check"));
         assert!(
             matches!(outcome.verdict, Verdict::Skip(_)),
             "{id} is not skipped: {}",
@@ -97,7 +97,7 @@ fn told(outcome: &CheckOutcome) -> String {
     )
 }
 
-/// Every check catches each mutant that is made for it, for the reason that is wrong with it.
+/// Checks that each check catches its mutants for the right reason.
 async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut alive = Vec::new();
     let mut without = Vec::new();
@@ -123,7 +123,7 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut running = tokio::task::JoinSet::new();
     for mutant in mutants {
         let check = checks.iter().find(|check| check.id() == mutant.kills);
-        let check = *check.unwrap_or_else(|| panic!("{} is no check", mutant.kills));
+        let check = *check.unwrap_or_else(|| panic!("{} is not a check", mutant.kills));
         let (room, played) = (Arc::clone(&room), played.clone());
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
@@ -132,7 +132,7 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
                 check.procedure,
                 CheckProcedure::Shape(_) | CheckProcedure::Rules
             ) {
-                // The message comes in the check that is named with the mutant.
+                // The message is sent in the check that the mutant names.
                 let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
                 let carrier = played.iter().find(|check| check.id() == carrier);
                 checks.push(*carrier.unwrap_or_else(|| panic!("{} names no check", mutant.kills)));
@@ -202,7 +202,7 @@ async fn the_right_client_passes_version_1() {
     .await;
 }
 
-/// What a client need not do, no check wants of it.
+/// Checks that the minimal client fails no check, because no check requires an optional feature.
 #[tokio::test]
 async fn the_least_client_fails_nothing_of_version_1() {
     let checks = acp_check::client_checks(SchemaVersion::V1);
@@ -225,7 +225,7 @@ async fn the_least_client_fails_nothing_of_version_1() {
         outcomes.any(|o| o.check.id() == id && o.verdict == Verdict::Pass)
     };
     for id in v1_client::SKIPPED {
-        assert!(passed(id), "{id} is passed by nobody");
+        assert!(passed(id), "no peer passes {id}");
     }
 }
 
@@ -279,7 +279,7 @@ async fn every_check_of_version_2_clients_kills_its_mutants() {
     .await;
 }
 
-/// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
+/// Checks that a peer is not blamed for speaking another version: what cannot be tested is skipped.
 async fn is_not_blamed(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let blamed = outcomes

@@ -1,4 +1,4 @@
-//! Wrong in archiving sessions.
+//! Mutants that archive sessions wrongly.
 
 use serde_json::json;
 
@@ -18,19 +18,19 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/1",
             "`session/list` failed with error -32601",
-            "the agent archives, and lists nothing",
+            "the agent supports archiving, but not listing",
             refuse("session/list", -32601),
         ),
         mutant(
             "session-archive/2",
             "is still listed without a filter",
-            "the agent archives in words only",
+            "the agent accepts a request to archive a session, but does not archive it",
             pretend_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/2",
             "is still listed with \"exclude\"",
-            "to exclude is to include to it",
+            "the agent includes sessions that it should exclude",
             hear("session/list", |params| {
                 if params["archived"] == "exclude" {
                     params["archived"] = json!("include");
@@ -40,13 +40,13 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/3",
             "with archived sessions included, the archived session is missing",
-            "the agent knows no filter",
+            "the agent ignores the archive filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
             "session-archive/3",
             "with archived sessions included, a session that is not archived is missing",
-            "to include is to have no others to it",
+            "the agent lists only archived sessions if they should be included",
             hear("session/list", |params| {
                 if params["archived"] == "include" {
                     params["archived"] = json!("only");
@@ -56,7 +56,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, a session that is not archived is listed",
-            "the agent has one filter",
+            "the agent treats every filter as `include`",
             hear("session/list", |params| {
                 if params["archived"] == "only" {
                     params["archived"] = json!("include");
@@ -66,13 +66,13 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, the archived session is missing",
-            "the agent knows no filter",
+            "the agent ignores the archive filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
             "session-archive/5",
             "is not archived, but its `archived` is null",
-            "the agent does not say which are archived",
+            "the agent does not say which sessions are archived",
             answer("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     set(info, "archived", None);
@@ -82,7 +82,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/5",
             "is archived, but its `archived` is false",
-            "none is archived to it",
+            "the agent says that no session is archived",
             answer("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     info["archived"] = json!(false);
@@ -92,7 +92,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/6",
             "succeeded; expected an error",
-            "what it does not know is no filter to it",
+            "the agent treats an unknown filter as no filter",
             hear("session/list", |params| {
                 if params["archived"] == "_acp-check/some" {
                     set(params, "archived", None);
@@ -102,7 +102,7 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "session-archive/6",
             "failed with -32603 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             other_code("session/list", -32603),
         ),
     ]
@@ -117,13 +117,13 @@ fn changes(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/7",
             "the unarchived session is not listed",
-            "nothing comes out of its archive",
+            "the agent accepts a request to unarchive a session, but does not unarchive it",
             pretend_if("session/unarchive", |_| true),
         ),
         mutant(
             "session-archive/8",
             "failed with error -32603: no",
-            "the agent throws away what it archives",
+            "the agent deletes the history of archived sessions",
             both(
                 refuse_after("session/archive", "session/load"),
                 refuse_after("session/archive", "session/resume"),
@@ -132,37 +132,37 @@ fn changes(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/9",
             "`session/archive` failed with error -32602: no",
-            "the agent archives what is not archived yet",
+            "the agent rejects archiving an archived session",
             refuse_from("session/archive", -32602, 2),
         ),
         mutant(
             "session-archive/10",
             "`session/unarchive` failed with error -32602: no",
-            "the agent takes out what is in",
+            "the agent rejects unarchiving a session that is not archived",
             refuse("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/11",
             "failed with -32602 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             other_code("session/archive", -32602),
         ),
         mutant(
             "session-archive/11",
             "succeeded; expected an error",
-            "the agent archives anything",
+            "the agent archives unknown sessions",
             pretend_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/12",
             "failed with -32602 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             refuse("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/13",
             goes_on,
-            "the agent goes on with what it has archived",
+            "the agent continues the turn of an archived session",
             change(|passing| {
                 if passing.hears("session/archive") {
                     let message = passing.message.take().unwrap();

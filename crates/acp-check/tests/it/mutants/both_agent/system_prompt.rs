@@ -1,4 +1,4 @@
-//! Wrong in system prompts.
+//! Mutants that handle system prompts wrongly.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/1",
             "`session/new` failed with error -32602",
-            "the agent offers to take system prompts, and takes none",
+            "the agent advertises system prompts, but rejects them",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"].is_object()
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "`session/new` failed with error -32602",
-            "the agent offers to be overridden, and will not",
+            "the agent advertises override mode, but rejects it",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"]["mode"] == "override"
             }),
@@ -26,7 +26,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "succeeded; expected an error",
-            "the agent can be overridden, and does not say so",
+            "the agent accepts override mode, but does not advertise it",
             answer("initialize", |result| {
                 for offered in [
                     "/agentCapabilities/sessionCapabilities",
@@ -41,7 +41,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/6",
             "`session/new` failed with error -32602",
-            "null is a system prompt to it, and a wrong one",
+            "the agent rejects a null system prompt",
             refuse_if("session/new", -32602, |params| {
                 params.get("systemPrompt") == Some(&Value::Null)
             }),
@@ -49,7 +49,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/7",
             "the system prompt says to remember 7351, but when asked for the number, the agent said",
-            "the agent takes system prompts and forgets them",
+            "the agent accepts system prompts, but ignores them",
             hear("session/new", |params| set(params, "systemPrompt", None)),
         ),
     ];
@@ -65,13 +65,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Wrong in what is refused when a session is opened by `method`.
+/// Returns mutants that accept invalid system prompts when a session is opened by `method`.
 fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
     [
         mutant(
             "system-prompt/3",
             why,
-            "a mode that it does not know is to append to it",
+            "the agent treats an unknown mode as `append`",
             forgives(method, |prompt| {
                 if prompt["mode"] == "_acp-check/whisper" {
                     prompt["mode"] = json!("append");
@@ -81,7 +81,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "the agent passes over what is no text",
+            "the agent ignores content that is not text",
             forgives(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] == "text");
@@ -90,7 +90,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "the agent passes over content that it does not know",
+            "the agent ignores unknown content",
             forgives(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] != "_acp-check/smell");
@@ -99,7 +99,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
     ]
 }
 
-/// Makes a system prompt right that is not.
+/// Turns an invalid system prompt into a valid one.
 fn forgives(method: &'static str, change: fn(&mut Value)) -> impl Fn() -> Mutation + Send + Sync {
     hear(method, move |params| {
         if params["systemPrompt"].is_object() {
@@ -108,12 +108,12 @@ fn forgives(method: &'static str, change: fn(&mut Value)) -> impl Fn() -> Mutati
     })
 }
 
-/// Takes system prompts, and not when an old session is opened.
+/// Returns a mutant that rejects system prompts when it opens an existing session.
 fn old(method: &'static str, why: &'static str) -> [Mutant; 1] {
     [mutant(
         "system-prompt/2",
         why,
-        "the agent takes system prompts in new sessions alone",
+        "the agent accepts system prompts only in new sessions",
         refuse_if(method, -32602, |params| params["systemPrompt"].is_object()),
     )]
 }

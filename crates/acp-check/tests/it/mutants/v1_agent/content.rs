@@ -1,11 +1,11 @@
-//! Wrong in content.
+//! Mutants that handle content wrongly.
 
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{ignore, instead};
 use crate::mutants::layer::{Mutant, Mutation, answer, both, mutant, refuse, update};
 
-/// Whether a block of the prompt is such.
+/// Returns a predicate that is true for a prompt with a block that satisfies `block`.
 fn has(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync,
 ) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
@@ -18,7 +18,7 @@ fn has(
     }
 }
 
-/// Prompts with such a block are refused.
+/// Rejects prompts with a block that satisfies `block`.
 fn refuses(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -37,49 +37,49 @@ fn taken() -> Vec<Mutant> {
         mutant(
             "v1/content/1",
             "error -32602",
-            "the agent takes no text",
+            "the agent rejects text",
             refuse("session/prompt", -32602),
         ),
         mutant(
             "v1/content/2",
             "\"resource_link\"",
-            "the agent takes no links",
+            "the agent rejects resource links",
             refuses(|block| block["type"] == "resource_link"),
         ),
         mutant(
             "v1/content/3",
             "\"resource_link\"",
-            "the agent takes no titles of links",
+            "the agent rejects resource links that have a title",
             refuses(|block| block["title"].is_string()),
         ),
         mutant(
             "v1/content/4",
             "\"image\"",
-            "the agent supports images, and takes none",
+            "the agent advertises images, but rejects them",
             refuses(|block| block["type"] == "image"),
         ),
         mutant(
             "v1/content/5",
             "\"audio\"",
-            "the agent supports audio, and takes none",
+            "the agent advertises audio, but rejects it",
             refuses(|block| block["type"] == "audio"),
         ),
         mutant(
             "v1/content/6",
             "\"resource\"",
-            "the agent takes no resources of text",
+            "the agent rejects text resources",
             refuses(|block| block["resource"]["text"].is_string()),
         ),
         mutant(
             "v1/content/7",
             "\"resource\"",
-            "the agent takes no resources of bytes",
+            "the agent rejects binary resources",
             refuses(|block| block["resource"]["blob"].is_string()),
         ),
         mutant(
             "v1/content/8",
             "the turn did not end",
-            "the agent supports no images, and has no answer to them",
+            "the agent does not respond to a prompt with an unsupported image",
             both(
                 answer("initialize", |result| {
                     result["agentCapabilities"]["promptCapabilities"]["image"] = json!(false);
@@ -90,19 +90,19 @@ fn taken() -> Vec<Mutant> {
         mutant(
             "v1/content/9",
             "the turn did not end",
-            "the agent has no answer to what it does not know",
+            "the agent does not respond to a prompt with unknown content",
             ignore("session/prompt", has(|block| block["type"] == "hologram")),
         ),
         mutant(
             "v1/content/10",
             "error -32602",
-            "the agent takes no annotations",
+            "the agent rejects annotations",
             refuses(|block| block["annotations"].is_object()),
         ),
         mutant(
             "v1/content/11",
             "error -32602",
-            "the agent takes one block",
+            "the agent rejects a prompt with several blocks",
             instead(
                 "session/prompt",
                 |params| {
@@ -121,7 +121,7 @@ fn shown() -> Vec<Mutant> {
         mutant(
             "v1/content/12",
             "invalid base64:",
-            "the agent shows an image's bytes as they are",
+            "the agent sends the bytes of an image without base64",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["data"] = json!("\u{89}PNG");
@@ -131,7 +131,7 @@ fn shown() -> Vec<Mutant> {
         mutant(
             "v1/content/13",
             "invalid MIME type \"png\"",
-            "the agent tells an image's type by its ending",
+            "the agent sends a file extension as the MIME type",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["mimeType"] = json!("png");
@@ -141,7 +141,7 @@ fn shown() -> Vec<Mutant> {
         mutant(
             "v1/content/14",
             "messages of two turns",
-            "all of its messages are one",
+            "the agent's messages all have the same id",
             update("agent_message_chunk", |update| {
                 update["messageId"] = json!("message")
             }),

@@ -1,4 +1,4 @@
-//! Wrong in what holds for every message.
+//! Mutants that handle messages wrongly in general.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/1",
             "the agent sent two responses to `_acp-check/unknown`",
-            "the agent refuses everything twice",
+            "the agent rejects every request twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == UNKNOWN {
                     repeat(passing);
@@ -42,7 +42,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/2",
             "waiting for a response with id \"first/of acp-check\"",
-            "its answers to string ids have a number",
+            "the agent responds to string ids with a number",
             id_of_answer(
                 |id| id.as_str().is_some_and(|id| id.contains('/')),
                 |_| json!(1),
@@ -51,7 +51,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/3",
             "waiting for a response with id \"17\"",
-            "the agent makes numbers of all that looks like one",
+            "the agent turns an id that looks like a number into a number",
             id_of_answer(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
                 number.map_or(id.clone(), |number| json!(number))
@@ -60,7 +60,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/4",
             "waiting for a response with id -7",
-            "its ids have no sign",
+            "the agent drops the sign of ids",
             id_of_answer(Value::is_i64, |id| {
                 json!(id.as_i64().unwrap_or_default().unsigned_abs())
             }),
@@ -68,7 +68,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/4",
             "waiting for a response with id 9007199254740991",
-            "its ids have 32 bits",
+            "the agent truncates ids to 32 bits",
             id_of_answer(Value::is_u64, |id| {
                 json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
             }),
@@ -76,7 +76,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/5",
             "waiting for a response with id null",
-            "the agent takes a request with the id null for a notification",
+            "the agent treats a request with a null id as a notification",
             change(|passing| {
                 let null = |message: &Value| message["id"].is_null();
                 if passing.said && passing.answers && passing.message.as_ref().is_some_and(null) {
@@ -87,7 +87,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/6",
             "waiting for responses to 20 requests",
-            "the agent answers ten requests and no more",
+            "the agent responds to only ten requests",
             || {
                 let mut answered = 0;
                 Box::new(move |passing: PassingMessage<'_>| {
@@ -103,7 +103,7 @@ fn ids() -> Vec<Mutant> {
         mutant(
             "v1/overview/7",
             "waiting for a response with id 1",
-            "the agent takes a request with the id of one of its own for the answer",
+            "the agent treats a request with the id of its own request as the response",
             own_id_taken,
         ),
     ]
@@ -118,7 +118,7 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/8",
             "the agent responded to the notification `session/cancel`, which has no id",
-            "the agent confirms that it cancels",
+            "the agent responds to `session/cancel`",
             change(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
                     let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
@@ -129,7 +129,7 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/8",
             "the agent responded to the notification `_acp-check/hello`, which has no id",
-            "the agent refuses notifications that it does not know",
+            "the agent rejects unknown notifications",
             change(move |passing| {
                 if !passing.said && passing.method == "_acp-check/hello" {
                     passing.back.push(refused(&Value::Null));
@@ -139,7 +139,7 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/9",
             "the agent responded to a notification whose `sessionId` is not a string, which has no id",
-            "the agent refuses notifications that it cannot read",
+            "the agent rejects invalid notifications",
             change(move |passing| {
                 let broken = |message: &Value| message["params"]["sessionId"].is_object();
                 if !passing.said
@@ -153,25 +153,25 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/15",
             "waiting for a response to request 1",
-            "the agent drops what it cannot read",
+            "the agent ignores invalid requests",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/overview/18",
             "the response to `initialize` has both `result` and `error`",
-            "the agent says that there is no error",
+            "the agent adds a null error to every result",
             of_answer("initialize", |message| message["error"] = Value::Null),
         ),
         mutant(
             "v1/overview/18",
             "the error for an unknown method has both `result` and `error`",
-            "the agent says that there is no result",
+            "the agent adds a null result to every error",
             of_answer(NOTHING, |message| message["result"] = Value::Null),
         ),
         mutant(
             "v1/overview/19",
             "the response to `initialize` has `jsonrpc` null; expected \"2.0\"",
-            "the agent leaves out the version of JSON-RPC",
+            "the agent omits the version of JSON-RPC",
             of_answer("initialize", |message| {
                 message.as_object_mut().unwrap().remove("jsonrpc");
             }),
@@ -179,7 +179,7 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/20",
             "after responses to unknown requests",
-            "the agent ends when it is answered what it did not ask",
+            "the agent exits on a response to an unknown request",
             change(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
                 if !passing.said && passing.message.as_ref().is_some_and(unasked) {
@@ -190,13 +190,13 @@ fn answers() -> Vec<Mutant> {
         mutant(
             "v1/overview/21",
             "the agent does not support `session/prompt` (error -32601)",
-            "the agent cannot be prompted",
+            "the agent does not support prompts",
             refuse("session/prompt", -32601),
         ),
         mutant(
             "v1/overview/21",
             "the agent does not support `session/new` (error -32601)",
-            "the agent has no sessions",
+            "the agent does not support sessions",
             refuse("session/new", -32601),
         ),
     ]
@@ -207,19 +207,19 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/10",
             "with error -32603",
-            "everything is an internal error",
+            "the agent uses an internal error for invalid JSON",
             code(-32700, -32603),
         ),
         mutant(
             "v1/overview/10",
             "waiting for a response to invalid JSON",
-            "the agent passes over what is no JSON",
+            "the agent ignores invalid JSON",
             no_error(-32700),
         ),
         mutant(
             "v1/overview/11",
             "the agent responded to invalid JSON with id 0; expected null",
-            "the agent has a number for what it cannot read",
+            "the agent's error for invalid JSON has a numeric id",
             change(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -232,13 +232,13 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/12",
             "got error -32700",
-            "the agent takes what is no request for what is no JSON",
+            "the agent uses the error code for invalid JSON for an invalid request",
             code(-32600, -32700),
         ),
         mutant(
             "v1/overview/13",
             "`acp-check/nothing` succeeded; expected an error",
-            "the agent has done whatever it is asked",
+            "the agent returns a result for unknown methods",
             of_answer(NOTHING, |message| {
                 *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
             }),
@@ -246,19 +246,19 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/14",
             "with error -32600",
-            "the agent takes an unknown method for a broken request",
+            "the agent uses the error code for an invalid request for an unknown method",
             code(-32601, -32600),
         ),
         mutant(
             "v1/overview/16",
             "with error -32603",
-            "the agent has no code for wrong params",
+            "the agent uses a wrong error code for invalid params",
             code(-32602, -32603),
         ),
         mutant(
             "v1/overview/17",
             "the error has no integer `code`",
-            "its codes are words",
+            "the agent's error codes are strings",
             of_answer(NOTHING, |message| {
                 message["error"]["code"] = json!("not found");
             }),
@@ -266,7 +266,7 @@ fn errors() -> Vec<Mutant> {
         mutant(
             "v1/overview/17",
             "the error has no string `message`",
-            "its errors say nothing",
+            "the agent's errors have no message",
             of_answer(NOTHING, |message| {
                 message["error"].as_object_mut().unwrap().remove("message");
             }),
@@ -279,13 +279,13 @@ fn params() -> Vec<Mutant> {
         mutant(
             "v1/overview/22",
             "\"notes.txt\" is not an absolute path",
-            "the agent tells where it reads within the project",
+            "the agent reports locations with relative paths",
             of_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
             "\"./notes.txt\" is not an absolute path",
-            "the agent reads within the project",
+            "the agent requests files by relative paths",
             call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");
             }),
@@ -304,7 +304,7 @@ fn repeat(passing: &mut PassingMessage<'_>) {
     passing.then.extend(again.map(LayerLine::Json));
 }
 
-/// Changes the whole message that answers `method`.
+/// Changes the whole message of the response to `method`.
 pub(super) fn of_answer(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -320,7 +320,7 @@ pub(super) fn of_answer(
     })
 }
 
-/// Changes the ids of the answers to requests whose id is one of `which`.
+/// Changes the ids of the responses to requests whose id satisfies `which`.
 fn id_of_answer(
     which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     to: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
@@ -336,7 +336,7 @@ fn id_of_answer(
     })
 }
 
-/// Says another code in the place of `from`.
+/// Replaces the error code `from` with `to`.
 pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
@@ -348,7 +348,7 @@ pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// Keeps back errors of a code.
+/// Drops errors with this code.
 fn no_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let of_code = |message: &Value| message["error"]["code"] == code;
@@ -374,7 +374,7 @@ fn of_locations(
     })
 }
 
-/// What has the id of a request of the agent's own does not reach it, unless it is the answer.
+/// Drops requests that have the same id as a pending request of the agent.
 fn own_id_taken() -> Mutation {
     let mut own = Vec::new();
     Box::new(move |passing| {

@@ -1,4 +1,4 @@
-//! Wrong in how old sessions are opened, and how open ones are closed.
+//! Mutants that open existing sessions, or close sessions, wrongly.
 
 use serde_json::{Value, json};
 
@@ -21,19 +21,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/20",
             "\"answer\" was not replayed as `user_message_chunk` before the response",
-            "the agent replays nothing of the user's",
+            "the agent does not replay the user's messages",
             without("user_message_chunk"),
         ),
         mutant(
             "v1/session-setup/20",
             "`session/load` of an existing session failed with error -32002: no",
-            "the agent loads nothing",
+            "the agent loads no sessions",
             refuse("session/load", -32002),
         ),
         mutant(
             "v1/session-setup/21",
             "\"Hello.\" was not replayed as `agent_message_chunk` before the response",
-            "the agent replays nothing of its own",
+            "the agent does not replay its own messages",
             in_load(
                 |told| told["sessionUpdate"] = json!("agent_thought_chunk"),
                 "agent_message_chunk",
@@ -42,19 +42,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/22",
             "the agent's message was replayed before its prompt",
-            "the agent replays the newest first",
+            "the agent replays the newest message first",
             backwards,
         ),
         mutant(
             "v1/session-setup/23",
             "a `user_message_chunk` was sent after the response to `session/load`",
-            "the agent goes on replaying after its answer",
+            "the agent continues the replay after its response",
             late,
         ),
         mutant(
             "v1/session-setup/24",
             "was loaded, but a `user_message_chunk` was sent for session \"old\"",
-            "the agent replays under a name of its own",
+            "the agent replays updates with another session id",
             change(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -67,19 +67,19 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/25",
             "`session/prompt` failed with error",
-            "the agent loads sessions to look at",
+            "the agent rejects prompts in loaded sessions",
             only_first_prompt,
         ),
         mutant(
             "v1/session-setup/26",
             "`session/load` of an unknown session succeeded",
-            "the agent loads whatever is asked for",
+            "the agent loads unknown sessions",
             pretend_if("session/load", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/27",
             "the agent does not support `session/load`, but the request succeeded",
-            "the agent loads without having said that it can",
+            "the agent supports `session/load`, but does not advertise it",
             answer("initialize", |result| {
                 result["agentCapabilities"]["loadSession"] = json!(false);
             }),
@@ -92,7 +92,7 @@ fn resumed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/28",
             "a `user_message_chunk` was sent before the response to `session/resume`",
-            "the agent loads when it should resume",
+            "the agent replays the history of a resumed session",
             change(|passing| {
                 if let Some(message) = passing.message
                     && !passing.said
@@ -105,19 +105,19 @@ fn resumed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/29",
             "`session/prompt` failed with error",
-            "the agent resumes sessions to look at",
+            "the agent rejects prompts in resumed sessions",
             only_first_prompt,
         ),
         mutant(
             "v1/session-setup/30",
             "`session/resume` of an unknown session succeeded",
-            "the agent resumes whatever is asked for",
+            "the agent resumes unknown sessions",
             pretend_if("session/resume", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/31",
             "`session/resume` of an existing session failed with error -32602: no",
-            "the agent wants to know the MCP servers, though there be none",
+            "the agent requires MCP servers in `session/resume`",
             refuse_if("session/resume", -32602, |params| {
                 params.get("mcpServers").is_none()
             }),
@@ -125,7 +125,7 @@ fn resumed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/32",
             "the agent does not support `session/resume`, but the request succeeded",
-            "the agent resumes without having said that it can",
+            "the agent supports `session/resume`, but does not advertise it",
             not_said("resume"),
         ),
     ]
@@ -136,25 +136,25 @@ fn closed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/40",
             "`session/close` failed with error -32603: no",
-            "the agent closes nothing",
+            "the agent closes no sessions",
             refuse("session/close", -32603),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "the agent forgets the prompt of a session that is closed",
+            "the agent does not respond to the prompt of a closed session",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "the agent waits for the turn before it closes a session",
+            "the agent waits for the end of the turn before it closes the session",
             unheard("session/close", false),
         ),
         mutant(
             "v1/session-setup/42",
             "the turn ended with \"refusal\"; expected \"cancelled\"",
-            "the agent takes a session that is closed for one that it refuses",
+            "the agent ends the turn of a closed session with `refusal`",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("refusal")
             }),
@@ -162,19 +162,19 @@ fn closed() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/43",
             "`session/prompt` failed with error",
-            "the agent closes all when it closes one",
+            "the agent closes all sessions at once",
             all_closed,
         ),
         mutant(
             "v1/session-setup/44",
             "the agent does not support `session/close`, but the request succeeded",
-            "the agent closes without having said that it can",
+            "the agent supports `session/close`, but does not advertise it",
             not_said("close"),
         ),
     ]
 }
 
-/// Has a capability of sessions, and does not say so.
+/// Does not advertise a session capability that the agent supports.
 pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     answer("initialize", move |result| {
         let sessions = &mut result["agentCapabilities"]["sessionCapabilities"];
@@ -182,7 +182,7 @@ pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Mutation + Send
     })
 }
 
-/// Says nothing of a kind.
+/// Drops updates of one type.
 fn without(kind: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let of_kind = |message: &Value| message["params"]["update"]["sessionUpdate"] == kind;
@@ -192,7 +192,7 @@ fn without(kind: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// Changes the updates of a kind that come while a session is loaded.
+/// Changes the updates of one type that are sent while a session is loaded.
 fn in_load(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
     kind: &'static str,
@@ -215,7 +215,7 @@ fn in_load(
     }
 }
 
-/// What is replayed is held back, and what `held` makes of it comes with the answer.
+/// Holds back the replayed updates. `order` sends them with the response.
 fn replayed(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();
@@ -243,7 +243,7 @@ fn late() -> Mutation {
     replayed(|passing, kept| passing.then.extend(kept))
 }
 
-/// Refuses all prompts but the first.
+/// Rejects all prompts except the first.
 fn only_first_prompt() -> Mutation {
     let mut prompts = 0;
     Box::new(move |passing: PassingMessage<'_>| {
@@ -256,7 +256,7 @@ fn only_first_prompt() -> Mutation {
     })
 }
 
-/// Refuses all prompts once a session was closed.
+/// Rejects all prompts after a session was closed.
 fn all_closed() -> Mutation {
     let mut closed = false;
     Box::new(move |passing: PassingMessage<'_>| {

@@ -1,4 +1,4 @@
-//! Wrong in initialization.
+//! Mutants that negotiate versions and capabilities wrongly.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/101",
             "the first message is not `initialize`",
-            "the client says something else first",
+            "the client sends another message before `initialize`",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
@@ -23,19 +23,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/102",
             "the client requested version 0",
-            "the client asks for a version that is none",
+            "the client requests a version that does not exist",
             call("initialize", |params| params["protocolVersion"] = json!(0)),
         ),
         mutant(
             "v1/initialization/103",
             "the client continued with `session/new`",
-            "the client does not look at the version that is answered",
+            "the client ignores the version in the response",
             heard_introduction(|introduction| introduction["protocolVersion"] = json!(1)),
         ),
         mutant(
             "v1/initialization/104",
             "the prompt contains content of type \"image\", which the agent does not support",
-            "the client prompts with an image whoever the agent is",
+            "the client sends an image although the agent does not support images",
             call("session/prompt", |params| {
                 params["prompt"] = json!([{"type": "image", "mimeType": "image/png", "data": ""}]);
             }),
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/104",
             "the client sent `session/list`, which the agent does not support",
-            "the client lists the sessions of every agent",
+            "the client lists sessions although the agent does not support that",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",
                 called("session/list", json!({})),
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/105",
             "`clientInfo`",
-            "the client has no name",
+            "the client sends no name",
             call("initialize", |params| {
                 params.as_object_mut().unwrap().remove("clientInfo");
             }),
@@ -60,13 +60,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/106",
             "closed its output",
-            "the client ends at a capability that it does not know",
+            "the client exits on an unknown capability",
             ends_at(|message| !message["result"]["agentCapabilities"]["telepathy"].is_null()),
         ),
         mutant(
             "v1/initialization/107",
             "the client sent `initialize` 2 times",
-            "the client begins again when it has begun",
+            "the client sends `initialize` twice",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",
                 called("initialize", json!({"protocolVersion": 1})),
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/108",
             "closed its output",
-            "the client wants to be told of capabilities",
+            "the client exits if there are no capabilities",
             ends_at(|message| {
                 let result = &message["result"];
                 result["protocolVersion"] == 1 && result["agentCapabilities"].is_null()
@@ -84,7 +84,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/109",
             "the client sent `session/new` before the response to `initialize`",
-            "the client does not wait for the answer",
+            "the client does not wait for the response to `initialize`",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let params = json!({"cwd": "/", "mcpServers": []});
@@ -97,7 +97,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/110",
             "the client sent `session/new` although `initialize` failed",
-            "the client takes an error for an answer",
+            "the client treats an error as a result",
             change(|passing| {
                 if !passing.said
                     && passing.method == "initialize"
@@ -112,7 +112,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes what the client hears of the agent.
+/// Changes the response to `initialize` before the client gets it.
 fn heard_introduction(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {

@@ -1,4 +1,4 @@
-//! Wrong in the prompt turn.
+//! Mutants that handle turns wrongly.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,13 +13,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/101",
             "the client sent `session/prompt` while a turn was running",
-            "the client prompts again and again",
+            "the client sends every prompt twice",
             twice("session/prompt", false),
         ),
         mutant(
             "v1/prompt-turn/107",
             "the client sent a prompt to unknown session \"another\"; the first prompt was for",
-            "the client forgets which session it has",
+            "the client sends a prompt to another session",
             {
                 let seen = Arc::new(AtomicBool::new(false));
                 call("session/prompt", move |params| {
@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/108",
             "the client cancelled session \"another\"",
-            "the client cancels what there is not",
+            "the client cancels another session",
             call("session/cancel", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -40,19 +40,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/106",
             "after updates after the end of the turn",
-            "the client is silent when it hears something after a turn",
+            "the client stops responding after an update between turns",
             after_turn("session/update"),
         ),
         mutant(
             "v1/prompt-turn/111",
             "after the end of its turn",
-            "the client answers while it has a turn only",
+            "the client responds only during turns",
             after_turn("_acp_check/alive"),
         ),
         mutant(
             "v1/prompt-turn/109",
             "instead of `cancelled`",
-            "the client allows what is open when it cancels",
+            "the client allows pending requests when it cancels the turn",
             answer("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "yes"});
             }),
@@ -60,19 +60,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/109",
             "after `session/cancel`, no response to request 0",
-            "the client forgets what is open when it cancels",
+            "the client does not respond to pending requests when it cancels the turn",
             withhold("session/request_permission", true),
         ),
         mutant(
             "v1/prompt-turn/110",
             "after a tool call update after `session/cancel`",
-            "the client ends at an update that comes after it has cancelled",
+            "the client exits on an update after it has cancelled the turn",
             ends_at(|message| message["params"]["update"]["status"] == "failed"),
         ),
     ]
 }
 
-/// It says nothing more when it has heard of `method` after a turn of its own has ended.
+/// Stops responding when `method` is received after the end of a turn.
 fn after_turn(method: &'static str) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     let (ended, silent) = (AtomicBool::new(false), AtomicBool::new(false));
     let state = Arc::new((ended, silent));

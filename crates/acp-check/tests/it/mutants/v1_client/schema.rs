@@ -1,13 +1,13 @@
-//! Messages of the wrong shape.
+//! Client mutants whose messages do not match the schema.
 
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{Mutant, answer, call, change, mutant};
 
-/// Says a field in its calls that is not part of the specification.
+/// Returns a mutant that adds a custom field to its calls of `method`.
 fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = call(method, |params| params["mood"] = json!("good"));
-    let what = "the client has a field of its own in what it asks";
+    let what = "the client's request has a custom field";
     mutant(
         kills,
         "`params.mood` is not in the specification; custom fields belong in `_meta`",
@@ -17,10 +17,10 @@ fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) 
     .seen_in(seen_in)
 }
 
-/// Says one in its answers.
+/// Returns a mutant that adds a custom field to its responses to `method`.
 fn answers_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = answer(method, |result| result["mood"] = json!("good"));
-    let what = "the client has a field of its own in what it answers";
+    let what = "the client's response has a custom field";
     mutant(
         kills,
         "`result.mood` is not in the specification; custom fields belong in `_meta`",
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
-            "the client says another version of JSON-RPC",
+            "the client sends another version of JSON-RPC",
             change(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -48,7 +48,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/Error",
             "`error.message` is missing",
-            "its errors are numbers",
+            "the client's errors are numbers",
             change(|passing| {
                 if passing.said
                     && passing.answers

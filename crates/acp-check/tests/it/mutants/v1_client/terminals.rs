@@ -1,4 +1,4 @@
-//! Wrong in running commands.
+//! Mutants that run commands wrongly.
 
 use serde_json::{Value, json};
 
@@ -17,13 +17,13 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/101",
             "no response to request 0",
-            "the client answers when the command has ended",
+            "the client does not respond until the command has ended",
             withhold("terminal/create", true),
         ),
         mutant(
             "v1/terminals/102",
             "no command output within",
-            "the client has output when the command has ended",
+            "the client returns output only after the command has ended",
             answer("terminal/output", |result| {
                 if result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -33,7 +33,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/103",
             "the command is running, but has exit status",
-            "the client has an exit status before there is one",
+            "the client returns an exit status while the command is running",
             answer("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
             }),
@@ -41,7 +41,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/104",
             "the command exited with 3, but has exit status null",
-            "the client forgets the exit status",
+            "the client returns no exit status",
             answer("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
             }),
@@ -49,7 +49,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/105",
             "the command exited with 7, but the response was",
-            "every command succeeds",
+            "the client always returns exit code 0",
             answer("terminal/wait_for_exit", |result| {
                 result["exitCode"] = json!(0)
             }),
@@ -57,25 +57,25 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/106",
             "the command is running, but `terminal/wait_for_exit` returned",
-            "the client waits for nothing",
+            "the client does not wait for the command to exit",
             pretend("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/107",
             "after two concurrent `terminal/wait_for_exit` requests",
-            "the client has room for one who waits",
+            "the client supports only one wait at a time",
             one_only("terminal/wait_for_exit"),
         ),
         mutant(
             "v1/terminals/108",
             "after `terminal/kill`, no response to request 2",
-            "the client says that it has killed",
+            "the client accepts a request to kill a command, but does not kill it",
             pretend("terminal/kill", json!({})),
         ),
         mutant(
             "v1/terminals/109",
             "the command printed \"begun\", but after `terminal/kill` the output is \"\"",
-            "the client forgets the output of what it has killed",
+            "the client drops the output of a killed command",
             answer("terminal/output", |result| {
                 if !result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -85,25 +85,25 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/110",
             "the command is still running after `terminal/release`",
-            "the client forgets what it releases",
+            "the client does not kill the command of a released terminal",
             pretend("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/111",
             "`terminal/output` of a released terminal succeeded with",
-            "the client keeps what it has released",
+            "the client keeps a released terminal",
             pretend("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/112",
             "`terminal/wait_for_exit` of an unknown terminal succeeded with",
-            "every terminal has ended to it",
+            "the client returns an exit status for an unknown terminal",
             pretend("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/113",
             "`terminal/create`, which the client does not support, succeeded with",
-            "the client runs commands without offering it",
+            "the client supports terminals, but does not advertise them",
             both(
                 call("initialize", |params| {
                     params["clientCapabilities"]["terminal"] = json!(false)
@@ -114,7 +114,7 @@ fn lives() -> Vec<Mutant> {
         mutant(
             "v1/terminals/114",
             "the command was terminated by a signal, but the response was",
-            "to it what has no exit code has succeeded",
+            "the client returns exit code 0 for a command terminated by a signal",
             answer("terminal/wait_for_exit", |result| {
                 if result["exitCode"].is_null() {
                     result["exitCode"] = json!(0);
@@ -129,7 +129,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/121",
             "the arguments",
-            "the client puts arguments together and apart again",
+            "the client joins the arguments and splits them again",
             created(|params| {
                 let args = params["args"].as_array().unwrap().clone();
                 let words = args.iter().filter_map(Value::as_str);
@@ -143,25 +143,25 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/122",
             "the variables in `env` were passed as",
-            "the client gives no variables",
+            "the client ignores the environment variables",
             created(|params| params["env"] = json!([])),
         ),
         mutant(
             "v1/terminals/123",
             "but the command ran in",
-            "the client runs everything in one directory",
+            "the client ignores the working directory",
             created(|params| params["cwd"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the limit was 10 bytes, but 16 were returned: \"0123456789abcdef\"",
-            "the client keeps everything",
+            "the client does not truncate output",
             created(|params| params["outputByteLimit"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the output ended with \"6789abcdef\", but \"0123456789\" was returned",
-            "the client keeps the beginning",
+            "the client truncates the end of the output",
             answer("terminal/output", |result| {
                 result["output"] = json!("0123456789")
             }),
@@ -169,7 +169,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/125",
             "output was truncated within a character:",
-            "the client cuts at a byte",
+            "the client truncates output within a character",
             answer("terminal/output", |result| {
                 result["output"] = json!("\u{fffd}界世")
             }),
@@ -177,7 +177,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was cut, but `truncated` is false",
-            "the client did not list its tools cut",
+            "the client does not report that output was truncated",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(false)
             }),
@@ -185,7 +185,7 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was not truncated, but `truncated` is true",
-            "the client says that it has always cut",
+            "the client always reports that output was truncated",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(true)
             }),
@@ -193,20 +193,20 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/127",
             "\"wrong\" was written to stderr, but the output is \"\"",
-            "the client keeps errors to itself",
+            "the client does not return stderr",
             answer("terminal/output", |result| result["output"] = json!("")),
         ),
     ]
 }
 
-/// Changes what commands are started with.
+/// Changes the params with which commands are started.
 fn created(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     hear("terminal/create", heard)
 }
 
-/// Answers the first `method` only.
+/// Lets the client respond only to the first call of `method`.
 fn one_only(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     change(move |passing| {

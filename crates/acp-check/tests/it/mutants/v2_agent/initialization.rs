@@ -1,4 +1,4 @@
-//! Wrong in JSON-RPC and in initialization.
+//! Mutants that handle JSON-RPC or the negotiation of the version wrongly.
 
 use serde_json::{Value, json};
 
@@ -13,25 +13,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/1",
             "`info` with `name` and `version` is missing",
-            "the agent does not say who it is",
+            "the agent sends no name",
             answer("initialize", |result| set(result, "info", None)),
         ),
         mutant(
             "v2/initialization/1",
             "`initialize` failed with error",
-            "the agent refuses to begin",
+            "the agent rejects `initialize`",
             refuse("initialize", -32603),
         ),
         mutant(
             "v2/initialization/2",
             "requested version 2, got 7",
-            "the agent speaks what nobody speaks",
+            "the agent responds with a version that does not exist",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
             "requested version 65535, which does not exist, got 65535",
-            "the agent echoes the version",
+            "the agent echoes the requested version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
             }),
@@ -39,13 +39,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/4",
             "no `stopReason`",
-            "the agent answers prompts as in version 2, whatever was agreed on",
+            "the agent responds to prompts as in version 2, whatever was negotiated",
             answer("session/prompt", |result| set(result, "stopReason", None)),
         ),
         mutant(
             "v2/initialization/4",
             "a `state_update`, which exists only in version 2, was sent in version 1",
-            "the agent tells its state as in version 2, whatever was agreed on",
+            "the agent reports its state as in version 2, whatever was negotiated",
             call("session/update", |params| {
                 params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
             }),
@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/5",
             "failed with error",
-            "the agent wants to know every capability",
+            "the agent rejects unknown capabilities",
             refuse_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
             }),
@@ -61,7 +61,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/6",
             "the agent called `elicitation/create`",
-            "the agent asks every client for input",
+            "the agent requests input from clients that do not support it",
             then_says(
                 |update| update["state"] == "running",
                 |params| request("elicitation/create", params),
@@ -70,7 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/7",
             "the agent called `fs/read_text_file`",
-            "the agent reads files through clients of version 2",
+            "the agent reads files of version 2 clients",
             then_says(
                 |update| update["state"] == "running",
                 |params| request("fs/read_text_file", params),
@@ -79,7 +79,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/8",
             "the update `tool_call`",
-            "the agent tells of tool calls as in version 1",
+            "the agent reports tool calls as in version 1",
             update("tool_call_update", |update| {
                 update["sessionUpdate"] = json!("tool_call")
             }),
@@ -100,31 +100,31 @@ fn overview() -> Vec<Mutant> {
         mutant(
             "v2/overview/1",
             "an unknown method got error -32603; expected -32601",
-            "its code for an unknown method is another",
+            "the agent uses a wrong error code for an unknown method",
             other_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/1",
             "succeeded; expected an error",
-            "the agent has every method",
+            "the agent returns a result for an unknown method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/2",
             "a response with the id",
-            "the agent takes ids for numbers",
+            "the agent treats ids as numbers",
             other_id(),
         ),
         mutant(
             "v2/overview/3",
             "after two notifications, the agent sent a response with unknown id",
-            "the agent answers notifications",
+            "the agent responds to notifications",
             answers_notifications(),
         ),
         mutant(
             "v2/overview/4",
             "8 of 16 requests got no response",
-            "the agent answers every other request",
+            "the agent responds to every other request",
             change(|passing| {
                 let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);
                 if passing.said

@@ -1,4 +1,4 @@
-//! Messages of the wrong shape.
+//! Agent mutants whose messages do not match the schema.
 
 use acp_check::SchemaVersion;
 use serde_json::{Value, json};
@@ -8,19 +8,19 @@ use crate::mutants::layer::{Mutant, Mutation, answer, call, change, mutant, upda
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// An answer whose metadata are none: for what has nothing that is required.
+/// Gives the responses to `method` invalid metadata, for results without required fields.
 fn strange(method: &'static str) -> AgentMutationFn {
     Box::new(answer(method, |result| {
         set(result, "_meta", Some(json!(5)))
     }))
 }
 
-/// An answer without something.
+/// Removes a field from the responses to `method`.
 fn lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(answer(method, move |result| set(result, field, None)))
 }
 
-/// A call without something.
+/// Removes a field from the calls of `method`.
 fn call_lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(call(method, move |params| set(params, field, None)))
 }
@@ -131,7 +131,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             shape_id(&checks, shape, None),
             why,
-            "its shape is another",
+            "a message has the wrong shape",
             change,
         )
         .seen_in(seen_in)
@@ -165,13 +165,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         let why = format!("`params.update.{field}` is missing").leak();
         let change = update(kind, move |update| set(update, field, None));
         let check = shape_id(&checks, "SessionUpdate", Some(kind));
-        mutant(check, why, "its shape is another", change).seen_in(seen_in)
+        mutant(check, why, "an update has the wrong shape", change).seen_in(seen_in)
     });
     let info = shape_id(&checks, "SessionUpdate", Some("session_info_update"));
     let info = mutant(
         info,
         "`params.update.title` must be",
-        "its shape is another",
+        "an update has the wrong shape",
         update("session_info_update", |update| update["title"] = json!(5)),
     );
     messages
@@ -180,7 +180,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         .collect()
 }
 
-/// Says another version of JSON-RPC.
+/// Sends another version of JSON-RPC.
 pub(crate) fn old(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
@@ -189,7 +189,7 @@ pub(crate) fn old(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     }
 }
 
-/// Does not say what has failed.
+/// Removes the message of an error.
 pub(crate) fn mute(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -1,4 +1,4 @@
-//! Wrong in opening sessions, in listing them, and in what is replayed.
+//! Mutants that open, list or replay sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -21,13 +21,13 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/1",
             "duplicate session id \"same\"",
-            "all of its sessions are one",
+            "the agent's sessions all have the same id",
             answer("session/new", |result| result["sessionId"] = json!("same")),
         ),
         mutant(
             "v2/session-setup/2",
             "`session/new` failed with error",
-            "the agent wants to be told of MCP servers",
+            "the agent requires MCP servers in `session/new`",
             refuse_if("session/new", -32603, |params| {
                 params["mcpServers"].is_null()
             }),
@@ -35,7 +35,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/3",
             "`session/new` failed with error",
-            "the agent supports further directories, and takes none",
+            "the agent advertises additional directories, but rejects them",
             refuse_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
             }),
@@ -43,25 +43,25 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/4",
             "`session/resume` failed with error -32601",
-            "the agent resumes nothing",
+            "the agent does not support `session/resume`",
             refuse("session/resume", -32601),
         ),
         mutant(
             "v2/session-setup/5",
             "`session/prompt` failed with error",
-            "what was resumed takes no prompt",
+            "the agent rejects prompts in resumed sessions",
             refuse_after("session/resume", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/6",
             "`session/close` failed with error -32601",
-            "the agent closes nothing",
+            "the agent does not support `session/close`",
             refuse("session/close", -32601),
         ),
         mutant(
             "v2/session-setup/7",
             "the agent continued with `agent_message_chunk` after the response to `session/close`",
-            "the agent goes on talking in a closed session",
+            "the agent sends output for a closed session",
             change(|passing| {
                 if passing.hears("session/close") {
                     let message = passing.message.take().unwrap();
@@ -79,13 +79,13 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/8",
             "`session/prompt` failed with error",
-            "the agent closes all sessions with one",
+            "the agent closes all sessions at once",
             refuse_after("session/close", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/9",
             ", which was not opened",
-            "the agent talks in a session of its own",
+            "the agent sends updates for a session that was not opened",
             change(|passing| {
                 if kind(passing) == Some("agent_message_chunk")
                     && let Some(message) = passing.message
@@ -97,18 +97,18 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/10",
             "waiting for a response to request 1",
-            "an unknown MCP server is its end",
+            "the agent stops responding after an unknown MCP transport",
             silent_after(|message| message["params"]["mcpServers"][0].is_object()),
         ),
     ]
 }
 
-/// Whether it is of the past: what a replay consists of.
+/// Returns `true` if an update of this type is part of a replay.
 fn is_past(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// What is done with each message of a replay, and after the answer that ends it.
+/// Changes the messages of a replay. `each` gets each message, and the messages to send after the response.
 fn in_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -127,7 +127,7 @@ fn in_replay(
     }
 }
 
-/// Replays from the start where it should do otherwise.
+/// Replays the history from the start when it should not.
 fn guesses(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -143,13 +143,13 @@ fn replays() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/21",
             "no user messages were replayed",
-            "the agent has forgotten the past",
+            "the agent does not replay the user's messages",
             in_replay(|message, _| *message = None),
         ),
         mutant(
             "v2/session-setup/21",
             "the prompt was not replayed unchanged",
-            "the agent remembers the past as it was not",
+            "the agent changes the messages that it replays",
             in_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["content"]["text"] = json!("once");
@@ -159,31 +159,31 @@ fn replays() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/22",
             "`user_message_chunk` was sent after the response",
-            "the agent answers, and then remembers",
+            "the agent replays messages after its response",
             in_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",
             "the agent replayed `user_message_chunk`",
-            "the agent always tells the past",
+            "the agent replays the history although that was not requested",
             guesses(|params| params.get("replayFrom").is_none()),
         ),
         mutant(
             "v2/session-setup/24",
             "the agent replayed `user_message_chunk`",
-            "null is the start to it",
+            "the agent treats a null `replayFrom` as `start`",
             guesses(|params| params.get("replayFrom") == Some(&Value::Null)),
         ),
         mutant(
             "v2/session-setup/25",
             "the agent resumed the session despite an unknown `replayFrom`",
-            "what it does not know is the start to it",
+            "the agent treats an unknown `replayFrom` as `start`",
             guesses(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
         ),
         mutant(
             "v2/session-setup/26",
             "a user message and an agent message have the same id \"same\"",
-            "all that it remembers is one message",
+            "the agent's replayed messages all have the same id",
             in_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["messageId"] = json!("same");
@@ -198,25 +198,25 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "v2/session-list/1",
             "`session/list` failed with error -32601",
-            "the agent lists nothing",
+            "the agent does not support `session/list`",
             refuse("session/list", -32601),
         ),
         mutant(
             "v2/session-list/2",
             "is missing in the list for its directory",
-            "its list is empty",
+            "the agent lists no sessions",
             answer("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v2/session-list/3",
             "sessions of another directory were requested, but the agent listed one of",
-            "the agent lists all",
+            "the agent lists the sessions of all directories",
             hear("session/list", |params| set(params, "cwd", None)),
         ),
         mutant(
             "v2/session-list/4",
             "is listed twice",
-            "the agent counts double",
+            "the agent lists a session twice",
             answer("session/list", |result| {
                 first_twice(&mut result["sessions"])
             }),
@@ -224,31 +224,31 @@ fn lists() -> Vec<Mutant> {
         mutant(
             "v2/session-list/5",
             "was deleted, but is still listed",
-            "the agent deletes nothing",
+            "the agent accepts a request to delete a session, but does not delete it",
             pretend_if("session/delete", |_| true),
         ),
         mutant(
             "v2/session-list/6",
-            "the returned title is \"Set by the check\", but it is listed as \"answer\"",
+            "the returned title is \"Set by the check\", but the listed title is \"answer\"",
             "the agent forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v2/session-list/7",
             "succeeded; expected an error",
-            "the agent takes any title",
+            "the agent accepts an empty title",
             pretend("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v2/session-list/8",
             "failed with -32603 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             refuse("session/set_title", -32603),
         ),
         mutant(
             "v2/content/1",
             "content of type `image` is not valid base64",
-            "its images are no base64",
+            "the agent's images are not base64",
             update("agent_message", |update| {
                 update["content"][0]["data"] = json!("x*")
             }),

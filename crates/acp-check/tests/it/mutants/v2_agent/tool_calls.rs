@@ -1,4 +1,4 @@
-//! Wrong in tool calls, in diffs, and in asking for permission.
+//! Mutants that handle tool calls, diffs or permission requests wrongly.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/1",
             "changed from completed to in_progress",
-            "the agent begins again what it has ended",
+            "the agent resumes a finished tool call",
             then_says(
                 |update| update["status"] == "completed",
                 |params| {
@@ -32,7 +32,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/2",
             "was used in two turns",
-            "all that it ever does is one tool call",
+            "the agent's tool calls all have the same id",
             update("tool_call_update", |update| {
                 update["toolCallId"] = json!("always")
             }),
@@ -40,7 +40,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/3",
             "content was sent for tool call \"nobodys\"",
-            "the agent adds to what there is not",
+            "the agent adds content to an unknown tool call",
             update("tool_call_content_chunk", |update| {
                 update["toolCallId"] = json!("nobodys")
             }),
@@ -48,7 +48,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/4",
             "is not valid base64",
-            "its terminals print text",
+            "the agent sends terminal output as plain text",
             update("terminal_output_chunk", |update| {
                 update["data"] = json!("checked\n")
             }),
@@ -56,7 +56,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/5",
             "output was sent for terminal \"nobodys\"",
-            "the agent prints where nothing is",
+            "the agent sends output for an unknown terminal",
             update("terminal_output_chunk", |update| {
                 update["terminalId"] = json!("nobodys")
             }),
@@ -64,7 +64,7 @@ fn calls() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/6",
             "a tool call embeds terminal \"nobodys\"",
-            "the agent shows what there is not",
+            "the agent embeds an unknown terminal",
             update("tool_call_update", |update| {
                 if let Some(shown) = update.pointer_mut("/content/0/terminalId") {
                     *shown = json!("nobodys");
@@ -74,7 +74,7 @@ fn calls() -> Vec<Mutant> {
     ]
 }
 
-/// Changes every diff that the agent shows.
+/// Changes every diff that the agent sends.
 fn diff(
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -88,7 +88,7 @@ fn diff(
     })
 }
 
-/// Changes the text of every patch.
+/// Changes the text of every patch that the agent sends.
 fn patch(with: fn(&str) -> String) -> impl Fn() -> Mutation + Send + Sync {
     diff(move |diff| {
         let text = with(diff["patch"]["text"].as_str().unwrap_or_default());
@@ -101,25 +101,25 @@ fn diffs() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/21",
             "has no `patch`",
-            "the agent shows which files change, and not how",
+            "the agent's diffs have no patch",
             diff(|diff| set(diff, "patch", None)),
         ),
         mutant(
             "v2/tool-calls/22",
             "in a patch is not absolute",
-            "its patches are those of a repository",
+            "the agent's patches have relative paths",
             patch(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
         ),
         mutant(
             "v2/tool-calls/23",
             "a patch begins with \"From 0123\"",
-            "its patches are e-mails",
+            "the agent's patches start with an email header",
             patch(|text| format!("From 0123\nSubject: Change\n\n{text}")),
         ),
         mutant(
             "v2/tool-calls/24",
             "which is not listed in `changes`",
-            "its patches change other files",
+            "the agent's patches change other files than listed",
             patch(|text| text.replace("notes.txt", "other.txt")),
         ),
     ]
@@ -136,49 +136,49 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/41",
             "has no options",
-            "the agent leaves no choice",
+            "the agent's permission requests have no options",
             call(ASK, |params| params["options"] = json!([])),
         ),
         mutant(
             "v2/tool-calls/42",
             "duplicate option id \"yes\" in a permission request",
-            "the agent supports the same twice",
+            "the agent offers the same option twice",
             call(ASK, |params| first_twice(&mut params["options"])),
         ),
         mutant(
             "v2/tool-calls/43",
             "the title of the permission request is empty",
-            "the agent does not say what it asks",
+            "the agent's permission requests have no title",
             call(ASK, |params| params["title"] = json!(" ")),
         ),
         mutant(
             "v2/tool-calls/44",
             "the permission request is for session \"another\", not",
-            "the agent asks in a session of its own",
+            "the agent requests permission for another session",
             call(ASK, |params| params["sessionId"] = json!("another")),
         ),
         mutant(
             "v2/tool-calls/45",
             "a `state_update` with `requires_action`",
-            "the agent waits and does not tell",
+            "the agent does not report that it waits for permission",
             without(|update| update["state"] == "requires_action"),
         ),
         mutant(
             "v2/tool-calls/46",
             "; expected `running`",
-            "the agent goes on and does not tell",
+            "the agent does not report that it continues after a permission request",
             never_runs_again,
         ),
         mutant(
             "v2/tool-calls/47",
             "no `state_update` with `idle`",
-            "the agent has what it asked for, and does nothing with it",
+            "the agent does not continue after approval",
             silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
         ),
         mutant(
             "v2/tool-calls/48",
             "`notes.txt` was changed anyway",
-            "the agent takes no for yes",
+            "the agent treats a rejection as approval",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["optionId"] == "no" {
                     message["result"] = yes();
@@ -188,7 +188,7 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/49",
             "`notes.txt` was changed anyway",
-            "the agent takes perhaps for yes",
+            "the agent treats an unknown outcome as approval",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
                     message["result"] = yes();
@@ -198,7 +198,7 @@ fn permissions() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/50",
             "`notes.txt` was changed anyway",
-            "the agent takes a failure for yes",
+            "the agent treats an error as approval",
             hear_answer(ASK, |message| {
                 if message["error"].is_object() {
                     *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": yes()});

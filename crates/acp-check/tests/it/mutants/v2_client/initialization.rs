@@ -1,4 +1,4 @@
-//! Wrong in JSON-RPC, in initialization, and in what is one's own.
+//! Mutants that handle JSON-RPC, the negotiation of the version, or extensions wrongly.
 
 use serde_json::{Value, json};
 
@@ -19,19 +19,19 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/101",
             "the first message is not `initialize`",
-            "the client says something before it begins",
+            "the client sends another message before `initialize`",
             says_hello,
         ),
         mutant(
             "v2/initialization/102",
             "`info` with `name` and `version` is missing",
-            "the client does not say who it is",
+            "the client sends no name",
             call("initialize", |params| set(params, "info", None)),
         ),
         mutant(
             "v2/initialization/103",
             "the client continued with `session/new`",
-            "the client takes every version for its own",
+            "the client ignores the version in the response",
             hear_answer("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
             }),
@@ -39,13 +39,13 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/104",
             "the client did not send `session/prompt` within",
-            "an unknown capability is its end",
+            "the client stops responding after an unknown capability",
             silent_at("telepathy"),
         ),
         mutant(
             "v2/initialization/105",
             "the client sent `session/new`",
-            "the client takes it that all agents have sessions",
+            "the client opens a session although the agent does not support sessions",
             hear_answer("initialize", |message| {
                 message["result"]["capabilities"] = json!({"session": {}});
             }),
@@ -53,13 +53,13 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/106",
             "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
-            "the client opens sessions as in version 2, whatever was agreed on",
+            "the client opens sessions as in version 2, whatever was negotiated",
             call("session/new", |params| set(params, "mcpServers", None)),
         ),
         mutant(
             "v2/initialization/107",
             "the prompt contains content of type `image`, which the agent does not support",
-            "the client shows pictures to whoever is there",
+            "the client sends an image although the agent does not support images",
             call("session/prompt", |params| {
                 let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
                 params["prompt"].as_array_mut().unwrap().push(image);
@@ -68,13 +68,13 @@ fn beginning() -> Vec<Mutant> {
         mutant(
             "v2/initialization/108",
             "`fs/read_text_file` succeeded, although it does not exist in version 2",
-            "the client reads files for agents of version 2",
+            "the client reads files for version 2 agents",
             no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
             "`terminal/create` succeeded, although it does not exist in version 2",
-            "the client makes terminals for agents of version 2",
+            "the client creates terminals for version 2 agents",
             no_error("terminal/create", || json!({"terminalId": "t"})),
         ),
     ]
@@ -95,49 +95,49 @@ fn overview() -> Vec<Mutant> {
         mutant(
             "v2/overview/101",
             "an unknown method got error -32603; expected -32601",
-            "its code for an unknown method is another",
+            "the client uses a wrong error code for an unknown method",
             other_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/101",
             "succeeded; expected an error",
-            "the client has every method",
+            "the client returns a result for an unknown method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/102",
             "no response to request \"acp-check-07\"",
-            "the client takes ids for numbers",
+            "the client treats ids as numbers",
             other_id(),
         ),
         mutant(
             "v2/overview/103",
             "after two notifications, the client sent a response with unknown id",
-            "the client answers notifications",
+            "the client responds to notifications",
             answers_notifications(),
         ),
         mutant(
             "v2/extensibility/101",
             "expected -32601",
-            "its code for an unknown extension is another",
+            "the client uses a wrong error code for an unknown extension",
             other_code("_acp-check/no-such", -32603),
         ),
         mutant(
             "v2/extensibility/101",
             "an unknown method succeeded; expected an error",
-            "the client knows every extension",
+            "the client returns a result for an unknown extension",
             no_error("_acp-check/no-such", || json!({})),
         ),
         mutant(
             "v2/extensibility/102",
             "after a notification of an unknown extension: no response to request 0",
-            "an unknown notification is its end",
+            "the client stops responding after an unknown notification",
             silent_at("_acp-check/no-such"),
         ),
         mutant(
             "v2/extensibility/103",
             "after unusual metadata: no response to request 0",
-            "the client believes what is in `_meta`",
+            "the client interprets the content of `_meta`",
             silent_after(|message| message["params"]["update"]["_meta"].is_object()),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Messages of the wrong shape.
+//! Client mutants whose messages do not match the schema.
 
 use acp_check::SchemaVersion;
 use serde_json::json;
@@ -9,12 +9,12 @@ use crate::mutants::v2_agent::schema::{mute, old};
 
 type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// A call without something.
+/// Removes a field from the calls of `method`.
 fn lacks(method: &'static str, field: &'static str) -> ClientMutationFn {
     Box::new(call(method, move |params| set(params, field, None)))
 }
 
-/// A call whose metadata are none: for what has nothing that is required.
+/// Gives the calls of `method` invalid metadata, for params without required fields.
 fn strange(method: &'static str) -> ClientMutationFn {
     Box::new(call(method, |params| set(params, "_meta", Some(json!(5)))))
 }
@@ -123,7 +123,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             shape_id(&checks, shape, None),
             why,
-            "its shape is another",
+            "a message has the wrong shape",
             change,
         )
         .seen_in(seen_in)

@@ -1,4 +1,4 @@
-//! Wrong in logging in and in sessions.
+//! Mutants that log in or handle sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -25,31 +25,31 @@ fn logins() -> Vec<Mutant> {
         mutant(
             "v2/authentication/101",
             "the client called `auth/login`, although the agent offers no auth methods",
-            "the client logs in in a way of its own",
+            "the client logs in although the agent offers no auth methods",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "any"}))),
         ),
         mutant(
             "v2/authentication/101",
             "the client called `auth/logout`, although the agent offers no auth methods",
-            "the client logs out where it is not in",
+            "the client logs out although the agent offers no auth methods",
             calls_after(refused, || asks("auth/logout", &json!({}))),
         ),
         mutant(
             "v2/authentication/102",
             "the client called `auth/login` with \"tty\"",
-            "the client needs no terminal",
+            "the client uses a `terminal` auth method",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "tty"}))),
         ),
         mutant(
             "v2/authentication/103",
             "the client called `auth/login` with \"other\"",
-            "the client logs in in another way",
+            "the client uses an auth method that was not offered",
             call("auth/login", |params| params["methodId"] = json!("other")),
         ),
         mutant(
             "v2/authentication/104",
             "the client did not send `session/new`",
-            "the client logs in, and that is all",
+            "the client does not open a session after the login",
             only_logs_in,
         ),
     ]
@@ -71,7 +71,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/101",
             "`session/new` has an MCP server of type `stdio`, but the agent does not support `session.mcp.stdio`",
-            "the client brings its servers everywhere",
+            "the client passes MCP servers with unsupported transports",
             call("session/new", move |params| {
                 params["mcpServers"] = server.clone()
             }),
@@ -79,7 +79,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/102",
             "has `additionalDirectories`",
-            "the client brings its directories everywhere",
+            "the client passes additional directories to agents that do not support them",
             call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/tmp"])
             }),
@@ -87,7 +87,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/103",
             "the prompt is for \"another\"",
-            "the client prompts in another session",
+            "the client sends a prompt to another session",
             call("session/prompt", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -95,7 +95,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/104",
             "but the prompt is for",
-            "the client makes ids nicer",
+            "the client trims session ids",
             call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().trim().to_owned();
                 params["sessionId"] = json!(id);
@@ -104,7 +104,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/105",
             "the client did not send `session/prompt` within",
-            "an update before the prompt is its end",
+            "the client stops responding after an update before the prompt",
             silent_at("usage_update"),
         ),
         mutant(
@@ -118,7 +118,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/107",
             "the client called `session/delete`",
-            "the client deletes what it has used",
+            "the client deletes sessions although the agent does not support that",
             calls_after(
                 |message| message["params"]["update"]["state"] == "idle",
                 || asks("session/delete", &json!({"sessionId": "sess_check"})),
@@ -127,7 +127,7 @@ fn sessions() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/107",
             "the client called `session/delete`",
-            "the client takes it that all agents can delete",
+            "the client assumes that the agent can delete sessions",
             crate::mutants::changes::hear_answer("initialize", |message| {
                 set(
                     &mut message["result"]["capabilities"]["session"],
@@ -144,25 +144,25 @@ fn options() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/101",
             "the client did not send `session/prompt` within",
-            "an unknown category is its end",
+            "the client stops responding after an unknown category",
             silent_at("_acp-check/smell"),
         ),
         mutant(
             "v2/session-config-options/102",
             "the client did not send `session/prompt` within",
-            "an unknown type of options is its end",
+            "the client stops responding after an unknown option type",
             silent_at("_acp-check/slider"),
         ),
         mutant(
             "v2/session-config-options/103",
             "after changed config options: no response to request 0",
-            "options that change are its end",
+            "the client stops responding after changed options",
             silent_at("config_option_update"),
         ),
         mutant(
             "v2/session-config-options/104",
             "after a command with an input of an unknown type: no response to request 0",
-            "an unknown input is its end",
+            "the client stops responding after an unknown input type",
             silent_at("_acp-check/form"),
         ),
     ]
