@@ -295,7 +295,7 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting() {
     let f = AgentFixture::new(agent, NONE).await;
     assert_eq!(f.says("go").await, "done");
     assert!(
-        texts(&f.call()).contains("Not started after"),
+        texts(&f.call()).contains("did not start within"),
         "{}",
         texts(&f.call())
     );

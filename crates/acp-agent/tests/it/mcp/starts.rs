@@ -46,7 +46,7 @@ async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_ov
     }
     let waited = f.calls().remove(0);
     assert_eq!(waited.title, "Waiting for the MCP server `hanging`");
-    assert!(texts(&waited).contains("Not started after"));
+    assert!(texts(&waited).contains("did not start within"));
     // When it is given up its process ends.
     exists(&f, "silent").await;
     let hanging = pid(&f.text("silent")).unwrap();
