@@ -41,7 +41,7 @@ pub(crate) async fn announce_commands(
 
 /// Announces the commands again whenever the prompts of the session's MCP servers change.
 pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
-    // The callback must not keep the session alive.
+    // The callback must not keep the session alive after it is closed.
     let watched = Arc::downgrade(state);
     state.servers.on_change(move || {
         let (session, state) = (session.clone(), watched.upgrade()?);

@@ -1,8 +1,8 @@
-//! The chain of causes of an error. For HTTP errors, often only the last cause says what went wrong.
+//! Visits the chain of causes of an error. For HTTP errors, often only the last cause says what went wrong.
 
 use std::io;
 
-/// Returns the error itself, followed by its causes.
+/// Returns an iterator over the error itself and its causes.
 pub(crate) fn error_sources<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {

@@ -2,7 +2,7 @@
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
-/// A slash command with its arguments.
+/// A slash command of the offline model, with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineCommand {
     Help,
@@ -11,7 +11,7 @@ pub(crate) enum OfflineCommand {
     },
     Read {
         path: String,
-        /// The first line and, if given, the last, both counted from 1.
+        /// The number of the first line and, if given, of the last line, both counted from 1.
         lines: Option<(u32, Option<u32>)>,
     },
     Search {
@@ -36,7 +36,7 @@ pub(crate) enum OfflineCommand {
     },
 }
 
-/// The result of parsing text from the user.
+/// The result of parsing text that the user typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
@@ -44,7 +44,7 @@ pub(crate) enum OfflineInput {
     Incomplete(String),
     /// The name of a command that does not exist.
     Unknown(String),
-    /// Text that is not a command.
+    /// Text that is not a slash command.
     Text,
 }
 
@@ -53,7 +53,7 @@ struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// Details that are not in the hint. May be empty.
+    /// Further help that is not in the hint. May be empty.
     details: &'static str,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn help_text() -> String {
     text
 }
 
-/// Returns the names of the commands, separated by commas.
+/// Returns the names of the commands, separated by commas, for messages.
 pub(crate) fn command_names() -> String {
     let names: Vec<String> = OFFLINE_COMMANDS
         .iter()
@@ -161,7 +161,7 @@ pub(crate) fn command_names() -> String {
     names.join(", ")
 }
 
-/// Parses text from the user.
+/// Parses text that the user typed as a slash command.
 pub(crate) fn parse(typed: &str) -> OfflineInput {
     let Some(rest) = typed.trim_start().strip_prefix('/') else {
         return OfflineInput::Text;
@@ -213,7 +213,7 @@ fn parse_arguments(name: &str, rest: &str) -> Option<OfflineCommand> {
 
 fn parse_read(line: &str) -> Option<OfflineCommand> {
     let (mut path, mut lines) = (line, None);
-    // Compilers write PATH:LINE:COLUMN. The column does not matter here.
+    // Compilers print `PATH:LINE:COLUMN`. The column does not matter here.
     while let Some((before, after)) = path.rsplit_once(':') {
         let Some(range) = parse_line_range(after).filter(|_| !before.is_empty()) else {
             break;
@@ -260,7 +260,7 @@ fn parse_write(rest: &str) -> Option<OfflineCommand> {
     // One space separates path and text; any further space belongs to the text.
     let beside = after.strip_prefix([' ', '\t']).unwrap_or(after);
     let text = if beside.trim().is_empty() {
-        // A path alone may be a mistake, so it does not write an empty file.
+        // A path without text may be a mistake, so it does not write an empty file.
         below?
     } else {
         rest.get(first.len() - beside.len()..)?
@@ -283,7 +283,7 @@ fn parse_edit(rest: &str) -> Option<OfflineCommand> {
         }
         search_end += line.len();
     }
-    // Both consist of lines, and the last line break of each belongs to the marker after it.
+    // The old and the new text consist of lines. The last line break of each belongs to the marker after it.
     let search = trim_line_end(body.get(..search_end)?);
     let replacement = trim_line_end(replacement?);
     (!path.is_empty() && !search.is_empty()).then(|| OfflineCommand::Edit {

@@ -14,22 +14,22 @@ use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
-/// The result of a tool call that was running when the process exited.
+/// The result that is given to a tool call that was running when the process exited.
 const INTERRUPTED_RESULT: &str =
     "The agent exited before this finished. Some or all of its work may have been done.";
 
-/// The history of a stored session, at one revision.
+/// The history of a stored session at a certain revision.
 #[derive(Clone)]
 pub(crate) struct StoredHistory {
     store: Arc<dyn SessionStore>,
     session: StoredSession,
 }
 
-/// The model's conversation, read from a session's history.
+/// The model's conversation, as read from a session's history.
 pub(crate) struct ModelHistory {
     /// The whole conversation.
     pub(crate) messages: Vec<ModelMessage>,
-    /// The last messages of `messages`, which are not stored yet.
+    /// The last messages of `messages`, which have not been stored yet.
     pub(crate) missing_messages: Vec<ModelMessage>,
 }
 
@@ -42,7 +42,7 @@ impl StoredHistory {
         &self.session
     }
 
-    /// Returns the entries starting at number `from`, in pages, so that they are not all in memory at the same time.
+    /// Returns the entries from number `from` on, in pages, so that they are not all in memory at the same time.
     pub(crate) fn entry_pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
@@ -52,7 +52,7 @@ impl StoredHistory {
     }
 
     /// Reads the model's conversation, and fills gaps that a killed process may have left. A partial response that the
-    /// client got becomes the model's message. A tool call without a result gets a result that says why.
+    /// client has received becomes a message of the model. A tool call without a result gets a result that says why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.entry_pages(EntryFilter::Messages, 0);
@@ -112,7 +112,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// Builds messages from the updates that the client got after the last stored message of the conversation.
+/// A builder for messages from the updates that the client received after the last stored message of the conversation.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,
@@ -166,7 +166,7 @@ impl UnsentMessages {
     }
 }
 
-/// Adds a result to each tool call that has none, because providers reject a conversation with missing results.
+/// Adds a result to each tool call that has none, because providers reject conversations in which a result is missing.
 fn add_missing_results(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();

@@ -1,4 +1,5 @@
-//! The providers' API keys: those from the caller, and those that the user entered and that are stored in a file.
+//! The providers' API keys: those that the caller passes, and those that the user entered and that are stored in a
+//! file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::private_file::{self, PrivateError};
 const MAX_FILE_SIZE: u64 = 64 * 1024;
 
 /// The account that an API key belongs to: a provider, or a URL that uses a provider's wire format. The key of one
-/// account is never sent to another.
+/// account is never sent to the server of another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
     provider: Provider,
@@ -81,7 +82,7 @@ impl fmt::Display for Account {
     }
 }
 
-/// The sources of API keys.
+/// The sources from which the agent reads API keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySources {
     given_keys: Vec<(Provider, Secret)>,
@@ -89,7 +90,7 @@ pub struct KeySources {
 }
 
 impl KeySources {
-    /// Creates a value without any keys.
+    /// Creates an empty set of sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -133,7 +134,7 @@ impl KeySources {
         KeySet(all)
     }
 
-    /// Reads the key file and returns all keys.
+    /// Reads the key file and returns its keys together with the added ones.
     pub(crate) fn read_keys(&self) -> Result<KeySet, KeyFileError> {
         let mut found = self.given_keys();
         if let Some(file) = &self.file {
@@ -173,7 +174,7 @@ impl KeyFile {
         &self.path
     }
 
-    /// Stores the key of an account. It replaces any earlier key.
+    /// Stores the key of an account, in place of any earlier key.
     ///
     /// # Errors
     /// The file exists and cannot be used, or it cannot be written. In both cases it stays unchanged.
@@ -183,7 +184,7 @@ impl KeyFile {
         })
     }
 
-    /// Removes the key of an account or, for `None`, all keys. Returns how many were removed.
+    /// Removes the key of an account or, for `None`, all keys. Returns how many keys were removed.
     ///
     /// # Errors
     /// The same as for [`store`](Self::store).
@@ -273,7 +274,7 @@ impl KeyFile {
     }
 }
 
-/// Why a key file cannot be used.
+/// The reason why a key file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
@@ -282,7 +283,7 @@ pub enum KeyFileError {
         "insecure permissions on key file {path}: other users can read it; run `chmod 600 {path}`, and replace the keys if someone may have read them"
     )]
     ReadableByOthers {
-        /// The file's path.
+        /// The path of the key file.
         path: String,
     },
     /// The file belongs to another user, or is not a regular file.
@@ -294,17 +295,17 @@ pub enum KeyFileError {
     /// The file is not a JSON object of strings.
     #[error("malformed key file {path}, line {line}; remove it and log in again")]
     Malformed {
-        /// The file's path.
+        /// The path of the key file.
         path: String,
-        /// The line with the error, counted from 1.
+        /// The number of the line with the error, counted from 1.
         line: usize,
     },
     /// An operation on the file failed.
     #[error("cannot use key file {path}: {why}")]
     Failed {
-        /// The file's path.
+        /// The path of the key file.
         path: String,
-        /// Why the operation failed.
+        /// The reason why the operation failed.
         why: String,
     },
 }
@@ -355,7 +356,7 @@ mod tests {
         let refused = KeyFileError::ReadableByOthers { path };
         assert!(refused.to_string().contains("chmod 600"), "{refused}");
         assert_eq!(file.read(), Err(refused.clone()));
-        // No key is added to it either.
+        // No key is added to such a file either.
         let kept = file.store(&Provider::Gemini.into(), &Secret::new("x"));
         assert_eq!(kept, Err(refused));
         std::fs::remove_file(file.path()).unwrap();

@@ -94,8 +94,8 @@ const MAX_REQUESTS: usize = 200;
 
 /// A coding agent that calls a language model.
 pub struct CodingAgent {
-    /// The tools offered to the model. They are created in the first round, so that clients that only read the agent's
-    /// capabilities do not have to wait.
+    /// The tools that are offered to the model. They are created in the first round, so that clients that only read the
+    /// agent's capabilities do not have to wait.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     rules: RuleFiles,
@@ -164,7 +164,7 @@ impl CodingAgent {
     /// # Errors
     /// Sandboxes are not available on this system, or not with these rules.
     pub fn sandbox(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
-        // Try it now, so that the error is known before the first session.
+        // Try it now, so that an error is reported before the first session.
         Sandbox::from_rules(rules.clone())?;
         self.sessions.set_sandbox(rules);
         Ok(self)
@@ -194,8 +194,8 @@ impl CodingAgent {
     }
 
     /// Stores sessions in `store`. Each update is stored before it is sent to the client, and clients can list, open
-    /// and delete sessions. By default, the agent forgets a session when it is closed, and does not support these
-    /// methods.
+    /// and delete sessions. By default, the agent forgets a session when it is closed, and supports neither listing nor
+    /// opening nor deleting stored sessions.
     #[must_use]
     pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
         self.sessions.set_store(Arc::new(store));
@@ -299,7 +299,8 @@ impl acp::Agent for CodingAgent {
         if let Err(error) = announce::announce_commands(&session, state, understands).await {
             tracing::debug!(%error, "cannot announce the commands");
         }
-        // MCP servers announce their prompts once they are connected. Models from URLs are announced once listed.
+        // MCP servers announce their prompts once they are connected. Models from URLs are announced once they are
+        // listed.
         announce::announce_changes(session.clone(), state);
         self.sessions.announce_models(session, state);
     }

@@ -1,4 +1,4 @@
-//! The log of a session, through which everything about an open session is stored.
+//! Stores everything about an open session through its log.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const MAX_FOLD_BYTES: usize = 8 * 1024 * 1024;
 /// A change to the session's properties.
 type PropertiesChange = Box<dyn FnOnce(&mut SessionProperties) + Send>;
 
-/// The log of a session. For a session that is not stored, it does nothing.
+/// The log through which a session is stored. For a session that is not stored, it does nothing.
 pub(crate) struct SessionLog(Option<OpenLog>);
 
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl SessionLog {
             .await
     }
 
-    /// Changes the session's properties and stores them.
+    /// Changes the session's properties and stores the new ones.
     pub(crate) async fn change_properties(
         &self,
         change: impl FnOnce(&mut SessionProperties) + Send + 'static,

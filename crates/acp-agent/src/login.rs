@@ -39,10 +39,10 @@ impl Authentication for AgentSessions {
         methods
     }
 
-    /// Looks for keys again. Some clients authenticate with the first auth method before they open a session. A missing
-    /// key is no error in that case, if a session can be opened without one: its model runs slash commands and says
-    /// that there is no key. If a session is open, the user has requested this after logging in, so a missing key is an
-    /// error.
+    /// Looks for keys again. Some clients authenticate with the first auth method before they open a session. In that
+    /// case, a missing key is not an error if a session can be opened without one: its model runs slash commands and
+    /// says that there is no key. If a session is open, the user has requested this after logging in, so a missing key
+    /// is an error.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();
@@ -77,7 +77,7 @@ impl AuthStatusHandler for AgentSessions {
     async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
         self.registry.refresh_in_background().await;
         let keys = self.registry.keys().clone();
-        // This blocks on disk I/O. Errors in the key file are reported where a key is needed.
+        // This blocks on disk I/O. Errors in the key file are reported when a key is needed.
         let found = tokio::task::spawn_blocking(move || match keys.read_keys() {
             Ok(found) => found,
             Err(_) => keys.given_keys(),
@@ -104,7 +104,7 @@ impl AuthStatusHandler for AgentSessions {
     }
 }
 
-/// Returns the display name of an account's auth method.
+/// Returns the name of an account's auth method, for the user.
 fn auth_method_name(account: &Account) -> String {
     match account.url() {
         None => format!("API key for {}", account.provider().title()),

@@ -11,7 +11,7 @@ use acp::v1::{
 /// The id of the config option for the mode.
 pub(crate) const MODE_OPTION: &str = "mode";
 
-/// A mode: what the agent may do without asking.
+/// A mode of a session, which determines what the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// The agent asks before every change and every command.
@@ -28,7 +28,7 @@ impl Mode {
     /// All modes, in the order in which they are offered.
     pub const ALL: [Self; 3] = [Self::Ask, Self::Architect, Self::Code];
 
-    /// Returns the id of the mode.
+    /// Returns the id of the mode: `ask`, `architect` or `code`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// Returns what the agent may do in the mode, in a sentence for the user.
+    /// Returns a description of the mode, as a sentence for the user.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {

@@ -34,15 +34,16 @@ pub(crate) const MODEL_OPTION: &str = "model";
 /// The id of the config option for the thought level.
 pub(crate) const THOUGHT_LEVEL_OPTION: &str = "thought_level";
 
-/// The value of the option for the default: the configured thought level or, if there is none, the provider's default.
+/// The value of the thought level option that selects the default: the configured level or, if there is none, the
+/// provider's default.
 const DEFAULT_THOUGHT_LEVEL: &str = "default";
 
 /// How long a list of models from a server remains valid.
 const LIST_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The models of an agent.
+/// The registry of the models that an agent can use.
 pub(crate) struct ModelRegistry {
-    /// The only model, if there is no choice of models.
+    /// The only model, if sessions cannot choose a model.
     fixed_model: Option<Arc<dyn Model>>,
     choices: ModelChoices,
     models: ModelFactory,
@@ -54,11 +55,11 @@ pub(crate) struct ModelRegistry {
     last_refresh: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// The available models, with the keys that were found most recently.
+/// The models that are available, with the keys that were found most recently.
 #[derive(Default)]
 struct AvailableModels {
     models: Vec<AvailableModel>,
-    /// Why the key file could not be read, if it could not.
+    /// The error in reading the key file, if it could not be read.
     key_file_error: Option<KeyFileError>,
 }
 
@@ -86,7 +87,7 @@ impl ModelSelection {
     }
 }
 
-/// The model and thought level for a round.
+/// The model and the thought level that a round uses.
 pub(crate) struct RoundModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) thought: Option<ThoughtLevel>,
@@ -329,10 +330,10 @@ impl ModelRegistry {
     /// passes, so that the session can be opened and the user can choose another model.
     ///
     /// # Errors
-    /// [`ModelErrorKind::Unauthorized`], with what to do about it.
+    /// [`ModelErrorKind::Unauthorized`], with a message that says what to do about it.
     pub(crate) fn check_key(&self, chosen: &ModelSelection) -> Result<(), ModelError> {
         let offer = self.available_models();
-        // If the keys could be read, there would be models.
+        // If the keys had been read, there would be models.
         if let (None, true, Some(wrong)) = (
             &self.fixed_model,
             offer.models.is_empty(),
@@ -383,10 +384,11 @@ impl ModelRegistry {
             let values = levels
                 .iter()
                 .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
-            let values: Vec<_> =
-                std::iter::once(usual.description("As configured, or the provider's default"))
-                    .chain(values)
-                    .collect();
+            let values: Vec<_> = std::iter::once(
+                usual.description("The configured level, or the provider's default"),
+            )
+            .chain(values)
+            .collect();
             let level = chosen.thought.as_deref();
             let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
             let select = SessionConfigSelect::new(level.unwrap_or(DEFAULT_THOUGHT_LEVEL), values);

@@ -1,10 +1,10 @@
-//! Directories and files that only their owner can access.
+//! Creates and opens directories and files that only their owner can access.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file or directory cannot be made private.
+/// The reason why a file or directory cannot be made private.
 #[derive(Debug)]
 pub(crate) enum PrivateError {
     /// The file or directory belongs to another user.
@@ -24,7 +24,7 @@ pub(crate) enum PrivateOpen {
     WrongOwner,
 }
 
-/// Opens a file for reading and checks that it is private. Does not follow symlinks and does not block.
+/// Opens a file for reading, and checks that only its owner can access it. Does not follow symlinks and does not block.
 pub(crate) fn open(path: &Path) -> io::Result<PrivateOpen> {
     system::open(path)
 }
@@ -124,7 +124,7 @@ mod system {
             });
         }
         if metadata.is_symlink() {
-            // Another user may have put it there.
+            // Another user may have put the file there.
             return Err(failed(&"symbolic links are not followed"));
         }
         let mode = metadata.permissions().mode();

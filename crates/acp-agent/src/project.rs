@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The files and directories of a project that have been read.
+/// The files and directories of a project that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
     /// The names of the entries in the project's directory. Names of directories end with `/`.
@@ -15,7 +15,7 @@ pub(crate) struct ProjectFiles<'a> {
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// The test command, or what to read next to detect it.
+/// The test command of a project, or the file to read next in order to detect it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
     /// The test command, and the reason for choosing it.
@@ -79,7 +79,7 @@ pub(crate) fn detect_test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     if has("go.mod") {
         return found("go test ./...", "found `go.mod`");
     }
-    // In the order in which make looks for them.
+    // The names are in the order in which `make` looks for them.
     for makefile in ["GNUmakefile", "makefile", "Makefile"]
         .into_iter()
         .filter(|name| has(name))
@@ -100,7 +100,7 @@ fn has_npm_tests(package: &str) -> bool {
     package
         .pointer("/scripts/test")
         .and_then(Value::as_str)
-        // The script that `npm init` writes only says that there are no tests.
+        // The script that `npm init` writes only prints that there are no tests.
         .is_some_and(|script| !script.contains("no test specified"))
 }
 
@@ -109,7 +109,7 @@ fn has_make_tests(makefile: &str) -> bool {
         let Some((targets, rest)) = line.split_once(':') else {
             return false;
         };
-        // Recipes are indented, and `test := x` is a variable.
+        // Recipes are indented, and `test := x` defines a variable.
         !line.starts_with(['\t', ' ', '#'])
             && !rest.starts_with('=')
             && targets.split_whitespace().any(|target| target == "test")

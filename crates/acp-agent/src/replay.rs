@@ -79,7 +79,7 @@ struct HistoryReplay<'a> {
 #[derive(Default)]
 struct ReplayedCall {
     content: Vec<ToolCallOutput>,
-    /// The content that the client already has.
+    /// The content of the call that the client already has.
     shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
@@ -136,7 +136,7 @@ impl HistoryReplay<'_> {
             Update::TerminalUpdate(update) => self.send_terminal(*update).await,
             Update::TerminalOutputChunk(chunk) => self.send_output(chunk).await,
             update => match self.session.send_update(update).await {
-                // Version 1 cannot express this update, and this agent has no other way to show it.
+                // Version 1 cannot express this update, and the agent has no other way to show it.
                 Err(acp::Error::Unsupported { .. }) => Ok(()),
                 told => told,
             },
@@ -190,11 +190,11 @@ impl HistoryReplay<'_> {
         let id = call.tool_call_id.clone();
         let mut update = ToolCallPatch::new(&id);
         if self.is_v2 {
-            // In version 2 a call starts with an update, which can have the content.
+            // In version 2, a call starts with an update, which can contain the content.
             call.content =
                 (!state.shown_content.is_empty()).then(|| Some(state.shown_content.clone()));
         } else if !state.shown_content.is_empty() {
-            // Some clients show the content of a call only if an update has it. None needs it in both.
+            // Some clients show the content of a call only if it is in an update. No client needs it twice.
             update.status = Some(Some(status));
             update.content = Some(Some(state.shown_content.clone()));
         }
@@ -211,7 +211,7 @@ impl HistoryReplay<'_> {
     async fn update_call(&mut self, mut update: ToolCallPatch) -> acp::Result<()> {
         let id = update.tool_call_id.clone();
         let known = self.calls.contains_key(&id);
-        // An unknown call has ended and shows no terminals.
+        // A call that is unknown here has ended and shows no terminals.
         let mut call = self.calls.remove(&id).unwrap_or_else(|| ReplayedCall {
             has_ended: true,
             ..ReplayedCall::default()
@@ -301,7 +301,7 @@ impl HistoryReplay<'_> {
                 .decode(data.unwrap_or_default())
                 .unwrap_or_default();
         } else if new {
-            // Reset the output that a client may still have.
+            // Reset the output, because the client may still have some.
             update.output = Some(Some(TerminalOutput::new("")));
         }
         if self.is_v2 {

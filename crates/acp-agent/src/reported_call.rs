@@ -21,7 +21,7 @@ pub(crate) struct ReportedCall {
 }
 
 struct ReportedCallState {
-    /// The fields as the client has them.
+    /// The fields of the call that the client has.
     reported: ToolCallUpdate,
     status: ToolCallStatus,
     /// Changes that will be sent with the next update.

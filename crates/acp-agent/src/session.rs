@@ -1,4 +1,4 @@
-//! The state of an open session.
+//! Holds the state of an open session.
 //!
 //! Changes that must outlive the process are written to the [`SessionLog`] first.
 
@@ -50,7 +50,7 @@ pub(crate) struct SessionState {
     roots: Vec<String>,
     /// The agent's models.
     registry: Arc<ModelRegistry>,
-    /// Whether commands must run in a sandbox.
+    /// Whether commands must run in the sandbox.
     pub(crate) is_sandboxed: bool,
     mutable: Mutex<MutableSessionState>,
     pub(crate) servers: SessionMcpServers,
@@ -72,9 +72,9 @@ struct MutableSessionState {
     always_answers: HashMap<AlwaysSubject, bool>,
     /// The number of tool calls so far.
     calls: u64,
-    /// The title shown to the user.
+    /// The session's title, as shown to the user.
     title: Option<String>,
-    /// The cost so far, in billionths of a US dollar.
+    /// The cost of the session so far, in billionths of a US dollar.
     cost: u64,
 }
 
@@ -89,11 +89,11 @@ impl SessionState {
         properties: &SessionProperties,
         conversation: Vec<ModelMessage>,
     ) -> Self {
-        // An answer for other directories concerned other files and other commands.
+        // Answers that were given for other directories are about other files and commands.
         let here = properties.always.iter();
         let here = here.filter(|answer| answer.roots == roots);
         let changing = MutableSessionState {
-            // A mode of a later version becomes the default, which never allows more than the user chose.
+            // An unknown mode, from a later version, becomes the default, which never allows more than the user chose.
             mode: properties.mode.parse().unwrap_or_default(),
             selection: ModelSelection::from_properties(properties),
             always_answers: here
@@ -207,12 +207,12 @@ impl SessionState {
         format!("call_{}", changing.calls)
     }
 
-    /// Returns the cost so far, in billionths of a US dollar.
+    /// Returns the cost of the session so far, in billionths of a US dollar.
     pub(crate) fn cost(&self) -> u64 {
         self.lock_mutable().cost
     }
 
-    /// Adds to the cost and stores it.
+    /// Adds `cost` to the cost of the session, and stores the sum.
     pub(crate) async fn add_cost(&self, cost: u64) -> Result<(), StoreError> {
         let spent = self.cost().saturating_add(cost);
         self.log
@@ -235,7 +235,7 @@ impl SessionState {
         message: ModelMessage,
     ) -> Result<(), StoreError> {
         let value = self.log.record(&message).await;
-        // Added even if it cannot be stored, because each call must have its result.
+        // The message is added even if it cannot be stored, because each call must have its result.
         conversation.push(message);
         value
     }
@@ -291,7 +291,7 @@ impl SessionState {
     /// Folds the stored history after a turn has ended.
     pub(crate) async fn fold_history(&self, id: &SessionId) {
         if let Err(error) = self.log.fold_history().await {
-            // The history stays unfolded; nothing is lost.
+            // The history stays unfolded, but nothing is lost.
             tracing::warn!(session = %id, %error, "cannot compact the stored session");
         }
     }

@@ -1,4 +1,4 @@
-//! The agent's sessions, both open and stored.
+//! Manages the agent's sessions, both open and stored.
 
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ impl AgentSessions {
             })
             .await?;
         }
-        // A new system prompt replaces the stored one. Without a new one, the stored one stays in force.
+        // A new system prompt replaces the stored one. Without a new one, the stored system prompt still applies.
         let client_prompt = setup
             .system_prompt
             .as_ref()
@@ -222,7 +222,7 @@ impl AgentSessions {
             let Some(state) = state.upgrade() else {
                 return;
             };
-            // Repeat if the user has changed an option in between.
+            // Repeat this if the user has changed an option in the meantime.
             while session.config_options() != state.config_options() {
                 if let Err(error) = session.set_config_options(state.config_options()).await {
                     tracing::debug!(%error, "cannot announce the models");
@@ -286,7 +286,7 @@ impl ForkSession<OpenSession> for AgentSessions {
         let mut roots = session.roots().iter().cloned();
         properties.cwd = roots.next().unwrap_or_default();
         properties.additional_directories = roots.collect();
-        // A user who forks a session wants to see it in the list.
+        // A user who forks a session expects to see the fork in the list.
         properties.archived = false;
         let id = session.id().clone();
         store.fork(from.clone(), id.clone(), properties).await?;
@@ -323,7 +323,7 @@ impl ListSessions for AgentSessions {
 fn session_info(stored: StoredSession) -> SessionInfo {
     let mut info = SessionInfo::new(stored.id, stored.properties.cwd)
         .additional_directories(stored.properties.additional_directories);
-    // A time outside the calendar's range is omitted.
+    // A time that is out of the calendar's range is omitted.
     info.updated_at = Timestamp::try_from(stored.updated_at)
         .ok()
         .map(format_milliseconds);

@@ -16,9 +16,9 @@ pub(crate) struct EventTooLarge(pub(crate) usize);
 
 /// A parser for a stream of events that arrives in chunks, split anywhere. It buffers at most one event and one chunk.
 pub(crate) struct SseReader {
-    /// The maximum size of an event, in bytes.
+    /// The maximum size of a single event, in bytes.
     limit: usize,
-    /// The received bytes. Those before `read_position` have been processed.
+    /// The bytes that were received. Those before `read_position` have been processed.
     bytes: Vec<u8>,
     /// The number of bytes that have been processed.
     read_position: usize,
@@ -120,7 +120,7 @@ impl SseReader {
                 }
                 self.event.data.push_str(&value);
             }
-            // Comments, which keep the connection open, and fields for reconnecting.
+            // These are comments, which keep the connection open, and fields for reconnecting.
             _ => {}
         }
         false

@@ -1,4 +1,4 @@
-//! Functions to shorten and quote text.
+//! Shortens and quotes text.
 
 /// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was left out.
 pub(crate) fn first_line(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Session titles, derived from the user's first prompt: the field `title` in "Session List", "SessionInfo" of the
+//! Derives session titles from the user's first prompt: the field `title` in "Session List", "SessionInfo" of the
 //! specification.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
@@ -49,7 +49,7 @@ fn title_words(line: &str) -> Option<String> {
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
-/// Returns `true` if a line consists of a tag. Editors put tags around content that they add.
+/// Returns `true` if a line consists of a single tag. Editors put tags around content that they add.
 fn is_tag(line: &str) -> bool {
     let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     inside.is_some_and(|inside| !inside.contains(['<', '>']))
@@ -108,7 +108,8 @@ impl<'a> MarkdownLink<'a> {
     }
 }
 
-/// Removes invisible characters and those that change the text direction, and merges white space into single spaces.
+/// Removes invisible characters and characters that change the text direction, and merges white space into single
+/// spaces.
 fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'

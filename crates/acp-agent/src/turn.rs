@@ -1,5 +1,5 @@
-//! A turn: calls the model, runs its tool calls and reports them, and repeats this with the results until the model
-//! stops.
+//! Runs a turn: calls the model, runs its tool calls and reports them, and repeats this with the results until the
+//! model stops.
 
 pub(crate) mod active;
 mod begin;
@@ -41,7 +41,7 @@ impl ActiveTurn<'_> {
     async fn run_rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
         for round in 1..=self.max_requests {
             if round == self.max_requests {
-                // The model would not see messages that come after this.
+                // The model would not see messages that arrive after this point.
                 self.close_steering(conversation).await?;
             }
             // The user may have chosen another model in the meantime.

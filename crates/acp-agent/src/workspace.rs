@@ -1,5 +1,5 @@
-//! The files and processes of a session on which tools work. They are accessed through the client if it supports that,
-//! and otherwise directly.
+//! Gives tools access to the files and processes of a session. They are accessed through the client if it supports
+//! that, and otherwise directly.
 
 pub(crate) mod access;
 pub(crate) mod process;
@@ -23,7 +23,7 @@ use tree::{CancelFlag, DirectoryTree};
 /// terminal.
 pub(crate) const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// The files and processes of a session during a turn.
+/// The files and processes that tools can access during a turn.
 #[derive(Clone)]
 pub(crate) struct Workspace {
     pub(crate) turn: Turn,
@@ -36,7 +36,7 @@ impl Workspace {
         resolve_path(self.turn.cwd(), path)
     }
 
-    /// Formats a path for display: relative to the working directory, if it is inside.
+    /// Formats a path for display. A path inside the working directory is shown relative to it.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let cwd = Path::new(self.turn.cwd());
         match Path::new(path).strip_prefix(cwd) {
@@ -64,7 +64,7 @@ impl Workspace {
         }
     }
 
-    /// Runs work until the turn is cancelled. The work must be safe to drop at any point.
+    /// Runs work until it is done or the turn is cancelled. The work must be safe to drop at any point.
     pub(crate) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
@@ -140,7 +140,7 @@ impl Workspace {
                 .await
                 .map(|written| written.map_err(acp::Error::Rpc))
         };
-        // The write was permitted even if commands must not change the file. So the sandbox must not revert it when a
+        // The write was permitted even if commands must not change the file, so the sandbox must not revert it when a
         // command ends.
         let sandbox = self.access().ok().and_then(|own| own.sandbox.clone());
         if let Some(sandbox) = sandbox {
@@ -161,7 +161,7 @@ impl Workspace {
         look: impl FnOnce(&DirectoryTree, &CancelFlag) -> Result<T, String> + Send + 'static,
     ) -> Result<T, ToolFailure> {
         let tree = Arc::clone(&self.access()?.tree);
-        // Dropped with this future, which cancels the work in the thread.
+        // This is dropped with the future, which cancels the work in the thread.
         let demand = CancelFlag::default();
         let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
@@ -185,7 +185,7 @@ fn resolve_path(cwd: &str, path: &str) -> String {
     if Path::new(cwd).is_absolute() {
         return Path::new(cwd).join(path).to_string_lossy().into_owned();
     }
-    // The client runs on a different operating system than the agent.
+    // The client runs on a different operating system from the agent.
     format!("{}/{path}", cwd.trim_end_matches('/'))
 }
 

@@ -33,9 +33,9 @@ pub struct AgentHarness {
     pub host: CheckHost,
     /// All messages from the agent, in order. [`updates`](Self::updates) and [`requests`](Self::requests) filter them.
     pub messages: Vec<ReceivedMessage>,
-    /// Requests from the agent that the check must respond to itself: id, method, `params`.
+    /// Requests from the agent to which the check itself must respond: id, method and `params`.
     pub held_requests: Vec<(Value, String, Value)>,
-    /// The response to `initialize`, once it has arrived.
+    /// The result of `initialize`, once the response has arrived.
     pub initialize_response: Option<Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -105,7 +105,8 @@ impl AgentHarness {
         self.options.turn_timeout
     }
 
-    /// Returns the next message, or `None` at the end. If it is a request, the host has already started to handle it.
+    /// Returns the next message from the agent, or `None` when the agent has closed its output. If the message is a
+    /// request, the host has already started to handle it.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -144,7 +145,7 @@ impl AgentHarness {
         self.updates_since(0)
     }
 
-    /// Returns the updates so far, without those among the first `messages` of [`messages`](Self::messages).
+    /// Returns the updates that arrived after the first `messages` of all [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -164,8 +165,7 @@ impl AgentHarness {
         self.requests_since(0)
     }
 
-    /// Returns the requests from the agent so far, without those among the first `messages` of
-    /// [`messages`](Self::messages).
+    /// Returns the agent's requests that arrived after the first `messages` of all [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -177,7 +177,8 @@ impl AgentHarness {
     /// Reads messages until `found` returns a value, and returns that value. `found` is called after each message.
     ///
     /// # Errors
-    /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` says what is missing.
+    /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` describes the
+    /// missing message.
     pub async fn wait_until<T>(
         &mut self,
         what: &str,
@@ -186,7 +187,8 @@ impl AgentHarness {
         self.wait_within(self.wire.timeout(), what, found).await
     }
 
-    /// Like [`wait_until`](Self::wait_until), with the time limit of a turn: for anything that depends on a model.
+    /// Waits like [`wait_until`](Self::wait_until), but with the time limit of a turn. For anything that depends on a
+    /// model.
     ///
     /// # Errors
     /// See [`wait_until`](Self::wait_until).
@@ -279,7 +281,7 @@ impl AgentHarness {
         }
     }
 
-    /// Requires that the agent still responds to requests. It sends one with an unknown method, which must get an
+    /// Requires that the agent still responds to requests. Sends a request with an unknown method, which must get an
     /// error. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
@@ -327,7 +329,7 @@ impl AgentHarness {
     /// Sends a request that must fail with this error code.
     ///
     /// # Errors
-    /// It succeeds, fails with another code, or there is no response.
+    /// The request succeeds or fails with another code, or there is no response.
     pub async fn request_error(
         &mut self,
         method: &str,
@@ -345,7 +347,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns default params for `initialize`, with every capability.
+    /// Returns default params for `initialize`, in which the client supports every capability.
     #[must_use]
     pub fn initialize_params(&self) -> Value {
         match self.version {
@@ -368,13 +370,13 @@ impl AgentHarness {
     /// Initializes the connection, and returns the agent's response.
     ///
     /// # Errors
-    /// The request fails; or, as a skip, the agent does not support the version.
+    /// The request fails. If the agent does not support the version, the check is skipped.
     pub async fn initialize(&mut self) -> Result<Value, CheckStop> {
         let params = self.initialize_params();
         self.initialize_with(params).await
     }
 
-    /// Like [`initialize`](Self::initialize), with the given params.
+    /// Initializes the connection like [`initialize`](Self::initialize), with the given params.
     ///
     /// # Errors
     /// See [`initialize`](Self::initialize).
@@ -405,7 +407,7 @@ impl AgentHarness {
     /// Requires that the agent supports the capability at `pointer`: the value is true or an object.
     ///
     /// # Errors
-    /// A skip, if the agent does not support it.
+    /// The check is skipped if the agent does not support the capability.
     pub fn require_capability(&self, pointer: &str) -> Result<(), CheckStop> {
         match self.capability(pointer) {
             Value::Bool(true) | Value::Object(_) => Ok(()),
@@ -416,7 +418,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the auth method chosen in the options, if any.
+    /// Returns the id of the auth method that was chosen in the options, if any.
     #[must_use]
     pub fn auth_method(&self) -> Option<&str> {
         self.options.auth_method.as_deref()
@@ -431,7 +433,7 @@ impl AgentHarness {
     /// Opens a session, after `initialize` if necessary, and returns the whole response.
     ///
     /// # Errors
-    /// The request fails; or, as a skip, the agent requires a login and no auth method is given.
+    /// The request fails. If the agent requires a login and no auth method is given, the check is skipped.
     pub async fn open_session(&mut self) -> Result<Value, CheckStop> {
         if self.initialize_response.is_none() {
             self.initialize().await?;
@@ -440,7 +442,7 @@ impl AgentHarness {
         self.open_session_with(params).await
     }
 
-    /// Like [`open_session`](Self::open_session), with the given params.
+    /// Opens a session like [`open_session`](Self::open_session), with the given params.
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session).
@@ -474,7 +476,7 @@ impl AgentHarness {
     /// Opens a session and returns its id.
     ///
     /// # Errors
-    /// See [`open_session`](Self::open_session); or the session has no id.
+    /// See [`open_session`](Self::open_session). In addition, the session has no id.
     pub async fn new_session(&mut self) -> Result<String, CheckStop> {
         let session = self.open_session().await?;
         match session.get("sessionId").and_then(Value::as_str) {

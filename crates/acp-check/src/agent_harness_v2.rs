@@ -1,4 +1,5 @@
-//! The client's side in version 2, where the response to a prompt only acknowledges it and an update ends the turn.
+//! The client's side of the harness in version 2, where the response to a prompt only acknowledges it and an update
+//! ends the turn.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::turns::{CheckTurn, clone_request};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long the agent must send nothing to count as quiet.
+/// How long the agent must send nothing before it counts as quiet.
 const QUIET_TIME: Duration = Duration::from_millis(250);
 
 /// The maximum number of pages to request when listing sessions.
@@ -26,19 +27,19 @@ pub struct AcceptedPrompt {
     message_count: usize,
 }
 
-/// Returns the type of an update.
+/// Returns the type of an update, such as `agent_message`.
 pub(super) fn update_type(update: &Value) -> &str {
     update["sessionUpdate"].as_str().unwrap_or_default()
 }
 
-/// Returns the agent's state if the update reports one.
+/// Returns the state that an update reports, if it reports one.
 pub(super) fn reported_state(update: &Value) -> Option<&str> {
     (update_type(update) == "state_update")
         .then(|| update["state"].as_str())
         .flatten()
 }
 
-/// Returns the content of a prompt: one text block.
+/// Returns the content of a prompt that consists of one text block.
 pub(super) fn text_prompt(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
@@ -47,7 +48,7 @@ impl AgentHarness {
     /// Opens a session, after `initialize` if necessary, and returns its id.
     ///
     /// # Errors
-    /// See [`open_session`](Self::open_session); as a skip, the agent does not support sessions.
+    /// See [`open_session`](Self::open_session). If the agent does not support sessions, the check is skipped.
     pub async fn new_session_v2(&mut self) -> Result<String, CheckStop> {
         if self.initialize_response.is_none() {
             self.initialize().await?;
@@ -199,7 +200,7 @@ impl AgentHarness {
     /// Opens a session, runs one turn, closes the session, and returns its id.
     ///
     /// # Errors
-    /// See [`run_task_v2`](Self::run_task_v2); as a skip, the agent does not store sessions.
+    /// See [`run_task_v2`](Self::run_task_v2). If the agent does not store sessions, the check is skipped.
     pub async fn new_closed_session_v2(&mut self) -> Result<String, CheckStop> {
         let session = self.new_session_v2().await?;
         self.run_task_v2(&session, AgentTask::Answer).await?;
@@ -210,7 +211,7 @@ impl AgentHarness {
         if listed.iter().any(|info| info["sessionId"] == *session) {
             Ok(session)
         } else {
-            skip("the agent does not list closed sessions, so there is none to resume")
+            skip("the agent does not list closed sessions, so there is no session to resume")
         }
     }
 
@@ -240,10 +241,10 @@ impl AgentHarness {
     }
 
     /// Waits until the agent requests permission, and returns the id and the params of the request. Returns `None` if
-    /// the turn ends without one.
+    /// the turn ends without a request.
     ///
     /// # Errors
-    /// Neither happens in time.
+    /// The agent neither requests permission nor ends the turn in time.
     pub async fn wait_for_permission_v2(
         &mut self,
         accepted: &AcceptedPrompt,

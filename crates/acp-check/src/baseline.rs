@@ -1,5 +1,5 @@
-//! The baseline: a list of checks that are expected to fail. With it, a program can use the suite before it passes
-//! every check, and notice when a check that passed starts to fail.
+//! The baseline: a list of the checks that are expected to fail. With a baseline, a program can use the suite before it
+//! passes every check, and its author notices when a check that passed starts to fail.
 
 use super::check::Check;
 use super::outcome::CheckOutcome;
@@ -16,7 +16,7 @@ pub fn parse_baseline(text: &str) -> Vec<String> {
 }
 
 /// Returns the entries of the baseline that are wrong: checks that are expected to fail but pass, and checks that do
-/// not exist. `known` has all checks, `outcomes` those that were run.
+/// not exist. `known` contains all checks, and `outcomes` contains the checks that were run.
 #[must_use]
 pub fn find_mismatches(
     expected: &[String],

@@ -1,4 +1,4 @@
-//! Checks: each is one requirement and the code that tests it.
+//! Checks, each of which is one requirement and the code that tests it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
 use crate::client_harness::ClientHarness;
 
-/// The code of a check, and the side that it tests.
+/// The code of a check, for the side that it tests.
 #[derive(Clone, Copy)]
 pub enum CheckProcedure {
-    /// Plays the client for an agent.
+    /// Plays the client in order to test an agent.
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
-    /// Plays the agent for a client.
+    /// Plays the agent in order to test a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
     /// Compares all messages of this shape that the program sent in other checks with the schema.
     Shape(CheckedShape),
@@ -30,20 +30,20 @@ pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The version that the requirement is from.
+    /// The protocol version that has the requirement.
     pub version: SchemaVersion,
-    /// The side that the requirement is for.
+    /// The side that must meet the requirement.
     pub side: Side,
-    /// The page of the specification, as in its URL, such as `prompt-turn`.
+    /// The page of the specification that has the requirement, as in its URL, such as `prompt-turn`.
     pub page: &'static str,
-    /// The number on the page. It never changes, since baselines refer to it. Zero for shapes, which are identified by
-    /// name.
+    /// The check's number on the page. It never changes, because baselines refer to it. Zero for shapes, which are
+    /// identified by name.
     pub number: u16,
     /// Whether the requirement is a MUST, a SHOULD or a MAY.
     pub level: RequirementLevel,
-    /// The requirement, as a sentence. For shapes, [`sentence`](Self::sentence) is more specific.
+    /// The requirement, as a sentence. For shapes, [`sentence`](Self::sentence) returns a more specific one.
     pub requirement: &'static str,
-    /// The code of the check.
+    /// The code that tests the requirement.
     pub procedure: CheckProcedure,
 }
 
@@ -96,8 +96,8 @@ impl fmt::Debug for Check {
     }
 }
 
-/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`; or as
-/// `V1` and `V2` for a page that is the same in both versions.
+/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`. For a
+/// page that is the same in both versions, defines `V1` and `V2` instead.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);

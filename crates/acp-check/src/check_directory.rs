@@ -22,7 +22,7 @@ impl CheckDirectory {
     /// The directory cannot be created.
     pub fn new() -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("acp-check-").tempdir()?;
-        // Use the canonical path: an agent that resolves links reports this one.
+        // Use the canonical path, because an agent that resolves links reports this one.
         let project = directory.path().canonicalize()?.join("project");
         std::fs::create_dir(&project)?;
         std::fs::write(project.join("notes.txt"), NOTES_TEXT)?;

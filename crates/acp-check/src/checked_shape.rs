@@ -1,9 +1,9 @@
-//! What a schema check is about.
+//! The shape that a schema check is about.
 
-/// The shape that a schema check compares messages with.
+/// A shape in the schema with which a check compares messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckedShape {
-    /// The shape, such as `PromptResponse`.
+    /// The name of the shape in the schema, such as `PromptResponse`.
     pub shape: &'static str,
     /// The value of the tag, such as `plan` for `SessionUpdate`, if the shape has variants.
     pub variant: Option<&'static str>,

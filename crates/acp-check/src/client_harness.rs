@@ -13,14 +13,14 @@ use super::verdict::{CheckStop, fail};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// The id of the session in all checks but those about ids.
+/// The id of the session in all checks except those about session ids.
 pub const SESSION_ID: &str = "sess_check";
 
 /// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
     /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
-    /// The params of the client's `initialize`, once it has arrived.
+    /// The params of the client's `initialize` request, once it has arrived.
     pub initialize_params: Option<Value>,
     /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
@@ -28,7 +28,7 @@ pub struct ClientHarness {
     pub initialize_result: Value,
     /// The result of `session/new`. A check can change it.
     pub session: Value,
-    /// The results of other requests, by method. The agent does not know any further methods.
+    /// The results of other requests, by method. The agent rejects all further methods as unknown.
     pub results: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -39,11 +39,11 @@ pub struct ClientHarness {
 /// A prompt from the client that is in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
-    /// The id of the request.
+    /// The id of the prompt request.
     pub id: Value,
-    /// The id of its session.
+    /// The id of the session that the prompt is for.
     pub session: String,
-    /// The content blocks.
+    /// The content blocks of the prompt.
     pub prompt: Value,
 }
 
@@ -104,7 +104,7 @@ impl ClientHarness {
         self.version
     }
 
-    /// Returns the next message, or `None` at the end.
+    /// Returns the next message from the client, or `None` when the client has closed its output.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -120,10 +120,10 @@ impl ClientHarness {
     /// Requests that arrive before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
-    /// It does not arrive in time, or the client closes the connection.
+    /// No such message arrives in time, or the client closes the connection.
     pub async fn wait_for_message(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
-            // It may depend on a user or a model.
+            // The message may depend on a user or a model.
             "session/prompt" => self.options.turn_timeout,
             _ => self.wire.timeout(),
         };
@@ -178,7 +178,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// It does not arrive in time, or the client closes the connection.
+    /// No prompt arrives in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let (id, params) = self.wait_for_message("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! The agent's side in version 2.
+//! The agent's side of the harness in version 2.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::client_harness::{ClientHarness, ReceivedPrompt};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch for messages that the client must not send.
+/// How long to watch for messages that the client must not send, in version 2.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(400);
 
 /// Returns an update with a chunk of an agent message.
@@ -21,7 +21,7 @@ impl ClientHarness {
     /// Waits for `initialize`, responds to it, and returns its params.
     ///
     /// # Errors
-    /// `initialize` does not arrive in time; or, as a skip, the client does not support version 2.
+    /// `initialize` does not arrive in time. If the client does not support version 2, the check is skipped.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
         let (id, params) = self.receive_initialize_v2().await?;
         let introduction = self.initialize_result.clone();
@@ -45,7 +45,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// See [`initialize_v2`](Self::initialize_v2); or no prompt arrives in time.
+    /// See [`initialize_v2`](Self::initialize_v2). In addition, no prompt arrives in time.
     pub async fn wait_for_prompt_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         if self.initialize_params.is_none() {
             self.initialize_v2().await?;
@@ -65,8 +65,8 @@ impl ClientHarness {
         Ok(prompted)
     }
 
-    /// Acknowledges a prompt. Newer drafts, and clients in use, require a message id in the response. In the draft that
-    /// is checked, that is an additional field.
+    /// Acknowledges a prompt. The response has a message id, which newer drafts and some clients require. In the draft
+    /// that the suite checks, it is an additional field.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -114,7 +114,8 @@ impl ClientHarness {
         }
     }
 
-    /// Sends updates during a turn, and requires that the client still responds. `what` describes the updates.
+    /// Sends updates during a turn, and requires that the client still responds. `what` describes the updates in the
+    /// reason for a failure.
     ///
     /// # Errors
     /// The client does not respond.
@@ -134,7 +135,7 @@ impl ClientHarness {
     /// Requests permission, and returns the outcome that the client responds with.
     ///
     /// # Errors
-    /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
+    /// The request is rejected. If there is no response, the check is skipped, because a user may have to answer.
     pub async fn request_permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
         let id = self
             .wire

@@ -1,4 +1,4 @@
-//! What a check lends the agent under test: files, terminals and answers to permission requests.
+//! The host that a check provides to the agent under test: files, terminals and answers to permission requests.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 /// The maximum number of responses that wait to be sent.
 const MAX_WAITING_RESPONSES: usize = 64;
 
-/// How a check answers permission requests.
+/// The way in which a check answers permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
     /// Choose the first option that allows.
@@ -25,17 +25,17 @@ pub enum PermissionReply {
     Allow,
     /// Choose the first option that rejects.
     Reject,
-    /// Leave the request pending: the check responds to it, or cancels the turn.
+    /// Leave the request pending. The check responds to it later, or cancels the turn.
     Hold,
     /// Respond that the turn was cancelled.
     Cancel,
 }
 
-/// What a check lends the agent under test.
+/// The files, terminals and permission answers that a check provides to the agent under test.
 pub struct CheckHost {
-    /// How permission requests are answered.
+    /// The way in which permission requests are answered.
     pub permission_reply: PermissionReply,
-    /// Methods of requests that the check responds to itself.
+    /// The methods of requests to which the check itself responds.
     pub held_methods: Vec<&'static str>,
     /// The ids of all terminals created so far.
     pub created_terminals: Vec<String>,
@@ -107,7 +107,7 @@ impl CheckHost {
                     PermissionReply::Hold => return false,
                     PermissionReply::Allow => "allow",
                     PermissionReply::Reject => "reject",
-                    // No option has a kind that starts like this.
+                    // No option has a kind that starts with this.
                     PermissionReply::Cancel => "cancelled",
                 };
                 let response = Ok(permission_outcome(&params, wanted));

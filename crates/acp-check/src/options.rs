@@ -1,9 +1,9 @@
-//! How checks are run, and the tasks that they give the program under test.
+//! The options for running checks, and the tasks that checks give to the program under test.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A task for the agent. [`CheckOptions`] has the prompts.
+/// A task that a check gives to the agent. [`CheckOptions`] has the prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
     /// Respond with some text.
@@ -20,7 +20,7 @@ pub enum AgentTask {
     Plan,
     /// Remember the number 7351.
     Remember,
-    /// Say the number that was to be remembered.
+    /// Say the number that the agent was asked to remember.
     Recall,
     /// Request input from the user with an elicitation.
     Ask,
@@ -31,17 +31,17 @@ pub enum AgentTask {
 /// Settings for running checks: timeouts, parallelism, and prompts.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// The time limit for any one response or message.
+    /// The time limit for a single response or message.
     pub timeout: Duration,
     /// The time limit for a whole turn, which depends on a model.
     pub turn_timeout: Duration,
     /// The time limit for one check.
     pub check_timeout: Duration,
-    /// How many checks run at once.
+    /// The number of checks that run at the same time.
     pub jobs: usize,
     /// The id of the auth method to log in with, if the agent requires a login.
     pub auth_method: Option<String>,
-    /// Prompts that replace the default ones, by task.
+    /// Prompts that replace the default prompts, by task.
     pub prompts: HashMap<AgentTask, String>,
 }
 
@@ -59,11 +59,11 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// Returns the prompt text for a task.
+    /// Returns the prompt that asks for a task.
     #[must_use]
     pub fn prompt_for(&self, task: AgentTask) -> String {
         let usual = match task {
-            AgentTask::Answer => "Say hello in one short sentence. Do not use any tool.",
+            AgentTask::Answer => "Say hello in one short sentence. Do not use any tools.",
             AgentTask::Read => {
                 "Read the file notes.txt of this project and say what its first line is."
             }
@@ -80,7 +80,7 @@ impl CheckOptions {
                 "Ask me which color I like, with your tool for asking questions if you have one."
             }
             AgentTask::Delegate => {
-                "Have a subagent say hello, if you have subagents, and say when it has."
+                "If you have subagents, have one of them say hello, and say when it has done so."
             }
             AgentTask::Recall => {
                 "Which number was I asking you to remember? Answer with the number."

@@ -11,9 +11,9 @@ use super::verdict::Verdict;
 pub struct CheckOutcome {
     /// The check that was run.
     pub check: Check,
-    /// Whether the requirement is met.
+    /// The verdict: whether the requirement is met.
     pub verdict: Verdict,
-    /// The messages sent and received.
+    /// The messages that were sent and received in the check.
     pub transcript: Transcript,
     /// How long the check took.
     pub duration: Duration,

@@ -1,8 +1,8 @@
-//! The relay that connects a client program to a check. The client starts the relay as its agent; the relay connects to
+//! The relay that connects a client program to a check. The client starts the relay as its agent. The relay connects to
 //! the check and passes bytes on.
 //!
-//! The check listens on a private endpoint. A file has its address and a token. The relay gets only the name of that
-//! file, so it also works if the client clears the environment.
+//! The check listens on a private endpoint. A file contains the endpoint's address and a token. The relay gets only the
+//! name of that file, so it also works if the client clears the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,13 +23,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::target::{CheckTarget, TargetProcess};
 use crate::check_directory::CheckDirectory;
 
-/// The placeholder in the client's command that stands for the command line of the relay.
+/// The placeholder in the client's command that is replaced with the command line of the relay.
 const AGENT_PLACEHOLDER: &str = "{agent}";
 
-/// Like [`AGENT_PLACEHOLDER`], but always replaced with a single string, even if it is a whole argument.
+/// A placeholder like [`AGENT_PLACEHOLDER`] that is always replaced with a single string, even if it is a whole
+/// argument.
 const AGENT_LINE_PLACEHOLDER: &str = "{agent-line}";
 
-/// How long a client may take to start its agent, by default.
+/// How long a client may take to start its agent, unless the target sets another time.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The size of the copy buffer, in bytes.
@@ -61,12 +62,12 @@ impl std::error::Error for MissingPlaceholder {}
 impl ClientProgram {
     /// Creates a target for the client that `command` starts. The working directory is the check's project.
     ///
-    /// `run_relay` is a command line that calls [`run_relay`] with the file that is appended to it. It replaces `{agent}` in
-    /// the client's arguments: as several arguments if `{agent}` is a whole argument, or quoted for a shell if it is
-    /// part of one. `{agent-line}` always gives the quoted form.
+    /// `run_relay` is a command line that calls [`run_relay`] with the file that is appended to it. It replaces
+    /// `{agent}` in the client's arguments: with several arguments if `{agent}` is a whole argument, or quoted for a
+    /// shell if `{agent}` is a part of one. `{agent-line}` always gives the quoted form.
     ///
     /// # Errors
-    /// No argument has the placeholder.
+    /// No argument contains a placeholder.
     pub fn new(
         command: AgentCommand,
         relay: impl IntoIterator<Item = impl Into<OsString>>,
@@ -113,7 +114,7 @@ impl ClientProgram {
             AgentProcess::spawn(&command).map_err(|e| format!("cannot start the client: {e}"))?;
         let process = Arc::new(process);
         if let Some((stdin, stdout)) = process.take_stdio() {
-            // There is no user at the terminal; the client must not wait for one.
+            // There is no user at the terminal, so the client must not wait for one.
             drop(stdin);
             tokio::spawn(drain(stdout));
         }
@@ -183,7 +184,8 @@ async fn drain(mut from: impl AsyncRead + Unpin) {
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
-/// Where the relay connects to, and the token it must present: the content of the file that it is started with.
+/// The endpoint to which the relay connects, and the token that it must present. This is the content of the file that
+/// the relay is started with.
 #[derive(Debug, Serialize, Deserialize)]
 struct RelayAddress {
     connect: String,
@@ -212,7 +214,7 @@ async fn read_address_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
-/// Accepts connections until one presents the token, and returns that one.
+/// Accepts connections until one of them presents the token, and returns that connection.
 async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Transport> {
     loop {
         let stream = listener.accept().await?;
@@ -225,8 +227,8 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
 /// Runs the relay: connects this process's stdin and stdout to the check described in `file`, until the client closes
 /// stdin.
 ///
-/// When the check closes its side, stdout is closed, as by an agent that exits. What the client still sends is passed
-/// on.
+/// When the check closes its side, stdout is closed, as an agent does when it exits. Bytes that the client still sends
+/// are passed on.
 ///
 /// # Errors
 /// The file cannot be read, or the check cannot be reached.
@@ -236,7 +238,7 @@ pub async fn run_relay(file: &Path) -> io::Result<()> {
     let known = send_handshake(endpoint.connect().await?, &token).await;
     let known = known.map_err(io::Error::other)?;
     let saying = copy_stream(input, known.writer);
-    // This ends the output, by dropping it.
+    // Dropping the output closes it.
     let hearing = copy_stream(known.reader, output);
     tokio::pin!(saying, hearing);
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The check of the protocol rules: whether the program followed them in all other checks.
+//! The check that a program followed the protocol rules in all other checks.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
     }
 }
 
-/// Judges all messages seen in the other checks.
+/// Judges all messages that were seen in the other checks.
 pub(super) fn judge_rules(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;

@@ -21,13 +21,13 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// The maximum length of a failure's reason, in characters. It may quote messages of any length; the evidence has them
-/// in full.
+/// The maximum length of a failure's reason, in characters. A reason may quote messages of any length, which the
+/// evidence contains in full.
 const MAX_REASON_LEN: usize = 4_000;
 
 /// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
 ///
-/// Schema checks come last, since they judge the messages of all others.
+/// Schema checks come last, because they judge the messages of all other checks.
 pub async fn run_checks(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -36,7 +36,7 @@ pub async fn run_checks(
     run_checks_with_progress(target, checks, options, |_| {}).await
 }
 
-/// Like [`run_checks`], and calls `tell` with each outcome as soon as it is known.
+/// Runs checks like [`run_checks`], and calls `tell` with each outcome as soon as it is known.
 pub async fn run_checks_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],

@@ -1,4 +1,4 @@
-//! Schema checks: whether all messages seen in the other checks match the schema.
+//! Checks that all messages seen in the other checks match the schema.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::transcript::Transcript;
 use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
-/// The name of the page.
+/// The page name under which schema checks are listed.
 const PAGE_NAME: &str = "schema";
 
 /// Returns one check for each shape that a side sends: params of requests, results, each type of update, and errors.
-/// Checks are named after shapes. Those in the method table come first, then the types of updates.
+/// Checks are named after shapes. The shapes in the method table come first, followed by the types of updates.
 pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
     let schema = Schema::for_version(version);
     let mut shapes = vec![
@@ -85,7 +85,7 @@ pub(super) fn schema_checks(version: SchemaVersion, side: Side) -> Vec<Check> {
 fn requirement(shaped: CheckedShape) -> &'static str {
     match shaped.shape {
         "JSON-RPC" => {
-            "Every line is a JSON-RPC 2.0 message with a known method, or one that starts with `_`."
+            "Every line is a JSON-RPC 2.0 message with a known method or a method that starts with `_`."
         }
         "Error" => "Every error has a code and a message.",
         _ => "Every message of this kind matches the schema.",

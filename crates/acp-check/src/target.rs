@@ -9,7 +9,7 @@ use acp_host::{AgentCommand, AgentProcess};
 
 use crate::check_directory::CheckDirectory;
 
-/// How long a program may take to exit after its input is closed. Then it is killed.
+/// How long a program may take to exit after its input is closed. After that, it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program under test, which is started once for each check.
@@ -17,19 +17,19 @@ pub trait CheckTarget: Send + Sync + 'static {
     /// Starts the program. `place` has the project to work in.
     ///
     /// # Errors
-    /// The reason why the program cannot be started.
+    /// The program cannot be started. The error is the reason.
     fn start<'a>(
         &'a self,
         place: &'a CheckDirectory,
     ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>>;
 }
 
-/// A program under test that was started.
+/// A running program under test, with its connection.
 #[derive(Debug)]
 pub struct TargetProcess {
     /// The connection to the program.
     pub transport: Transport,
-    /// The process, or `None` if the program runs inside this process.
+    /// The program's process, or `None` if the program runs inside this process.
     pub process: Option<Arc<AgentProcess>>,
 }
 
@@ -67,7 +67,7 @@ impl CheckTarget for AgentProgram {
     }
 }
 
-/// A program inside this process: the function gets its end of a connection, and serves it in a task.
+/// A program inside this process: a function that gets its end of a connection and serves it in a task.
 impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,

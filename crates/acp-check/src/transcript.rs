@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use acp_rules::schema::Direction;
 
-/// The maximum length of a line, in bytes. Longer ones are truncated.
+/// The maximum length of a line, in bytes. Longer lines are truncated.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The capacity of a transcript, in bytes. Lines beyond that are only counted.
@@ -22,14 +22,14 @@ pub enum TranscriptEntry {
         direction: Direction,
         /// The line without its line end. A long line is truncated.
         text: String,
-        /// The original length, in bytes.
+        /// The original length of the line, in bytes.
         length: usize,
     },
     /// Something else that happened, such as the end of the output.
     Event {
         /// The time since the start of the check.
         at: Duration,
-        /// What happened.
+        /// A description of what happened.
         description: String,
     },
 }

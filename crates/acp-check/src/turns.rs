@@ -1,4 +1,4 @@
-//! Turns: complete ones, and those that are cancelled, delayed, or rejected by the client.
+//! Turns of an agent: complete ones, and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::options::AgentTask;
 use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
+/// How long to watch for messages that must not arrive. This is long enough for messages that are already on their way.
 pub(super) const QUIET_TIME: Duration = Duration::from_millis(300);
 
-/// A turn that has ended, with everything that the agent sent in it.
+/// A turn that has ended, with everything that the agent sent during the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
     /// The stop reason, such as `end_turn`.
@@ -96,7 +96,7 @@ impl AgentHarness {
     /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
-    /// It does not arrive in time, or the agent closes the connection.
+    /// The response does not arrive in time, or the agent closes the connection.
     pub async fn wait_for_turn_response(
         &mut self,
         id: &Value,
@@ -123,7 +123,7 @@ impl AgentHarness {
         }
     }
 
-    /// Puts together the turn that ended with this response, from all messages after the first `messages`.
+    /// Builds the turn that ended with this response from all messages after the first `messages`.
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
@@ -157,7 +157,7 @@ impl AgentHarness {
         })
     }
 
-    /// Reads messages for a while (`QUIET`), and sends nothing.
+    /// Reads messages for a while (`QUIET`) without sending anything.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -194,8 +194,8 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and returns the response to the prompt. It may be an error: an agent is allowed to
-    /// fail.
+    /// Makes the agent do a task, and returns the response to the prompt. The response may be an error, because an
+    /// agent is allowed to fail.
     ///
     /// # Errors
     /// There is no response in time.
@@ -209,10 +209,11 @@ impl AgentHarness {
         self.wait_for_turn_response(&prompt).await
     }
 
-    /// Like [`run_task`](Self::run_task), but skips if the turn fails. For checks that are not about the response to a prompt.
+    /// Makes the agent do a task like [`run_task`](Self::run_task), but skips the check if the turn fails. For checks
+    /// that are not about the response to a prompt.
     ///
     /// # Errors
-    /// The turn does not end; or, as a skip, it fails.
+    /// The turn does not end. If it fails, the check is skipped.
     pub async fn run_task_or_skip(
         &mut self,
         session: &str,
@@ -229,7 +230,7 @@ impl AgentHarness {
     /// Starts a long turn, waits until the agent is working, and returns the id of the prompt.
     ///
     /// # Errors
-    /// The agent closes the connection; or, as a skip, the turn ends at once.
+    /// The agent closes the connection. If the turn ends at once, the check is skipped.
     pub async fn begin_long_turn(&mut self, session: &str) -> Result<Value, CheckStop> {
         let text = self.prompt_text(AgentTask::Long);
         let before = self.messages.len();
@@ -247,7 +248,7 @@ impl AgentHarness {
                 }
             }
         };
-        // An agent that thinks for a long time without an update is at work, too.
+        // An agent that thinks for a long time without sending an update is working too.
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.drain_messages().await?;
         require(!self.wire.has_ended(), || {
@@ -262,10 +263,10 @@ impl AgentHarness {
         }
     }
 
-    /// Does something while the agent is working, then cancels the turn and waits for its end.
+    /// Runs an action while the agent is working, then cancels the turn and waits for its end.
     ///
     /// # Errors
-    /// See [`begin_long_turn`](Self::begin_long_turn); or the action fails, or the turn does not end.
+    /// See [`begin_long_turn`](Self::begin_long_turn). In addition, the action fails or the turn does not end.
     pub async fn run_during_turn<T>(
         &mut self,
         session: &str,
@@ -284,7 +285,7 @@ impl AgentHarness {
         Ok(done)
     }
 
-    /// Sends `session/cancel`.
+    /// Sends `session/cancel` for a session.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
@@ -296,7 +297,7 @@ impl AgentHarness {
     /// Waits for the response to a cancelled prompt, and requires that its stop reason is `cancelled`.
     ///
     /// # Errors
-    /// It has another stop reason, or there is no response.
+    /// The response has another stop reason, or there is no response.
     pub async fn require_cancelled(&mut self, prompt: &Value) -> Result<(), CheckStop> {
         match self.prompt_response(prompt).await? {
             ReceivedResponse::Result(result) => {
@@ -316,7 +317,7 @@ impl AgentHarness {
     /// Requires that the next prompt succeeds. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
-    /// It fails.
+    /// The next prompt fails.
     pub async fn require_next_prompt(
         &mut self,
         session: &str,
@@ -336,7 +337,7 @@ impl AgentHarness {
     /// the id of the request, and its params.
     ///
     /// # Errors
-    /// The agent closes the connection; or, as a skip, it sends no such request.
+    /// The agent closes the connection. If it sends no such request, the check is skipped.
     pub async fn wait_for_held_request(
         &mut self,
         session: &str,
@@ -373,11 +374,11 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and responds to its requests with this method with `answer`, which has a `result` or
-    /// an `error`. Returns the response to the prompt.
+    /// Makes the agent do a task, and responds to its requests that have this method with `answer`, which has a
+    /// `result` or an `error`. Returns the response to the prompt.
     ///
     /// # Errors
-    /// See [`wait_for_held_request`](Self::wait_for_held_request); or the turn does not end.
+    /// See [`wait_for_held_request`](Self::wait_for_held_request). In addition, the turn does not end.
     pub async fn run_task_with_response(
         &mut self,
         session: &str,

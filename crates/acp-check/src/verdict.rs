@@ -1,8 +1,8 @@
-//! Verdicts: the results of checks.
+//! Verdicts, which are the results of checks.
 
 use std::fmt;
 
-/// The verdict of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -12,14 +12,15 @@ pub enum Verdict {
     Fail(String),
     /// A SHOULD or MAY requirement is not met, for this reason.
     Warn(String),
-    /// The requirement was not tested, for this reason. Usually, the program does not support what it is about.
+    /// The requirement was not tested, for this reason. Usually, the program does not support the feature that the
+    /// requirement is about.
     Skip(String),
     /// The suite itself failed, for this reason. This says nothing about the program.
     Harness(String),
 }
 
 impl Verdict {
-    /// Returns the word for the verdict in reports.
+    /// Returns the word that reports use for the verdict.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -50,7 +51,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The reason why a check stops early.
+/// The reason why a check stops before its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStop {
     /// The requirement is not met. The text is meant for the author of the program.
@@ -80,7 +81,7 @@ pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), C
     }
 }
 
-/// Truncates a string to `most` characters.
+/// Truncates a text to `most` characters.
 pub(super) fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Detects which versions a program supports.
+//! Detects which protocol versions a program supports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,16 +25,16 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the versions that the agent supports, according to its responses to `initialize`.
 ///
-/// Some agents echo any version. They count as supporting version 1 alone, which all of them do. A check reports the
+/// Some agents echo any version. They count as supporting only version 1, which all of them do. A check reports the
 /// fault.
 ///
 /// # Errors
-/// The reason why it could not be started, has exited, or does not respond.
+/// The agent could not be started, has exited, or does not respond. The error is the reason.
 pub async fn detect_agent_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
-    // Start with the version that all of them know. An agent that does not respond to it cannot be checked.
+    // Start with the version that all agents know. An agent that does not respond to it cannot be checked.
     let mut spoken = Vec::new();
     for (version, needed) in [(SchemaVersion::V1, true), (SchemaVersion::V2, false)] {
         let number = version.number();
@@ -42,21 +42,22 @@ pub async fn detect_agent_versions(
             Ok(response) if response == Some(u64::from(number)) => spoken.push(version),
             Ok(_) => {}
             Err(why) if needed => return Err(why),
-            // How it handles a version that it does not know is tested by a check.
+            // A check tests how the agent handles a version that it does not know.
             Err(_) => {}
         }
     }
     let echoes = spoken.contains(&SchemaVersion::V2)
         && negotiated_version(target, options, UNKNOWN_VERSION).await
             == Ok(Some(u64::from(UNKNOWN_VERSION)));
-    // It may support none of our versions. The checks of version 1 report that.
+    // The agent may support none of the suite's versions. The checks of version 1 report that.
     if spoken.is_empty() || echoes {
         spoken = vec![SchemaVersion::V1];
     }
     Ok(spoken)
 }
 
-/// Sends `initialize` with version `number`, and returns the version in the response, or `None` for an error.
+/// Sends `initialize` with the version `number`, and returns the version in the response, or `None` if the response is
+/// an error.
 async fn negotiated_version(
     target: &dyn CheckTarget,
     options: &CheckOptions,
@@ -99,8 +100,8 @@ async fn close_connection(mut wire: Wire, process: Option<Arc<AgentProcess>>) {
     TargetProcess::end_process(process).await;
 }
 
-/// Describes why a program did not start properly. If it exited, the description says so, and `before` says before
-/// what; otherwise it is `why`. The end of the program's stderr is added.
+/// Describes why a program did not start properly. If the program exited, the description says that it exited and ends
+/// with `before`. Otherwise, the description is `why`. The end of the program's stderr is added.
 async fn describe_failure(
     who: &str,
     before: &str,
@@ -113,7 +114,7 @@ async fn describe_failure(
         close_connection(wire, None).await;
         return why;
     };
-    // The pipes close before the exit can be seen. A program that is merely late has closed none.
+    // The pipes close before the exit can be detected. A program that is merely late has closed none of them.
     let ending = if late { Duration::ZERO } else { EXIT_TIMEOUT };
     let exit = tokio::time::timeout(ending, running.wait()).await.ok();
     close_connection(wire, process).await;
@@ -124,11 +125,11 @@ async fn describe_failure(
     what + &running.stderr_excerpt()
 }
 
-/// Returns the versions that the client supports, according to its `initialize` request, and to whether it continues
+/// Returns the versions that the client supports, according to its `initialize` request and to whether it continues
 /// after a response with version 1.
 ///
 /// # Errors
-/// The reason why it could not be started, or sent no `initialize`.
+/// The client could not be started, or sent no `initialize`. The error is the reason.
 pub async fn detect_client_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
@@ -162,7 +163,7 @@ pub async fn detect_client_versions(
     Ok(match latest {
         Some(2) if goes_on => vec![SchemaVersion::V1, SchemaVersion::V2],
         Some(2) => vec![SchemaVersion::V2],
-        // If it requests any other version, the checks of version 1 report that.
+        // If the client requests any other version, the checks of version 1 report that.
         _ => vec![SchemaVersion::V1],
     })
 }

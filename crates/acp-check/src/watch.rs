@@ -1,4 +1,4 @@
-//! Checks the conversation of a check against the protocol rules.
+//! Applies the protocol rules to the messages of a check.
 
 use serde_json::Value;
 
@@ -6,35 +6,35 @@ use acp_rules::schema::{Direction, Schema, SchemaVersion};
 use acp_rules::{Finding, MessagePosition, RuleChecker};
 use acp_rules::{RequirementLevel, Side};
 
-/// The maximum number of findings to store. One is enough to fail a check.
+/// The maximum number of findings to store. A single one is enough to fail a check.
 const MAX_FINDINGS: usize = 8;
 
-/// The maximum length of a line from the suite to apply the rules to, in bytes.
+/// The maximum length of a line from the suite to which the rules are applied, in bytes.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// Applies the rules to the messages of both sides, until the suite itself breaks a rule.
+/// A watch that applies the protocol rules to the messages of both sides, until the suite itself breaks a rule.
 ///
-/// A check may break rules on purpose, and then judges the other side's reaction itself. From there on, nothing is
-/// reported. All messages have the same time, since a check reads when it wants to. Rules that need to know what had
-/// arrived when report nothing then.
+/// A check may break rules on purpose, and then judges the other side's reaction itself. From then on, nothing is
+/// reported. All messages have the same time, because a check reads whenever it needs to. Rules that depend on the time
+/// of arrival therefore report nothing.
 pub(super) struct RuleWatch {
     rules: RuleChecker,
     schema: &'static Schema,
     sends: Direction,
     /// The beginning of a line that the suite has not completed yet.
     line: Vec<u8>,
-    /// Whether to stop reporting: a message was missed, or the suite broke a rule.
+    /// Whether reporting has stopped, because a message was missed or the suite broke a rule.
     is_disabled: bool,
     messages: u64,
     broken_rules: RuleViolations,
 }
 
-/// Violations of mandatory rules.
+/// The violations of mandatory rules that were found in checks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleViolations {
     /// The number of messages that the rules were applied to.
     pub(super) message_count: usize,
-    /// The findings, each with the message that shows it.
+    /// The findings, each with the message that shows the violation.
     pub(super) rules: Vec<(Finding, String)>,
 }
 
@@ -51,7 +51,7 @@ impl RuleWatch {
         }
     }
 
-    /// Records bytes that the suite sent. They may be part of a line.
+    /// Records bytes that the suite sent. They may be a part of a line.
     pub(super) fn record_sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.is_disabled || self.line.len() + part.len() > MAX_LINE_BYTES {
@@ -85,7 +85,7 @@ impl RuleWatch {
         self.observe_message(self.sends.reversed(), value);
     }
 
-    /// Records that a message was missed.
+    /// Records that a message was missed, after which nothing is reported.
     pub(super) fn record_missed(&mut self) {
         self.is_disabled = true;
         self.line = Vec::new();
@@ -139,7 +139,7 @@ impl RuleWatch {
 }
 
 impl RuleViolations {
-    /// Adds the findings of another check, whose id is `of`.
+    /// Adds the findings from another check, whose id is `of`.
     pub(super) fn merge(&mut self, of: &str, other: Self) {
         self.message_count += other.message_count;
         for (finding, text) in other.rules {

@@ -1,4 +1,4 @@
-//! One end of a connection, which sends and receives single lines.
+//! One end of a connection, on which single lines are sent and received.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::verdict::{CheckStop, fail};
 use super::watch::{RuleViolations, RuleWatch};
 
 /// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
-/// Exceeding it does not fail the check, since the specification sets no limit.
+/// Exceeding the limit does not fail the check, because the specification sets no limit.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of lines to buffer. Beyond that, the program has to wait.
 const MAX_BUFFERED_LINES: usize = 64;
 
-/// The maximum number of faults to store for each shape. One is enough to fail a check.
+/// The maximum number of faults to store for each shape. A single one is enough to fail a check.
 const MAX_FAULTS: usize = 8;
 
 /// A message received from the program under test, as JSON.
@@ -36,7 +36,7 @@ impl ReceivedMessage {
         Envelope::parse(&self.0)
     }
 
-    /// Returns the method, or an empty string for a response.
+    /// Returns the method of the message, or an empty string for a response.
     #[must_use]
     pub fn method(&self) -> &str {
         self.envelope()
@@ -44,25 +44,25 @@ impl ReceivedMessage {
             .unwrap_or_default()
     }
 
-    /// Returns the params, or null.
+    /// Returns the params of the message, or null if it has none.
     #[must_use]
     pub fn params(&self) -> &Value {
         self.0.get("params").unwrap_or(&Value::Null)
     }
 }
 
-/// The response to a request.
+/// The response to a request: a result or an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReceivedResponse {
     /// The request succeeded.
     Result(Value),
     /// The request failed.
     Error {
-        /// The error code.
+        /// The code of the error.
         code: i64,
-        /// The error message.
+        /// The message of the error.
         message: String,
-        /// The whole error object.
+        /// The whole error object, as JSON.
         error: Value,
     },
 }
@@ -74,7 +74,7 @@ enum WireInput {
     End,
 }
 
-/// One end of a connection.
+/// One end of a connection, from which a check sends messages and receives others.
 pub struct Wire {
     schema: &'static Schema,
     /// The direction in which this end sends.
@@ -82,7 +82,7 @@ pub struct Wire {
     reads: mpsc::Receiver<WireInput>,
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     next_id: u64,
-    /// The methods of requests sent from this end, by id.
+    /// The methods of requests that were sent from this end, by id.
     pending_methods: HashMap<String, String>,
     watch: RuleWatch,
     transcript: Transcript,
@@ -98,15 +98,15 @@ pub struct Wire {
 /// The results of comparing received messages with the schema and the rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchemaResults {
-    /// The number of messages of each shape.
+    /// The number of received messages of each shape.
     pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
-    /// The faults in messages of each shape, with the message.
+    /// The faults in messages of each shape, each with the message.
     pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
-    /// Violations of the protocol rules.
+    /// The violations of protocol rules.
     pub(super) violations: RuleViolations,
 }
 
-/// A shape, and the tag if it is one of several variants.
+/// A shape and, if it is one of several variants, the value of its tag.
 pub(super) type ShapeKey = (String, Option<String>);
 
 impl Wire {
@@ -147,7 +147,7 @@ impl Wire {
         self.transcript.push_event(what);
     }
 
-    /// Writes bytes unchanged. They may be part of a line.
+    /// Writes bytes unchanged. They may be a part of a line.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -183,7 +183,7 @@ impl Wire {
         self.send_bytes(&bytes).await
     }
 
-    /// Sends a message.
+    /// Sends a message as one line.
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
@@ -247,7 +247,7 @@ impl Wire {
     /// Closes this end's output, which is the other side's input.
     pub fn close(&mut self) {
         if let Some(mut writer) = self.writer.take() {
-            // Dropping one half of an in-memory pair does not close it.
+            // Dropping one half of an in-memory pair does not close the pair.
             tokio::spawn(async move { writer.shutdown().await });
             self.transcript.push_event("the program's input was closed");
             self.watch.record_closed(self.sends);
@@ -272,7 +272,7 @@ impl Wire {
         self.has_ended
     }
 
-    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped, since separate checks
+    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped, because separate checks
     /// report them. Cancel safe: dropping the future loses no message.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ impl Wire {
         self.other_version
     }
 
-    /// Returns the shape of a message. `asked` is the method of the request, if it is a response.
+    /// Returns the shape of a message. If the message is a response, `asked` is the method of the request.
     fn shape_key(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> ShapeKey {
         let of = |name: &str| (name.to_owned(), None);
         match envelope {
@@ -423,7 +423,7 @@ impl SchemaResults {
         }
     }
 
-    /// Adds the results of another check, whose id is `of`.
+    /// Adds the results from another check, whose id is `of`.
     pub(super) fn merge(&mut self, of: &str, other: Self) {
         self.violations.merge(of, other.violations);
         for (shape, count) in other.shape_counts {
@@ -439,7 +439,7 @@ impl SchemaResults {
         }
     }
 
-    /// Returns how many messages had a shape, and their faults.
+    /// Returns how many messages had this shape, and their faults.
     pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
         let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
         let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();

@@ -28,7 +28,7 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Of a longer message, and of a line over 64 KiB that is not a message, only the beginning is recorded.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Whether secrets were redacted or recorded.
+/// Whether a trace contains the secrets that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrets {
@@ -38,7 +38,7 @@ pub enum Secrets {
     Kept,
 }
 
-/// The first line of a trace.
+/// The header of a trace, which is its first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceHeader {
@@ -52,7 +52,7 @@ pub struct TraceHeader {
     pub command: Vec<String>,
     /// The program that recorded the trace, with its version.
     pub by: String,
-    /// Whether secrets were redacted or recorded.
+    /// Whether secrets were redacted or recorded as they were sent.
     pub secrets: Secrets,
 }
 
@@ -63,7 +63,7 @@ pub struct TraceHeader {
 pub enum TraceEvent {
     /// The agent was started.
     Started {
-        /// Its process id.
+        /// The process id of the agent.
         pid: u32,
     },
     /// The client closed the agent's input.
@@ -90,10 +90,10 @@ pub enum TraceEvent {
     Killed,
     /// The agent exited, or was terminated.
     Exited {
-        /// The exit code, if it exited normally.
+        /// The exit code, if the agent exited normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
-        /// The signal that terminated it, if any.
+        /// The signal that terminated the agent, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
@@ -104,49 +104,49 @@ pub enum TraceEvent {
     Unknown,
 }
 
-/// A line of the trace, other than the header.
+/// A record of a trace: any line except the header.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceRecord {
-    /// Microseconds since the start of the trace.
+    /// The time in microseconds since the start of the trace.
     pub time_us: u64,
-    /// The line number in the file. The header is line 1.
+    /// The number of the record's line in the file. The header is line 1.
     pub line: u64,
     /// What was recorded: a message, another line, or an event.
     pub body: RecordBody,
 }
 
-/// The content of a record.
+/// The content of a record in a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordBody {
     /// A line that is JSON, even if it is not a valid message.
     Message {
-        /// The side that sent it.
+        /// The side that sent the message.
         from: Side,
-        /// The original length, in bytes.
+        /// The original length of the line, in bytes.
         length: u64,
-        /// The number of secrets that were replaced.
+        /// The number of secrets that were replaced in the message.
         redacted: u64,
         /// The message, unchanged except for redacted secrets.
         message: Box<RawValue>,
     },
     /// A line that is not JSON.
     Noise {
-        /// The side that sent it.
+        /// The side that sent the line.
         from: Side,
-        /// The original length, in bytes.
+        /// The original length of the line, in bytes.
         length: u64,
-        /// The bytes of the line.
+        /// The bytes of the line, without its line end.
         bytes: Vec<u8>,
     },
     /// A line that was too long to record in full.
     Oversized {
-        /// The side that sent it.
+        /// The side that sent the line.
         from: Side,
-        /// The original length, in bytes.
+        /// The original length of the line, in bytes.
         length: u64,
-        /// The beginning of the line.
+        /// The part of the line that was recorded.
         beginning: String,
     },
     /// A line that the agent printed to stderr.
@@ -157,7 +157,7 @@ pub enum RecordBody {
     Unknown,
 }
 
-/// Appends the beginning of a record for a line: the time, the side and the length.
+/// Appends the first fields of a record for a line: the time, the side and the length.
 pub(super) fn push_start(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     out.extend_from_slice(b"{\"t\":");
     push_number(out, at);
@@ -168,13 +168,13 @@ pub(super) fn push_start(out: &mut Vec<u8>, at: u64, from: Side, length: usize) 
     push_number(out, length as u64);
 }
 
-/// Appends a number in decimal.
+/// Appends a number in decimal to a record.
 pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     // Writing to memory cannot fail, and a number is always valid JSON.
     let _ = serde_json::to_writer(out, &number);
 }
 
-/// Appends a JSON string.
+/// Appends text to a record as a JSON string.
 pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
@@ -217,7 +217,7 @@ struct EventLine<'a> {
 }
 
 impl TraceRecord {
-    /// Parses a line. `number` is its line number in the file.
+    /// Parses a line of a trace. `number` is its line number in the file.
     ///
     /// # Errors
     /// The line is not JSON, or a known field has an invalid value.

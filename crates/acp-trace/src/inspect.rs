@@ -1,9 +1,9 @@
-//! Inspects lines before they are recorded: whether each is JSON, and whether it may contain a secret.
+//! Inspects lines before they are recorded: whether a line is JSON, and whether it may contain a secret.
 
 use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
-/// The number of bytes of a line that are kept to compare the next one with.
+/// The number of bytes kept from a line for comparing it with the next line.
 const MAX_PREFIX_BYTES: usize = 4 * 1024;
 
 /// The maximum number of lines to inspect at a time.
@@ -12,19 +12,19 @@ const MAX_LINES: usize = 1024;
 /// The result of inspecting a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LineResult {
-    /// Whether it is JSON, and therefore UTF-8.
+    /// Whether the line is JSON, and therefore UTF-8.
     pub(super) is_json: bool,
-    /// Whether it may contain a secret and must be searched closely.
+    /// Whether the line may contain a secret and must be searched closely.
     pub(super) is_suspicious: bool,
 }
 
-/// Inspects the lines of one side.
+/// An inspector for the lines that one side sends.
 ///
 /// Most lines of a side start like the line before. The inspector first finds out how much they have in common, which
 /// is cheap, and then inspects only the rest.
 #[derive(Debug, Default)]
 pub(super) struct LineInspector {
-    /// The beginning of the previous line.
+    /// The beginning of the previous line, up to [`MAX_PREFIX_LEN`] bytes.
     last_line: Vec<u8>,
     checker: JsonChecker,
     gathered: GatheredLines,
@@ -32,8 +32,8 @@ pub(super) struct LineInspector {
 }
 
 impl LineInspector {
-    /// Inspects as many lines as allowed at a time. Each but the last must have a line end. Returns their results, and
-    /// the lines that remain, if any.
+    /// Inspects as many lines as are allowed at a time. Each line except the last must have a line end. Returns the
+    /// results, and the remaining lines, if any.
     pub(super) fn inspect<'a>(
         &mut self,
         redactor: Option<&Redactor>,
@@ -82,7 +82,7 @@ pub(super) fn split_first_line(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Returns the length of the longest common prefix, in bytes.
+/// Returns the length of the longest common prefix of two lines, in bytes.
 fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
     const WIDE_BLOCK_SIZE: usize = 32;
     const WORD_SIZE: usize = 8;
@@ -102,7 +102,7 @@ fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
             return shared;
         }
     }
-    // One of them ends here, or has less than a word left.
+    // One of the lines ends here, or has less than a word left.
     let words = ones.0.len().min(others.0.len()) * WORD_SIZE;
     let one = one.get(words..).unwrap_or_default();
     let other = other.get(words..).unwrap_or_default();
@@ -140,7 +140,7 @@ mod tests {
             is_suspicious: suspicious,
         });
         let mut lines = LineInspector::default();
-        // In the second pass the lines follow themselves.
+        // In the second pass, the first line follows the last line of the same text.
         for _ in 0..2 {
             let (looks, rest) = lines.inspect(Some(&redactor), text.as_bytes());
             assert_eq!(looks, expected);

@@ -1,8 +1,8 @@
 //! Tests whether lines are JSON. This is fast for a line that starts like the previous one.
 //!
-//! What is known of the start of a line holds for every line that starts the same way. The checker notes the
-//! positions at which a name or a value starts, and parses the next line from the last position that both lines
-//! share. Of a streamed message, only the text is left to parse.
+//! What is known about the start of a line is true of every line with the same start. The checker notes the positions
+//! at which a name or a value starts, and parses the next line from the last position that the two lines share. For a
+//! streamed message, only the text remains to be parsed.
 
 use serde::de::IgnoredAny;
 
@@ -31,7 +31,7 @@ struct JsonPosition {
     offset: usize,
     next: ExpectedToken,
     depth: u32,
-    /// A bit for each open object or array, the innermost in the lowest place. The bit is set for an object.
+    /// One bit for each open object or array, with the innermost in the lowest bit. The bit is set for an object.
     objects: u64,
 }
 
@@ -72,7 +72,7 @@ impl JsonPosition {
     }
 }
 
-/// Tests lines, one after the other.
+/// A checker for lines that arrive one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
     /// The noted positions of the previous line, in order. Up to each of them, that line is valid UTF-8 and a prefix of
@@ -107,7 +107,7 @@ impl JsonChecker {
     /// Parses the line from a position to its end. Returns `None` if the line is not JSON, or nested too deeply for
     /// this parser.
     fn parse(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
-        // The first position is noted already.
+        // The first position has been noted already.
         let mut noted = !self.positions.is_empty();
         loop {
             if matches!(place.next, ExpectedToken::Value | ExpectedToken::Name)
@@ -191,7 +191,7 @@ fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of bytes before the first one that is special in a JSON string: a quote, a backslash or a control
+/// Returns the number of bytes before the first special byte of a JSON string: a quote, a backslash or a control
 /// character.
 fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
@@ -215,7 +215,7 @@ fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + in_rest
 }
 
-/// Returns the position after the number or literal that starts at `at`.
+/// Returns the position after the number or literal that starts at `at`, or `None` if it is invalid.
 fn skip_scalar(line: &[u8], at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
     for word in [&b"null"[..], b"true", b"false"] {
@@ -261,7 +261,8 @@ mod tests {
         serde_json::from_slice::<IgnoredAny>(line).is_ok() && std::str::from_utf8(line).is_ok()
     }
 
-    /// Checks each line with the length it shares with the one before, and compares the results with serde_json's.
+    /// Checks each line with the length it shares with the previous line, and compares the results with those of
+    /// serde_json.
     fn assert_same_as_serde(lines: &[Vec<u8>]) {
         let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];
@@ -360,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// Generates lines that start alike and continue differently. Most are JSON.
+        /// Generates lines that start alike and continue differently, most of which are JSON.
         #[test]
         fn results_agree_with_serde_json(
             values in prop::collection::vec((arbitrary_json(), any::<bool>()), 1..4),

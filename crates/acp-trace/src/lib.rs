@@ -1,8 +1,8 @@
 //! Traces: files with all messages between a client and an agent.
 //!
-//! [`TraceRecorder`] writes a trace while [`Relay`] passes the bytes on; [`TraceReader`] reads it back. A trace is
-//! text, with one JSON object a line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of
-//! the agent's standard error, and for each event of the process.
+//! [`TraceRecorder`] writes a trace while [`Relay`] passes the bytes on; [`TraceReader`] reads it back. A trace is text
+//! with one JSON object per line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of the
+//! agent's standard error, and for each event of the process.
 
 mod entry;
 mod format;

@@ -1,4 +1,4 @@
-//! The linter: checks each message of a trace against the schema, and the conversation against the protocol rules.
+//! Checks each message of a trace against the schema, and the conversation against the protocol rules.
 
 use std::collections::VecDeque;
 
@@ -19,43 +19,43 @@ const MAX_REMEMBERED: usize = 16 * 1024;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LintFinding {
-    /// The line in the trace that the finding is about.
+    /// The line number in the trace that the finding is about.
     pub line: u64,
-    /// The line of an earlier message that this one contradicts.
+    /// The line number of an earlier message that this message contradicts.
     pub earlier: Option<u64>,
-    /// The side that is wrong.
+    /// The side that violates the specification.
     pub side: Side,
     /// Whether the rule is a MUST or a SHOULD.
     pub level: RequirementLevel,
     /// The name of the rule. It is `schema` if a message does not match its schema, and `no-message` if a line is not a
     /// message.
     pub rule: &'static str,
-    /// The page of the specification, as in its URL.
+    /// The page of the specification that has the requirement, as in its URL.
     pub section: &'static str,
-    /// What is wrong, as a sentence that starts with the side.
+    /// The problem, as a sentence that starts with the side.
     pub text: String,
-    /// The message, unless it was too long ago.
+    /// A summary of the message, unless the message was too long ago.
     pub message: Option<MessageSummary>,
 }
 
-/// A summary of a message.
+/// A summary of a message that a finding is about.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MessageSummary {
     line: u64,
-    /// The display name: the type of the update, or the method.
+    /// The name to display: the type of update, or the method.
     pub name: String,
-    /// The method; for a response, of its request.
+    /// The method of the message. For a response, the method of its request.
     pub method: String,
-    /// The type of the update, if this is a `session/update`.
+    /// The type of update, if the message is a `session/update`.
     pub update: Option<String>,
-    /// The id of the session it belongs to.
+    /// The id of the session that the message belongs to.
     pub session: Option<String>,
-    /// A summary of the content.
+    /// A short text about the content of the message.
     pub summary: String,
 }
 
-/// The maximum length of a summary, in characters.
+/// The maximum length of a message's summary, in characters.
 const MAX_SUMMARY_LEN: usize = 120;
 
 impl MessageSummary {
@@ -75,7 +75,7 @@ impl MessageSummary {
     }
 }
 
-/// Checks the records of a trace. Records must be passed in order.
+/// A linter for the records of a trace. Records must be passed in order.
 #[derive(Debug, Default)]
 pub struct TraceLinter {
     rules: RuleChecker,
@@ -86,19 +86,19 @@ pub struct TraceLinter {
 }
 
 impl TraceLinter {
-    /// Creates a linter for the start of a trace.
+    /// Creates a linter for a trace that is read from its start.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the number of messages so far.
+    /// Returns the number of messages that were checked so far.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.message_count
     }
 
-    /// Checks a record. Returns the findings about it, and about earlier ones that it shows to be wrong.
+    /// Checks a record. Returns the findings about it, and about earlier records that it shows to be wrong.
     pub fn check_record(&mut self, record: TraceRecord) -> Vec<LintFinding> {
         let moment = MessagePosition {
             index: record.line,
@@ -166,7 +166,7 @@ impl TraceLinter {
         self.rules.record_missed_message(Direction::ToClient);
     }
 
-    /// Ends the trace, and returns the findings that are known only now.
+    /// Ends the trace, and returns the findings that are known only at its end.
     pub fn end(&mut self) -> Vec<LintFinding> {
         let found = self.rules.end(self.last_position);
         self.to_lint_findings(found)
@@ -211,7 +211,7 @@ impl TraceLinter {
         value: &Value,
         asked: Option<&str>,
     ) -> Vec<SchemaFault> {
-        // `initialize` is checked against the version that it names.
+        // `initialize` is checked against the version that it requests or selects.
         let version = match asked {
             Some("initialize") => value.pointer("/result/protocolVersion"),
             _ if value["method"] == "initialize" => value.pointer("/params/protocolVersion"),
@@ -234,7 +234,7 @@ impl TraceLinter {
             Some(2) => {
                 Schema::for_version(SchemaVersion::V2).check_message(direction, value, asked)
             }
-            // Nothing is known of later versions.
+            // Nothing is known about later versions.
             Some(3..) => Vec::new(),
             _ => Schema::for_version(SchemaVersion::V1).check_message(direction, value, asked),
         }
@@ -272,7 +272,7 @@ impl TraceLinter {
     }
 }
 
-/// Returns the direction in which a side sends.
+/// Returns the direction of the messages that a side sends.
 fn message_direction(from: Side) -> Direction {
     match from {
         Side::Client => Direction::ToAgent,

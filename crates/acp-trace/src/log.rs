@@ -14,28 +14,29 @@ const MAX_BUFFERED_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum number of queued entries.
 const MAX_ENTRIES: usize = 64 * 1024;
 
-/// The maximum age of queued entries, in microseconds. If the oldest is older, threads that push wait. A client may
-/// kill the recorder as soon as it has the last response, and what is not written by then is missing in the trace.
+/// The maximum age of queued entries, in microseconds. If the oldest entry is older, threads that push wait. A client
+/// may kill the recorder as soon as it has the last response, and anything that is not written by then is missing from
+/// the trace.
 const MAX_AGE_US: u64 = 10_000;
 
 /// How long a push waits for a writer that has fallen behind. It is limited because writing to a disk may hang.
 const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// An entry of the queue.
+/// An entry of the log's queue, for bytes or an event.
 #[derive(Debug)]
 pub(super) struct LogEntry {
-    /// When it was read, in microseconds since the start.
+    /// The time at which the entry was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) kind: LogEntryKind,
-    /// The number of bytes in the batch that belong to it.
+    /// The number of bytes in the batch that belong to the entry.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum LogEntryKind {
-    /// Bytes that this side sent, which are in the batch.
+    /// Bytes that this side sent. The batch contains them.
     Stream(Side),
-    /// The tap that has all further bytes of a stream.
+    /// The start of a tap, from which all further bytes of the side's stream are read.
     Tap(Side, File),
     /// The number of bytes of a stream to read from its tap.
     TapBytes(Side, usize),
@@ -44,7 +45,7 @@ pub(super) enum LogEntryKind {
     Event(TraceEvent),
 }
 
-/// Several entries in order, with their concatenated bytes.
+/// Several entries in order, with their bytes concatenated.
 #[derive(Debug, Default)]
 pub(super) struct LogBatch {
     pub(super) bytes: Vec<u8>,
@@ -55,7 +56,7 @@ impl LogBatch {
     fn has_capacity(&self, length: usize) -> bool {
         let fits =
             self.bytes.len() + length <= MAX_BUFFERED_BYTES && self.entries.len() < MAX_ENTRIES;
-        // A piece that exceeds the capacity is accepted when the buffer is empty.
+        // An entry that exceeds the capacity is accepted when the buffer is empty.
         fits || self.entries.is_empty()
     }
 
@@ -68,13 +69,13 @@ impl LogBatch {
 #[derive(Debug, Default)]
 struct LogState {
     pending: LogBatch,
-    /// When the oldest unwritten entry was read, in microseconds since the start.
+    /// The time at which the oldest unwritten entry was read, in microseconds since the start.
     oldest: Option<u64>,
     /// Whether the writer is idle and must be woken.
     is_writer_idle: bool,
     /// Whether a thread is waiting for the writer.
     has_waiter: bool,
-    /// Whether recording has ended: everything was recorded, or recording failed.
+    /// Whether recording has ended, because everything was recorded or because recording failed.
     is_closed: bool,
 }
 
@@ -123,12 +124,13 @@ impl RecordLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the time since the start, in microseconds.
+    /// Returns the time since the start of the recording, in microseconds.
     fn elapsed_us(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Adds an entry. Waits while the queue is full, and for a limited time if the writer has fallen behind.
+    /// Adds an entry to the queue. Waits while the queue is full, and for a limited time if the writer has fallen
+    /// behind.
     pub(super) fn push(&self, what: LogEntryKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
             let oldest = state.oldest.filter(|_| !state.is_closed);
@@ -168,7 +170,7 @@ impl RecordLog {
         }
     }
 
-    /// Records that everything read before this time has been written. The time is in microseconds since the start.
+    /// Records that everything read before the time `before`, in microseconds since the start, has been written.
     pub(super) fn set_written(&self, before: u64) {
         self.lock().set_oldest(Some(before), &self.drained);
     }
@@ -204,7 +206,7 @@ impl RecordLog {
         self.lock().pending = LogBatch::default();
     }
 
-    /// Closes the queue: nothing can be added, but what is in it can still be taken.
+    /// Closes the queue. Nothing more can be added, but entries that are in it can still be taken.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.buffered.notify_all();
@@ -233,7 +235,7 @@ mod tests {
             }
             log.set_written(log.elapsed_us());
         });
-        // Waiting lost nothing.
+        // Nothing was lost while waiting.
         let mut batch = LogBatch::default();
         assert!(log.take(&mut batch));
         assert_eq!(batch.bytes, b"more");

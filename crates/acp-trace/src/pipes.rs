@@ -1,4 +1,4 @@
-//! The blocking streams that a relay uses.
+//! The blocking byte streams that a relay reads and writes.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -7,29 +7,29 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tokio::process::{ChildStdin, ChildStdout};
 
-/// A stream to read from.
+/// A byte stream that a relay reads.
 #[derive(Debug)]
 pub struct PipeInput(File);
 
-/// A stream to write to.
+/// A byte stream that a relay writes.
 #[derive(Debug)]
 pub struct PipeOutput(File);
 
 impl PipeInput {
-    /// Reads some bytes. Returns 0 at the end.
+    /// Reads some bytes. Returns 0 at the end of the stream.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(buffer) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => system::wait(&self.0, false)?,
-                // The other end of a terminal or socket may close with a reset. It is closed all the same.
+                // The other end of a terminal or socket may close with a reset. That closes the stream all the same.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(0),
                 read => return read,
             }
         }
     }
 
-    /// Increases the capacity if this is a pipe and the system allows it.
+    /// Increases the capacity of the stream if it is a pipe and the system allows it.
     pub(super) fn enlarge(&self, bytes: usize) {
         system::enlarge(&self.0, bytes);
     }
@@ -87,16 +87,16 @@ impl From<File> for PipeOutput {
 /// closes it.
 ///
 /// # Errors
-/// They cannot be taken, for example because one of them is closed.
+/// The streams cannot be taken, for example because one of them is closed.
 pub fn stdio() -> io::Result<(PipeInput, PipeOutput)> {
     let (input, output) = system::stdio()?;
     Ok((PipeInput(input), PipeOutput(output)))
 }
 
-/// Takes over the pipes of an agent.
+/// Takes over the pipes that are connected to an agent.
 ///
 /// # Errors
-/// They cannot be made blocking.
+/// The pipes cannot be made blocking.
 pub fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(PipeOutput, PipeInput)> {
     let (stdin, stdout) = system::child(stdin, stdout)?;
     Ok((PipeOutput(stdin), PipeInput(stdout)))
@@ -112,7 +112,7 @@ mod system {
     use tokio::process::{ChildStdin, ChildStdout};
 
     pub(super) fn stdio() -> io::Result<(File, File)> {
-        // Take private copies, which children do not inherit.
+        // Take private copies, which child processes do not inherit.
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
@@ -127,8 +127,8 @@ mod system {
         ))
     }
 
-    /// Waits until the file is readable or writable. It may be non-blocking; that flag is shared with other processes,
-    /// so it is not changed here.
+    /// Waits until the file is readable or writable. The file may be in non-blocking mode. That mode is shared with
+    /// other processes, so it is not changed here.
     pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
         let flags = if write { PollFlags::OUT } else { PollFlags::IN };
         match poll(&mut [PollFd::new(file, flags)], None) {
@@ -139,7 +139,7 @@ mod system {
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn enlarge(file: &File, bytes: usize) {
-        // If that is not allowed, or it is not a pipe, or it is larger already, its size stays.
+        // If that is not allowed, if this is not a pipe, or if the pipe is already larger, its size does not change.
         if rustix::pipe::fcntl_getpipe_size(file).is_ok_and(|size| size < bytes) {
             let _ = rustix::pipe::fcntl_setpipe_size(file, bytes);
         }

@@ -1,4 +1,4 @@
-//! Reads traces.
+//! Reads the records of a trace file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::format::{FORMAT_VERSION, MAX_MESSAGE_BYTES, TraceHeader, TraceRecord};
 
-/// The maximum length of a line, in bytes: that of a message, and some space for the rest of the record.
+/// The maximum length of a line, in bytes: the maximum for a message, and some space for the rest of the record.
 const MAX_LINE_BYTES: usize = MAX_MESSAGE_BYTES + 1024 * 1024;
 
 /// The maximum size of the buffer that is kept for the next line, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
-/// The error when reading a trace.
+/// An error in reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceReadError {
@@ -22,24 +22,24 @@ pub enum TraceReadError {
     /// The first line is not the header of a trace.
     #[error("not a trace file (invalid header)")]
     NotATrace,
-    /// The trace has a newer format than this program supports.
+    /// The format of the trace is newer than this program supports.
     #[error("unsupported trace version {version} (supported: {FORMAT_VERSION})")]
     Version {
-        /// The version of the format.
+        /// The version of the trace's format.
         version: u32,
     },
-    /// A line is too long for a record. Reading can continue.
+    /// A line is longer than any record can be. Reading can continue.
     #[error("line {line}: line too long")]
     TooLong {
-        /// The line number, starting at 1.
+        /// The number of the line, counted from 1.
         line: u64,
     },
     /// A line is not a record. Reading can continue.
     #[error("line {line}: invalid record: {reason}")]
     NotARecord {
-        /// The line number, starting at 1.
+        /// The number of the line, counted from 1.
         line: u64,
-        /// The reason.
+        /// The error in the line's JSON.
         reason: serde_json::Error,
     },
 }
@@ -52,10 +52,10 @@ impl TraceReadError {
     }
 }
 
-/// Reads the records of a trace in order.
+/// A reader that returns the records of a trace in order.
 ///
-/// The file may end with an incomplete line. It is not a record, see [`has_partial_line`](Self::has_partial_line). If
-/// the file still grows, reading can continue after its end.
+/// The file may end with an incomplete line. Such a line is not a record; see
+/// [`has_partial_line`](Self::has_partial_line). If the file still grows, reading can continue after its end.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     input: R,
@@ -136,7 +136,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
 #[derive(Debug, Default)]
 struct BoundedLines {
     buffer: Vec<u8>,
-    /// Whether the content of the buffer was returned and can be discarded.
+    /// Whether the contents of the buffer were returned and can be discarded.
     is_consumed: bool,
     /// Whether the current line is too long and is being skipped.
     is_skipping: bool,
@@ -191,7 +191,7 @@ mod tests {
 
     fn reader_for(records: &str) -> TraceReader<BufReader<io::Cursor<Vec<u8>>>> {
         let file = format!("{TRACE_HEADER}{records}").into_bytes();
-        // A small capacity, so that lines are read in parts.
+        // Use a small capacity, so that lines are read in parts.
         TraceReader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
     }
 

@@ -21,13 +21,13 @@ use acp_rules::Side;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {
-    /// The agent's command line, for the header.
+    /// The agent's command line, for the header of the trace.
     pub command: Vec<String>,
-    /// The name and version of the recording program, for the header.
+    /// The name and version of the recording program, for the header of the trace.
     pub recorder: String,
-    /// Whether to redact secrets.
+    /// Whether secrets are redacted or recorded as they are sent.
     pub secrets: Secrets,
-    /// Whether to overwrite an existing file.
+    /// Whether an existing file may be overwritten.
     pub overwrite: bool,
 }
 
@@ -43,43 +43,43 @@ impl RecordSettings {
     }
 }
 
-/// The error when starting a trace.
+/// An error in starting a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
     /// The file already exists. It may be another trace.
     #[error("{}: file already exists", path.display())]
     Exists {
-        /// The path of the file.
+        /// The file that already exists.
         path: PathBuf,
     },
     /// The file could not be created or written.
     #[error("cannot write {}: {source}", path.display())]
     Failed {
-        /// The path of the file.
+        /// The file that could not be created or written.
         path: PathBuf,
         /// The error from the operating system.
         source: io::Error,
     },
 }
 
-/// The error when the trace can no longer be written. The file has everything recorded before; the conversation is not
-/// affected.
+/// The error for a trace that can no longer be written. The file contains everything recorded before, and the
+/// conversation is not affected.
 #[derive(Debug, thiserror::Error)]
 #[error("recording stopped: cannot write {}: {source}", path.display())]
 pub struct WriteError {
-    /// The path of the file.
+    /// The file that could not be written.
     pub path: PathBuf,
     /// The error from the operating system.
     pub source: io::Error,
 }
 
-/// Records everything that a client and an agent send to each other.
+/// A recorder for everything that a client and an agent send to each other.
 ///
-/// Bytes are in the file as soon as the disk takes them; no buffer has to fill up first. At most 4 MiB are buffered
+/// Bytes are written as soon as the disk accepts them, without waiting for a buffer to fill. At most 4 MiB are buffered
 /// for the disk. Beyond that, both sides wait. While the oldest unwritten piece is more than 10 ms old, each further
-/// piece waits up to 100 ms before it is passed on: a client may kill the recorder at any time, and what is not in
-/// the file by then is lost.
+/// piece waits up to 100 ms before it is passed on, because a client may kill the recorder at any time, and anything
+/// that is not in the file by then is lost.
 #[derive(Debug)]
 pub struct TraceRecorder {
     log: Arc<RecordLog>,
@@ -87,7 +87,7 @@ pub struct TraceRecorder {
     summary_receiver: Receiver<RecordingSummary>,
 }
 
-/// Records events and lines of stderr. It can be used from any thread.
+/// A handle for recording events and lines of stderr. It can be used from any thread.
 #[derive(Debug, Clone)]
 pub struct TraceNotes(Arc<RecordLog>);
 
@@ -154,12 +154,12 @@ impl TraceRecorder {
                 let mut recorded = writing.summary();
                 recorded.is_complete = written.is_ok();
                 if let Err(source) = written {
-                    // From here on nobody waits for capacity, neither in the log nor in a tap.
+                    // From here on, nothing waits for capacity, neither in the log nor in a tap.
                     drop(writing);
                     waiting.abandon();
                     failed(WriteError { path, source });
                 }
-                // The receiver may be gone.
+                // The receiver may have been dropped.
                 let _ = sender.send(recorded);
             })
             .map_err(could_not)?;
@@ -182,14 +182,14 @@ impl TraceRecorder {
         TraceNotes(self.log.clone())
     }
 
-    /// Finishes the trace once everything is written. Waits for at most `patience`, since writing to a disk may hang.
+    /// Finishes the trace once everything is written. Waits for at most `patience`, because writing to a disk can hang.
     #[must_use]
     pub fn finish(mut self, patience: Duration) -> RecordingSummary {
         self.notes().record_event(TraceEvent::End);
         self.log.close();
         let recorded = self.summary_receiver.recv_timeout(patience);
         if let (Ok(_), Some(writer)) = (&recorded, self.writer.take()) {
-            // It has nothing left to do.
+            // The thread has nothing left to do.
             let _ = writer.join();
         }
         recorded.unwrap_or_default()

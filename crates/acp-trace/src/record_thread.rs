@@ -18,7 +18,7 @@ const WRITE_CHUNK_BYTES: usize = 256 * 1024;
 /// The maximum size of the buffer that is kept for the next message, in bytes.
 const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 
-/// A line that has only partly arrived.
+/// A line of which only a part has arrived.
 #[derive(Debug, Default)]
 struct PartialLine {
     bytes: Vec<u8>,
@@ -51,7 +51,7 @@ impl PartialLine {
     }
 }
 
-/// The stream of one side.
+/// The state of the byte stream that one side sends.
 #[derive(Debug, Default)]
 struct SideStream {
     partial: PartialLine,
@@ -60,7 +60,7 @@ struct SideStream {
     tap: Option<File>,
 }
 
-/// Turns entries of the log into records.
+/// The state of the thread that turns the log's entries into records.
 pub(super) struct RecordThread {
     log: Arc<RecordLog>,
     client: SideStream,
@@ -82,12 +82,12 @@ impl RecordThread {
         }
     }
 
-    /// Returns a summary of everything recorded so far.
+    /// Returns a summary of everything recorded so far, for the caller that finishes the recording.
     pub(super) fn summary(&self) -> RecordingSummary {
         self.records.summary
     }
 
-    /// Writes records until the log is closed.
+    /// Writes records to `file` until the log is closed.
     pub(super) fn write_all(&mut self, file: &mut impl Write) -> io::Result<()> {
         let mut batch = LogBatch::default();
         while self.log.take(&mut batch) {
@@ -109,7 +109,7 @@ impl RecordThread {
                     self.log.set_written(piece.time_us);
                 }
             }
-            // Taking the next batch may block, and readers should see what was recorded so far.
+            // Taking the next batch can block, and readers should see what was recorded so far.
             self.flush(file)?;
         }
         Ok(())
@@ -134,7 +134,7 @@ impl RecordThread {
 
     /// Reads `length` bytes from a tap and records them.
     fn read_tap(&mut self, at: u64, side: Side, length: usize) -> io::Result<()> {
-        // All of them are in the tap already.
+        // All of these bytes are in the tap already.
         let mut buffer = std::mem::take(&mut self.tap_buffer);
         buffer.resize(length.max(buffer.len()), 0);
         let bytes = buffer.get_mut(..length).unwrap_or_default();
@@ -177,7 +177,7 @@ impl RecordThread {
         stream.partial.push(bytes);
     }
 
-    /// Records the partial line. `open` says that the stream has ended without a line end.
+    /// Records the partial line. `open` means that the stream has ended without a line end.
     fn end_partial(&mut self, at: u64, side: Side, open: bool) {
         let (stream, records, log) = self.side_mut(side);
         let line = LineSource {
@@ -214,7 +214,7 @@ impl RecordThread {
     }
 }
 
-/// Records lines. Each but the last must have a line end.
+/// Records complete lines. Each line except the last must have a line end.
 fn record_lines(
     log: &RecordLog,
     stream: &mut SideStream,

@@ -1,4 +1,4 @@
-//! Builds the lines of a trace in memory.
+//! Builds the records of a trace in memory.
 
 use super::format::{self, MAX_MESSAGE_BYTES, TraceEvent};
 use super::inspect::LineResult;
@@ -6,27 +6,27 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The maximum length of a line that is not JSON to record in full, in bytes. Of a longer line, and of a message that
-/// is too long, this much is recorded.
+/// The maximum length in bytes up to which a line that is not JSON is recorded in full. Only this much is recorded of a
+/// longer line, and of a message that is too long.
 pub(super) const MAX_NOISE_BYTES: usize = 64 * 1024;
 
-/// Where a line comes from.
+/// The origin of a line: when it was read, and from which side.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineSource {
-    /// When it was read, in microseconds since the start.
+    /// The time at which the line was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) side: Side,
     /// Whether the stream ended without a line end.
     pub(super) is_unterminated: bool,
 }
 
-/// Turns lines and events into records, in a buffer.
+/// A writer that turns lines and events into records, in a buffer.
 pub(super) struct RecordWriter {
     redactor: Option<Redactor>,
-    /// Records that are not written yet.
+    /// The records that have not been written yet.
     pub(super) out: Vec<u8>,
     pub(super) summary: RecordingSummary,
-    /// The number of lines recorded, of both sides.
+    /// The number of lines that were recorded from both sides.
     pub(super) line_count: u64,
 }
 
@@ -41,7 +41,7 @@ impl RecordWriter {
         }
     }
 
-    /// Returns the redactor, or `None` if secrets are kept.
+    /// Returns the redactor, or `None` if secrets are recorded as they were sent.
     pub(super) fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
@@ -60,7 +60,7 @@ impl RecordWriter {
         self.out.extend_from_slice(b"}\n");
     }
 
-    /// Adds a line that one side sent.
+    /// Adds a record for a line that one side sent.
     pub(super) fn add_line(&mut self, from: LineSource, line: &[u8], look: LineResult) {
         self.line_count += 1;
         if look.is_json && !look.is_suspicious {
@@ -75,7 +75,7 @@ impl RecordWriter {
         }
     }
 
-    /// Completes a record with a message.
+    /// Completes a record with a field that contains a message.
     fn end_with_message(&mut self, message: &[u8]) {
         self.out.extend_from_slice(b",\"msg\":");
         self.out.extend_from_slice(message);
@@ -88,7 +88,7 @@ impl RecordWriter {
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
         let shown = redacted.as_ref().map_or(text, |(text, _)| text);
         if shown.len() > MAX_MESSAGE_BYTES {
-            // The redacted message is longer, and now too long.
+            // The redacted message is longer than the original, and now too long.
             self.add_oversized(from, shown.as_bytes(), text.len());
             return;
         }
@@ -136,7 +136,7 @@ impl RecordWriter {
         }
     }
 
-    /// Adds the beginning of a line that is too long, and its length.
+    /// Adds a record for a line that is too long, with its beginning and its length.
     pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
         let beginning = line.get(..MAX_NOISE_BYTES).unwrap_or(line);
         let text = String::from_utf8_lossy(beginning);
@@ -145,7 +145,7 @@ impl RecordWriter {
         self.end_with_text(b",\"cut\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds a line of stderr.
+    /// Adds a record for a line of stderr.
     pub(super) fn add_stderr(&mut self, at: u64, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let redacted = self.redactor.as_mut().and_then(|r| r.redact_stderr(&text));
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds an event of the agent's process or of a stream.
+    /// Adds a record for an event of the agent's process or of a stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::push_event(&mut self.out, at, event);
     }

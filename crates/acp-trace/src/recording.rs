@@ -8,6 +8,6 @@ pub struct RecordingSummary {
     pub messages: u64,
     /// The number of secrets that were redacted.
     pub redacted: u64,
-    /// Whether everything could be written.
+    /// Whether everything was written to the file.
     pub is_complete: bool,
 }

@@ -1,4 +1,4 @@
-//! The relay: passes bytes on unchanged, and records them.
+//! Passes bytes on unchanged and records them.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use super::pipes::{PipeInput, PipeOutput};
 use super::tap::PipeTap;
 use acp_rules::Side;
 
-/// The maximum number of bytes to read at a time, which is the capacity of an enlarged pipe.
+/// The maximum number of bytes to read at a time, which is also the capacity of an enlarged pipe.
 const BUFFER_SIZE: usize = 256 * 1024;
 
-/// The number of bytes in one read from which pipes are enlarged: the default capacity of a pipe.
+/// The size of a read, in bytes, from which pipes are enlarged. This is the default capacity of a pipe.
 const GROW_THRESHOLD: usize = 64 * 1024;
 
-/// How a relay ended.
+/// The reason why a relay ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RelayEnd {
@@ -30,7 +30,7 @@ pub enum RelayEnd {
     Failed(io::Error),
 }
 
-/// One direction of a relay. It blocks, so it needs a thread of its own, which also wakes up fastest.
+/// One direction of a relay. It blocks, so it needs a thread of its own, which also wakes up the fastest.
 #[derive(Debug)]
 pub struct Relay {
     from: Side,
@@ -40,7 +40,7 @@ pub struct Relay {
     ended: Arc<AtomicBool>,
 }
 
-/// A handle to a running relay.
+/// A handle for controlling a running relay.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
     log: Arc<RecordLog>,
@@ -57,14 +57,14 @@ impl RelayHandle {
         }
     }
 
-    /// Returns `true` if the relay has ended.
+    /// Returns `true` if this direction of the relay has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
     /// Returns the number of bytes passed on so far, and the number of lines recorded so far from both sides. While
-    /// these numbers grow, the relay makes progress: it may be waiting for a slow disk.
+    /// these numbers grow, the relay makes progress, although it may be waiting for a slow disk.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (
@@ -119,8 +119,8 @@ impl Relay {
         *output = None;
     }
 
-    /// Opens a tap that gets a copy of all bytes, where the system supports it. The recorder learns of it before any
-    /// bytes.
+    /// Opens a tap that gets a copy of all bytes, if the system supports taps. The recorder learns of the tap before
+    /// any bytes arrive.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;
@@ -141,15 +141,15 @@ impl Relay {
                 Ok(0) => return RelayEnd::Closed,
                 Ok(read) => read,
                 Err(_) if tap.is_some() => {
-                    // Nobody records any more, or the system cannot do this. If there is another reason, reading
-                    // fails with it.
+                    // The recorder has stopped, or the system does not support this. If there is another reason,
+                    // reading fails with it too.
                     tap = None;
                     continue;
                 }
                 Err(error) => return RelayEnd::Failed(error),
             };
             let bytes = buffer.get(..read).unwrap_or_default();
-            // Record first: what the other side never reads is what matters most.
+            // Record first, because bytes that the other side never reads matter most.
             match &tap {
                 Some(_) => self.log.push(LogEntryKind::TapBytes(self.from, read), &[]),
                 None => self.log.push(LogEntryKind::Stream(self.from), bytes),

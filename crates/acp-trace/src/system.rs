@@ -1,4 +1,4 @@
-//! Functions of the operating system that recording needs, except for pipes.
+//! Operating system functions that recording needs, except for pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,7 +22,7 @@ pub(super) fn create_private(path: &Path, overwrite: bool) -> io::Result<File> {
     #[cfg(unix)]
     if overwrite && file.metadata()?.is_file() {
         use std::os::unix::fs::PermissionsExt;
-        // An existing file may have been readable by others.
+        // If the file existed, others may have been able to read it.
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     }
     Ok(file)

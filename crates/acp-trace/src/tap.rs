@@ -1,14 +1,14 @@
-//! A tap: a second pipe that gets a copy of the bytes that pass from one pipe to another, made by the kernel.
+//! Taps: pipes that get a copy of the bytes that pass between two other pipes, made by the kernel.
 //!
-//! Only Linux has this, and only for pipes, which nearly all programs are connected by. Everywhere else the bytes are
-//! read and written.
+//! Only Linux supports taps, and only for pipes, which connect nearly all programs. Everywhere else, the bytes are read
+//! and written.
 
 use std::fs::File;
 use std::io;
 
 use super::pipes::{PipeInput, PipeOutput};
 
-/// The end that the kernel copies bytes into.
+/// The end of a pipe into which the kernel copies bytes.
 #[derive(Debug)]
 pub(super) struct PipeTap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
 
@@ -35,7 +35,7 @@ mod system {
             fcntl_getpipe_size(end).ok()?;
         }
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
-        // A small pipe would soon be full. A user with many pipes cannot get larger ones.
+        // A small pipe would soon be full. A user who has many pipes cannot get larger ones.
         fcntl_setpipe_size(&writer, room).ok()?;
         Some((PipeTap(writer.into()), reader.into()))
     }
@@ -49,7 +49,7 @@ mod system {
         loop {
             match tee(input.as_fd(), tap, most, SpliceFlags::empty()) {
                 Err(Errno::INTR) => {}
-                // The parent process may have made it non-blocking.
+                // The parent process may have put it into non-blocking mode.
                 Err(Errno::AGAIN) => {
                     wait(input.as_fd(), PollFlags::IN)?;
                     wait(tap, PollFlags::OUT)?;
@@ -100,8 +100,8 @@ mod system {
 }
 
 impl PipeTap {
-    /// Opens a tap with this capacity, in bytes. Returns it and the end to read from, or `None` if the system does not
-    /// support taps.
+    /// Opens a tap with this capacity, in bytes. Returns the tap and the end to read from, or `None` if the system does
+    /// not support taps.
     pub(super) fn open(
         input: &PipeInput,
         output: &PipeOutput,
@@ -110,13 +110,13 @@ impl PipeTap {
         system::open(input, output, room)
     }
 
-    /// Waits for bytes and for capacity, and copies at most `most` bytes into the tap, without consuming them. Returns
-    /// their number, or 0 at the end.
+    /// Waits for bytes and for free capacity, and copies at most `most` bytes into the tap without consuming them.
+    /// Returns the number of bytes, or 0 at the end of the stream.
     pub(super) fn copy(&self, input: &PipeInput, most: usize) -> io::Result<usize> {
         system::copy(&self.0, input, most)
     }
 
-    /// Passes on the bytes that were copied.
+    /// Passes the bytes that were copied on to the output.
     pub(super) fn pass(
         &self,
         input: &PipeInput,

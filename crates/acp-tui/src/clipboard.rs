@@ -1,4 +1,4 @@
-//! Reads images from the desktop's clipboard, through a desktop program, because terminals paste only text.
+//! Reads images from the desktop's clipboard with a desktop program, because terminals paste only text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
 /// The signature at the start of a PNG file.
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A program that writes the clipboard's image to stdout as PNG.
+/// A program that writes the image on the clipboard to its stdout, as PNG.
 struct ClipboardProgram {
     command: &'static [&'static str],
     /// The package that contains the program.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::Theme;
 use crate::images::ImageCanvas;
 
-/// The data that all drawing code needs.
+/// The data that all drawing code needs for one frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,

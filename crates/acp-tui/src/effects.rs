@@ -26,11 +26,11 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The minimum time between two wake-ups for a thread's changes, so that a stream does not wake the chat for every
-/// chunk.
+/// The minimum time between two wake-ups for changes of a thread, so that a streamed message does not wake the chat for
+/// every chunk.
 const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(16);
 
-/// A worker that performs effects.
+/// A worker that performs the effects that the chat's state requests.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
@@ -183,7 +183,7 @@ impl EffectWorker {
         }
     }
 
-    /// Starts an effect that concerns one session, or what is shown of it.
+    /// Starts an effect that concerns one session or its conversation.
     fn start_in_session(&self, effect: ChatEffect) {
         match effect {
             ChatEffect::OpenSession {
@@ -223,7 +223,7 @@ impl EffectWorker {
                 Some(ChatEvent::OptionSet { tab, result })
             }),
             ChatEffect::CloseSession { session } => self.spawn_task(async move {
-                // An agent that does not support closing keeps the session open.
+                // An agent that does not support closing keeps its session open.
                 let _ = session.close().await;
                 None
             }),
@@ -303,7 +303,7 @@ impl EffectWorker {
         }
     }
 
-    /// Stops everything that is running and waits until it has ended.
+    /// Stops everything that is running, and waits until all of it has ended.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -417,7 +417,7 @@ async fn export(thread: ThreadHandle, file: PathBuf) -> Option<ChatEvent> {
     }))
 }
 
-/// Reads the name of a session that existed before, if it has one. If it has several, returns the last.
+/// Reads the name of an existing session, if it has one. If it has several names, returns the last.
 async fn find_session_name(names: Option<SessionNames>, source: &SessionSource) -> Option<String> {
     let SessionSource::Existing(id) = source else {
         return None;
@@ -427,7 +427,7 @@ async fn find_session_name(names: Option<SessionNames>, source: &SessionSource) 
     named.next().map(|(name, _)| name)
 }
 
-/// Gives a session a name, unless another session has it.
+/// Gives a session a name, unless another session has this name.
 async fn assign_name(names: SessionNames, id: SessionId, name: String) -> Result<(), String> {
     let assigned =
         tokio::task::spawn_blocking(move || names.assign_unless_taken(&name, id.as_str()));
@@ -556,7 +556,7 @@ async fn suspend(screen: &mut ChatTerminal) -> io::Result<()> {
     #[cfg(unix)]
     {
         screen.suspend().await;
-        // The whole process group, because a shell waits until all of it has stopped.
+        // This stops the whole process group, because a shell waits until all of it has stopped.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         screen.resume()
     }

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// An item that matches.
+/// An item that matches a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FuzzyMatch {
     /// The index of the item.

@@ -23,10 +23,10 @@ pub(crate) struct LineInput {
     is_masked: bool,
 }
 
-/// The effect of a key on the line.
+/// The effect of a key or of inserted text on the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputOutcome {
-    /// The line does not use this key.
+    /// The input does not use this key.
     Ignored,
     /// The cursor moved, or was already at the end that the key moves to.
     Moved,
@@ -157,7 +157,7 @@ impl LineInput {
             KeyCode::Char('b') if alt => self.move_cursor(self.word_left()),
             KeyCode::Char('f') if alt => self.move_cursor(self.word_right()),
             KeyCode::Char('d') if alt => self.remove(cursor, self.word_right()),
-            // With both modifiers, which is how some terminals report AltGr, it is a letter.
+            // With both modifiers, which is how some terminals report AltGr, the key is a letter.
             KeyCode::Char(c) if control == alt => self.insert(c.encode_utf8(&mut [0; 4]), false),
             KeyCode::Left if control || alt => self.move_cursor(self.word_left()),
             KeyCode::Right if control || alt => self.move_cursor(self.word_right()),
@@ -183,7 +183,7 @@ impl LineInput {
                 grapheme => grapheme.to_owned(),
             }
         };
-        // The end of the text before the cursor, as far as it fits.
+        // Shows as much of the end of the text before the cursor as fits.
         let mut text = String::new();
         let mut column = 0;
         let mut front = Vec::new();

@@ -1,8 +1,8 @@
-//! Reads the terminal's input.
+//! Reads the terminal's input on a thread of its own.
 //!
-//! Reading happens on a thread of its own, not in a task: when the terminal has been closed, crossterm tries to read
-//! from it forever and blocks the thread. Other tasks of the runtime on that thread would not run, and the runtime
-//! would not shut down. A separate thread ends with the process.
+//! A task would not do: when the terminal has been closed, crossterm tries to read from it forever and blocks the
+//! thread. Other tasks of the runtime on that thread would not run, and the runtime would not shut down. A separate
+//! thread ends with the process.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const EVENT_CAPACITY: usize = 256;
 /// The time limit for stopping the reader. It is reached only if the terminal has been closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A reader of input events.
+/// A reader of the terminal's input events.
 pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
     /// Stops the thread when dropped.

@@ -1,11 +1,11 @@
-//! Actions and their key bindings.
+//! The actions of the chat and their key bindings.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key with its modifiers.
+/// A key, together with the modifiers that are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyChord {
     code: KeyCode,
@@ -32,7 +32,7 @@ impl From<KeyEvent> for KeyChord {
     }
 }
 
-/// An error for a string that is not the name of a key.
+/// The error for a string that does not name a key. Contains the string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key `{0}`; examples: ctrl-t, alt-1, f1, pageup, shift-tab")]
 pub struct ParseKeyError(String);
@@ -167,7 +167,7 @@ macro_rules! actions {
                 match self { $(Self::$action => $about,)* }
             }
 
-            /// Returns the names of all actions, separated by commas.
+            /// Returns the names of all actions, separated by commas, for an error message.
             fn names() -> String {
                 let names = Self::ALL.iter().map(|action| action.name());
                 names.collect::<Vec<_>>().join(", ")
@@ -228,12 +228,12 @@ pub enum KeyBindingsError {
     /// No action has this name.
     #[error("unknown action `{0}`{meant}; expected one of {all}", meant = suggest_action(.0), all = KeyAction::names())]
     UnknownAction(String),
-    /// No key has this name.
+    /// A key in the list for an action is invalid.
     #[error("{action}: {error}")]
     InvalidKey {
-        /// The action.
+        /// The name of the action that the key was to be bound to.
         action: String,
-        /// The error in the key's name.
+        /// The error in the name of the key.
         error: ParseKeyError,
     },
 }
@@ -259,7 +259,7 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// Binds an action to these keys instead of its current ones. If `keys` is empty, no key is bound to it.
+    /// Binds an action to these keys in place of its current keys. If `keys` is empty, the action has no key.
     ///
     /// A key that was bound to another action is rebound.
     ///

@@ -29,7 +29,7 @@ const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// The maximum number of events handled before the screen is redrawn.
 const MAX_EVENTS_PER_FRAME: usize = 64;
 
-/// An error that ended a chat.
+/// An error that ended the chat, or kept it from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
@@ -120,13 +120,13 @@ pub async fn run_chat(setup: ChatSetup) -> Result<(), ChatError> {
             worker.perform(effect, &mut screen).await?;
         }
     }
-    // The user gets the terminal back before the agents have ended.
+    // The user gets the terminal back before the agents have exited.
     drop(screen);
     worker.end(&app).await;
     Ok(())
 }
 
-/// Handles the input that has arrived since the last event, so that both are drawn together.
+/// Handles the event and all input that has arrived since, so that everything is drawn together.
 fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
     let mut effects = Vec::new();
     for _ in 0..MAX_EVENTS_PER_FRAME {
@@ -152,7 +152,7 @@ fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
         if let Some(cursor) = cursor {
             frame.set_cursor_position(cursor);
         }
-        // Before the cells that show the images.
+        // Images are sent before the cells that show them.
         app.images().send(&mut io::stdout())
     })
 }
@@ -177,8 +177,8 @@ async fn sleep_until_due(due: Option<Instant>) {
 
 /// A listener for changes in the terminal's size.
 ///
-/// The key reader reports these as well, but not if a key was pressed at the same time: it reads the key, and then
-/// waits for a signal that has already arrived.
+/// The key reader also reports them, but not if a key was pressed at the same time: it reads the key, and then waits
+/// for a signal that has already arrived.
 struct ResizeListener {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
@@ -229,8 +229,8 @@ fn listen_for_signals() -> io::Result<SignalListener> {
     Ok(SignalListener {})
 }
 
-/// Returns a receiver that resolves when the terminal is closed. Needed because only processes in the terminal's
-/// session get a signal for that.
+/// Returns a receiver that resolves when the terminal is closed. It is needed because only processes in the terminal's
+/// session get a signal when that happens.
 #[cfg(unix)]
 fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -239,7 +239,7 @@ fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     let thread = std::thread::Builder::new().name("terminal".to_owned());
     let begun = thread.spawn(move || {
         let stdin = rustix::stdio::stdin();
-        // No events are requested: hangup and error are always reported.
+        // No events are requested, because hangups and errors are always reported.
         let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
         loop {
             match poll(&mut watched, None) {

@@ -42,7 +42,7 @@ pub struct AgentSpec {
 
 /// A function that returns advice about an agent's error message.
 ///
-/// For example: an API key that the agent requires is set here but is not passed on to it.
+/// For example, an API key that the agent requires is set in this environment but is not passed on to the agent.
 #[derive(Clone, Default)]
 pub struct HintSource(Option<Arc<HintFn>>);
 
@@ -124,13 +124,13 @@ impl AgentSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {
-    /// The mode's id.
+    /// The id of the mode to set.
     pub mode: Option<String>,
     /// The config options to set, as pairs of id and value.
     pub config: Vec<(String, String)>,
 }
 
-/// Where a session comes from.
+/// The way in which a tab gets its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSource {
@@ -150,34 +150,35 @@ pub struct ChatSetup {
     pub agents: Vec<AgentSpec>,
     /// The agents' working directory, an absolute path.
     pub cwd: PathBuf,
-    /// The permissions that apply to the agents.
+    /// The permissions that apply to all agents of the chat.
     pub permissions: Permissions,
     /// The sandbox for commands that the client runs for the agents, or `None` to run them without one.
     pub sandbox: Option<Sandbox>,
-    /// The environment of these commands.
+    /// The environment of commands that the client runs for the agents.
     pub environment: Environment,
     /// The session to open in the first tab.
     pub session_source: SessionSource,
-    /// The name to give this session if it is new.
+    /// The name for the session in the first tab, if it is new.
     pub name: Option<String>,
-    /// The mode and config options for this session. They take precedence over the agent's own [`InitialOptions`].
+    /// The mode and config options for the session in the first tab. They take precedence over the agent's own
+    /// [`InitialOptions`].
     pub initial_options: InitialOptions,
-    /// The first prompt, if any.
+    /// The first prompt to send, if any.
     pub prompt: Option<String>,
-    /// The file for the prompt history, or `None` to store none.
+    /// The file that stores the prompt history, or `None` to store no history.
     pub history: Option<PathBuf>,
-    /// The key bindings.
+    /// The user's key bindings.
     pub keys: KeyBindings,
-    /// The color theme.
+    /// The color theme of the chat.
     pub theme: Theme,
-    /// How images are displayed.
+    /// The way in which images are displayed.
     pub images: ImageMode,
     /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
 
 impl ChatSetup {
-    /// Creates a chat with this agent in this directory.
+    /// Creates the settings of a chat with this agent in this directory.
     pub fn new(agent: AgentSpec, cwd: impl Into<PathBuf>, permissions: Permissions) -> Self {
         Self {
             agents: vec![agent],

@@ -1,4 +1,4 @@
-//! The user's terminal: taken over while the chat runs, and always restored.
+//! Takes over the user's terminal while the chat runs, and always restores it.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
@@ -60,7 +60,7 @@ impl ChatTerminal {
         ) {
             query::send_queries(&mut io::stdout())?;
         }
-        // One large write per drawing, or a few, rather than one per kilobyte.
+        // Draws with one large write or a few, rather than with one per kilobyte.
         let out = BufWriter::with_capacity(OUTPUT_BUFFER_SIZE, io::stdout());
         let terminal = ratatui::Terminal::new(CrosstermBackend::new(out));
         match terminal {
@@ -129,7 +129,7 @@ impl ChatTerminal {
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         kitty::delete_all_images(&mut io::stdout())?;
         execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
-        // The buffer to compare with becomes an empty one.
+        // The buffer to compare with becomes an empty buffer.
         self.terminal.swap_buffers();
         Ok(())
     }
@@ -190,8 +190,8 @@ impl Drop for ChatTerminal {
 
 /// The sequence that saves the state of alternate scroll (mode 1007) and turns the mode off.
 ///
-/// With it on, many terminals send arrow keys for the wheel on the alternate screen when the program does not use the
-/// mouse; the wheel would then walk through the prompt history.
+/// If the mode is on and the program does not use the mouse, many terminals send arrow keys for the wheel on the
+/// alternate screen. The wheel would then move through the prompt history.
 const SAVE_ALTERNATE_SCROLL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
 /// The sequence that turns alternate scroll on and then restores its saved state.
@@ -204,7 +204,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
     execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
-    // Allows telling Shift-Enter from Enter. Terminals that do not support it ignore it.
+    // Allows the chat to distinguish Shift-Enter from Enter. Terminals that do not support this ignore it.
     execute!(
         out,
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
@@ -223,7 +223,7 @@ fn restore_terminal() {
     }
     let mut out = io::stdout();
     let _ = kitty::delete_all_images(&mut out);
-    // Each on its own: if one fails, the others may still succeed.
+    // Each step is on its own, so that the others may still succeed if one fails.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
     let _ = out.write_all(RESTORE_ALTERNATE_SCROLL);

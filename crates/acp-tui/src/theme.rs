@@ -3,7 +3,7 @@
 pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};
 
-/// The number of colors that the terminal can show.
+/// The number of colors that a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Colors {
     /// No colors, only bold, dim, underlined and reversed text. Used if the terminal has no colors or `NO_COLOR` is
@@ -24,52 +24,52 @@ pub struct Theme {
     pub background: Background,
     /// The number of available colors.
     pub colors: Colors,
-    /// Ordinary text.
+    /// The style of ordinary text.
     pub text: Style,
-    /// Less important text.
+    /// The style of less important text.
     pub dim: Style,
-    /// Emphasized text.
+    /// The style of emphasized text.
     pub strong: Style,
-    /// Elements that users look for: the active tab, keys that can be pressed.
+    /// The style of elements that users look for: the active tab, and keys that can be pressed.
     pub accent: Style,
-    /// Successful results.
+    /// The style of successful results.
     pub good: Style,
-    /// Failures.
+    /// The style of failures.
     pub bad: Style,
-    /// Warnings.
+    /// The style of warnings.
     pub warn: Style,
-    /// The user's messages.
+    /// The style of the user's messages.
     pub user: Style,
-    /// The agent's thoughts.
+    /// The style of the agent's thoughts.
     pub thought: Style,
-    /// Borders and separators.
+    /// The style of borders and separators.
     pub border: Style,
-    /// The border of the focused element.
+    /// The style of the border around the focused element.
     pub focus: Style,
-    /// The selected entry of a list.
+    /// The style of the selected entry in a list.
     pub selected: Style,
-    /// Letters that matched a filter.
+    /// The style of letters that match a filter.
     pub matched: Style,
-    /// Headings.
+    /// The style of headings.
     pub heading: Style,
-    /// Inline code.
+    /// The style of inline code.
     pub code: Style,
-    /// Links.
+    /// The style of links.
     pub link: Style,
-    /// Quotations.
+    /// The style of quotations.
     pub quote: Style,
-    /// A line added by a diff.
+    /// The style of lines that were added.
     pub added: Style,
-    /// A line removed by a diff.
+    /// The style of lines that were removed.
     pub removed: Style,
-    /// A changed word in an added line.
+    /// The style of changed words in an added line.
     pub added_word: Style,
-    /// A changed word in a removed line.
+    /// The style of changed words in a removed line.
     pub removed_word: Style,
 }
 
 impl Theme {
-    /// Creates the theme for a terminal.
+    /// Creates the theme for a terminal with this background and these colors.
     #[must_use]
     pub fn new(background: Background, colors: Colors) -> Self {
         let plain = Style::new();
@@ -105,7 +105,7 @@ impl Theme {
         if colors == Colors::None {
             return none;
         }
-        // The 16 named colors: the user's palette has suitable values for either background.
+        // Use the 16 named colors, because the user's palette has suitable values for either background.
         let fg = |color| plain.fg(color);
         let ansi = Self {
             accent: fg(Color::Cyan).add_modifier(Modifier::BOLD),

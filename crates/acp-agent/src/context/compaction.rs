@@ -16,14 +16,14 @@ pub(crate) const TRUNCATED_RESULT_BYTES: usize = 2 * 1024;
 /// The model's response to a summary. Without it, two user messages would follow each other, which some models reject.
 const SUMMARY_REPLY: &str = "Continuing from there.";
 
-/// The start of each summary message.
+/// The first line of each message that contains a summary.
 const SUMMARY_PREFIX: &str = "Summary of the conversation so far:\n\n";
 
 /// The key in the `_meta` of a text block that marks it as a summary.
 const SUMMARY_KEY: &str = "acp_agent.summary";
 
-/// A compaction of a conversation. It is stored in the history and applies to all messages before it. Later versions
-/// must be able to read it.
+/// A compaction of a conversation, as stored in the history. It applies to all messages before it. Later versions must
+/// be able to read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Compaction {
     /// The summary that replaces older messages, or `None` if only tool results are truncated.
@@ -51,7 +51,7 @@ pub(crate) enum KeptTail {
 /// The part of a session that a summary replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct SummarySpan {
-    /// The number of prompts.
+    /// The number of prompts that the summary covers.
     pub(crate) prompts: usize,
     /// The number of rounds that were already run for the prompt after the summary.
     pub(crate) rounds: usize,
@@ -69,7 +69,7 @@ pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     serde_json::from_value(mark.clone()).ok()
 }
 
-/// Returns the length of a message in bytes.
+/// Returns the approximate length of a message, in bytes.
 pub(crate) fn message_size(message: &ModelMessage) -> u64 {
     let length = match message {
         ModelMessage::User(content) => content.iter().map(block_size).sum(),
@@ -91,7 +91,7 @@ fn block_size(block: &ContentBlock) -> usize {
     block.as_text().map_or(ASSUMED_IMAGE_SIZE, str::len)
 }
 
-/// Returns the length of a conversation in bytes.
+/// Returns the total length of a conversation's messages, in bytes.
 pub(crate) fn conversation_size(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(message_size).sum()
 }
@@ -102,7 +102,7 @@ fn is_round(message: &ModelMessage) -> bool {
     matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
 
-/// Returns the index of the last prompt.
+/// Returns the index of the last message that is a prompt.
 pub(crate) fn last_prompt_index(messages: &[ModelMessage]) -> Option<usize> {
     let is_prompt = |message: &ModelMessage| {
         matches!(message, ModelMessage::User(_)) && summary_span(message).is_none()
@@ -182,7 +182,7 @@ fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
 
 fn truncate_result(result: &mut ToolResult, left: usize) {
     result.text = truncate_middle(&result.text, left);
-    // The data holds the same content again.
+    // The data has the same content again.
     result.data = serde_json::Value::Null;
     result.images.clear();
 }
@@ -251,7 +251,7 @@ mod tests {
         };
         assert!(content[0].as_text().unwrap().ends_with("short"));
 
-        // A second compaction, which also summarizes what came after the prompt.
+        // Apply a second compaction, which also summarizes what came after the prompt.
         messages.push(ModelMessage::from_text("done"));
         messages.push(user_message("3"));
         messages.push(call_message("c"));
@@ -272,7 +272,7 @@ mod tests {
         Compaction::truncating_results().apply(&mut messages);
         let lengths: Vec<u64> = messages.iter().map(message_size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
-        // The history contains silent rounds too.
+        // The history also contains silent rounds.
         messages.push(ModelMessage::from_text(""));
         let again = messages.clone();
         Compaction::truncating_results().apply(&mut messages);

@@ -1,4 +1,4 @@
-//! Progress of a compaction, for clients that show it.
+//! Reports the progress of a compaction to clients that show it.
 
 use acp::agent::Session;
 use acp::v1::{CompactionUpdate, SessionUpdate};

@@ -32,7 +32,7 @@ pub(crate) fn convert_for_model(
     model_text.collect()
 }
 
-/// The target of a URI.
+/// The file or other resource that a URI refers to.
 enum UriTarget {
     /// A file that tools can read, with its path for display.
     Within(String),
@@ -100,7 +100,7 @@ fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) ->
     }
 }
 
-/// Returns a name for an attached resource, to use in a sentence.
+/// Returns a name for an attached resource that can be used in a sentence.
 fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),
@@ -117,7 +117,7 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
     let name = display_name(&text.uri, workspace);
     let more = match parse_uri(&text.uri, workspace) {
         UriTarget::Within(_) => "; read it with a tool if needed",
-        // No tool can read it.
+        // No tool can read the resource.
         UriTarget::Outside(_) | UriTarget::Other => "",
     };
     if kept.is_empty() && !text.text.is_empty() {

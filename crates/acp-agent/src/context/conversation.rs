@@ -10,8 +10,8 @@ use crate::model::step::TokenUsage;
 /// estimate is only used to decide when to compact.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
-/// The context usage at which a conversation is compacted, in percent. The rest of the window is left for one round: a
-/// response of typical length and some tool results.
+/// The context usage at which a conversation is compacted, in percent. The rest of the window is kept free for one
+/// round: a response of typical length and some tool results.
 const COMPACT_AT_PERCENT: u64 = 80;
 
 /// How much the context usage must grow before the next compaction, in percent of the window. Without this, if the
@@ -19,7 +19,7 @@ const COMPACT_AT_PERCENT: u64 = 80;
 /// does not help.
 const MIN_GROWTH_PERCENT: u64 = 10;
 
-/// The conversation with the model.
+/// The conversation with the model, together with its instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     messages: Vec<ModelMessage>,
@@ -30,12 +30,12 @@ pub(crate) struct Conversation {
     usage: ContextUsage,
 }
 
-/// How much of the context window is used. Some of this may not be known yet.
+/// The usage of the model's context window. Parts of it may not be known yet.
 #[derive(Debug, Default)]
 struct ContextUsage {
     /// The usage that the model reported after the last round, in tokens.
     reported_tokens: Option<u64>,
-    /// The number of bytes that were added since that report.
+    /// The number of bytes that were added to the conversation since that report.
     added_since_report: u64,
     /// Whether the conversation was compacted after the last report.
     was_compacted: bool,
@@ -57,7 +57,7 @@ impl Conversation {
         &self.messages
     }
 
-    /// Returns the instructions for this mode.
+    /// Returns the instructions for a session in this mode.
     pub(crate) fn instructions(&self, mode: Mode) -> String {
         self.instructions.for_mode(mode)
     }
@@ -89,7 +89,7 @@ impl Conversation {
         (self.usage.reported_tokens, self.usage.added_since_report) = (Some(used_tokens), 0);
     }
 
-    /// Returns the context usage in tokens, if it is known.
+    /// Returns the number of tokens of the context window that are used, if it is known.
     pub(crate) fn used_tokens(&self) -> Option<u64> {
         let since = self.usage.added_since_report / BYTES_PER_TOKEN;
         Some(self.usage.reported_tokens?.saturating_add(since))
@@ -110,7 +110,7 @@ impl Conversation {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }
 
-    /// Applies a compaction to the messages. The context usage is unknown until the model reports it again.
+    /// Applies a compaction to the conversation. The context usage is then unknown until the model reports it again.
     pub(crate) fn compact(&mut self, compaction: &Compaction) {
         compaction.apply(&mut self.messages);
         self.usage = ContextUsage {
@@ -143,7 +143,7 @@ mod tests {
         conversation.push(ModelMessage::User(vec![ContentBlock::text(more)]));
         assert!(conversation.needs_compaction(1000), "{conversation:?}");
 
-        // Instructions alone may use that much.
+        // The instructions alone may use that much of the window.
         conversation.compact(&Compaction::default());
         assert!(!conversation.needs_compaction(1000));
         conversation.record_usage(token_usage(850));

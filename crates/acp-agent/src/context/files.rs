@@ -29,7 +29,7 @@ pub(crate) fn read_file_head(
         Err(refusal) => return Err(refusal.to_string()),
     };
     let mut bytes = Vec::new();
-    // Read one more byte to see whether the file is longer.
+    // Read one byte more, to see whether the file is longer.
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     file.take(limit)
         .read_to_end(&mut bytes)
@@ -38,7 +38,7 @@ pub(crate) fn read_file_head(
     bytes.truncate(most);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // The limit may split a character.
+        // The limit may be in the middle of a character.
         Err(e) if cut && e.utf8_error().error_len().is_none() => {
             let end = e.utf8_error().valid_up_to();
             let mut bytes = e.into_bytes();
@@ -53,7 +53,7 @@ pub(crate) fn read_file_head(
     }))
 }
 
-/// Returns `true` if the error means that the file does not exist.
+/// Returns `true` if the error says that the file does not exist.
 pub(crate) fn is_missing(refusal: &PathError) -> bool {
     matches!(refusal, PathError::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }

@@ -18,10 +18,10 @@ use crate::workspace::tool_failure::ToolFailure;
 /// convention.
 const INSTRUCTIONS_FILE: &str = "AGENTS.md";
 
-/// The maximum number of bytes to include from one file. They cost thousands of tokens in each request.
+/// The maximum number of bytes to include from one instruction file. They cost thousands of tokens in each request.
 const MAX_FILE_BYTES: usize = 32 * 1024;
 
-/// The maximum number of bytes to include from all files of a project. Files closer to the working directory are
+/// The maximum number of bytes to include from all files of a project. Files nearer to the working directory are
 /// included first.
 const MAX_TOTAL_BYTES: usize = 96 * 1024;
 
@@ -66,8 +66,8 @@ pub(crate) struct Instructions(String);
 
 impl Instructions {
     /// Builds the instructions. If a file of the project or the user cannot be read, the instructions contain a note
-    /// about it instead, so that the turn can still start. No file of the project is read if `rules` forbid all
-    /// reading.
+    /// about that file instead, so that the turn can still start. If `rules` forbid all reading, no file of the project
+    /// is read.
     pub(crate) async fn read(
         workspace: &Workspace,
         user: Option<&Path>,
@@ -82,7 +82,7 @@ impl Instructions {
         text.push_str(&describe_session(workspace, project.then_some(rules)).await?);
         let cwd = PathBuf::from(workspace.turn.cwd());
         let (sees, user) = (workspace.access().is_ok(), user.map(Path::to_owned));
-        // Reading may block for long on a network drive.
+        // Reading from a network drive may block for a long time.
         let read = tokio::task::spawn_blocking(move || {
             let mut found: Vec<InstructionFile> = user
                 .and_then(|path| read_user_file(&path))
@@ -126,7 +126,7 @@ impl Instructions {
     }
 }
 
-/// A file with instructions.
+/// A file with instructions from the project or the user.
 struct InstructionFile {
     path: PathBuf,
     origin: &'static str,
@@ -165,7 +165,7 @@ async fn read_through_client(
 const PROJECT_LABEL: &str = "the project";
 const USER_LABEL: &str = "the user";
 
-/// Reads the user's own instruction file. A symlink to anywhere is followed, because the user has created it.
+/// Reads the user's own instruction file. A symlink is followed wherever it leads, because the user has created it.
 fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),
@@ -185,8 +185,8 @@ fn read_user_file(path: &Path) -> Option<InstructionFile> {
     read().transpose().map(found)
 }
 
-/// Finds the project's instruction files, starting with the one in the root. They are opened through the root's handle,
-/// so no symlink can lead out of the project.
+/// Finds the project's instruction files, starting with the file in the root. They are opened through the root's
+/// handle, so that no symlink can lead out of the project.
 fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
     let Ok(project) = Project::find(cwd) else {
         return;

@@ -70,7 +70,7 @@ pub(crate) async fn describe_session(
     });
     match project.await {
         Ok(project) => text.push_str(&project),
-        // If the rules or the directory cannot be read, the turn starts without the listing.
+        // If the rules or the directory cannot be read, the turn starts without the listing of the directory.
         Err(ToolFailure::Failed(why)) => tracing::warn!(why, "omitting the working directory"),
         Err(stop) => return Err(stop),
     }
@@ -98,7 +98,7 @@ fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String>
     }
 }
 
-/// Lists the entries of the working directory, without those of its subdirectories.
+/// Lists the entries of the working directory, but not those of its subdirectories.
 fn list_directory(
     tree: &DirectoryTree,
     cwd: &Path,

@@ -1,4 +1,4 @@
-//! Waits for the MCP servers of a session in a turn, and reports their failures.
+//! Waits in a turn for the MCP servers of a session, and reports their failures.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ pub(crate) async fn wait_for_servers(
             },
             Ok(false) => {
                 let why = format!(
-                    "Not started after {} s. Its tools will be added when it has started.",
+                    "It did not start within {} s. Its tools will be added once it has started.",
                     servers.limits.first_prompt.as_secs_f32()
                 );
                 handle.fail(why).await?;
@@ -93,8 +93,8 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     })
 }
 
-/// Reports to the user that a server was lost or has recovered. The report is a tool call, failed if the server was
-/// lost. Clients show it where it happened, and it is not part of the model's message.
+/// Reports to the user that a server was lost or has recovered. The report is a tool call, which has failed if the
+/// server was lost. Clients show it at the place where it happened, and it is not part of the model's message.
 async fn report_news(
     workspace: &Workspace,
     server: &SessionMcpServer,

@@ -1,5 +1,5 @@
-//! A request to an MCP server during a turn. It ends early if the turn is cancelled, the time limit is reached or the
-//! connection is lost.
+//! Sends requests to an MCP server during a turn. A request ends early if the turn is cancelled, the time limit is
+//! reached or the connection is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 /// The factor by which the time limit of a call is extended if the server reports progress.
 const PROGRESS_FACTOR: u32 = 10;
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 enum McpRequestError {
     /// The request did not reach the server.
     Undelivered(ToolFailure),
@@ -104,7 +104,7 @@ impl SessionMcpServer {
             call: call.map(|call| call.id().clone()),
             progress: told,
         };
-        // Hold the lock while sending, because the server may report progress at once.
+        // Hold the lock while sending, because the server may report progress immediately.
         let mut all = ready.shared.running.lock().await;
         let sent = ready.peer.send_request_with_option(request, options).await;
         let sent = match sent {

@@ -76,9 +76,9 @@ pub(crate) struct ServerCall {
 pub(super) enum McpCall {
     Tool {
         at: ConnectedMcpServer,
-        /// The name under which the model knows the tool.
+        /// The name by which the model knows the tool.
         called_name: String,
-        /// The name under which the server knows the tool.
+        /// The name by which the server knows the tool.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
@@ -116,12 +116,12 @@ impl ToolInvocation for ServerCall {
                 called_name: called,
                 ..
             } => Some(AlwaysSubject::Tool(called.clone())),
-            // No tool has such a name.
+            // No tool has this name.
             McpCall::Read(at, _) => Some(AlwaysSubject::Tool(format!(
                 "{READ_RESOURCE} of {}",
                 at.server.key
             ))),
-            // Servers send their lists anyway, so this needs no permission.
+            // Servers send their lists without being asked, so listing needs no permission.
             McpCall::List(_) => None,
         }
     }
@@ -172,7 +172,7 @@ impl ServerCall {
         }
     }
 
-    /// Returns the kind of the action, on which the rules decide, or `None` if the call needs no permission.
+    /// Returns the kind of action on which the rules decide, or `None` if the call needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
@@ -263,7 +263,7 @@ impl ServerCall {
             .await
     }
 
-    /// Lists the resources of the servers, one on each line.
+    /// Lists the resources of the servers, with one resource per line.
     async fn list_resources(
         &self,
         execution: &ToolExecution<'_>,
@@ -293,7 +293,7 @@ impl ServerCall {
                     let listed = peer.list_resource_templates(page).await?;
                     Ok((listed.resource_templates, listed.next_cursor))
                 });
-                // Not all servers support templates.
+                // Not all servers support resource templates.
                 for template in templates.await.unwrap_or_default() {
                     let what = template
                         .description

@@ -1,4 +1,4 @@
-//! Connects to an MCP server: starts its process, or connects over HTTP.
+//! Connects to an MCP server: starts its process or connects over HTTP.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -78,7 +78,7 @@ impl McpProcess {
 /// `process`.
 ///
 /// # Errors
-/// Why the server cannot be used, in a text for the user.
+/// The server cannot be used. The error is a text for the user that says why.
 pub(super) async fn connect(
     definition: &McpServer,
     cwd: &str,
@@ -150,7 +150,7 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
     }
     let mut sent = HeaderMap::new();
     for header in headers {
-        // Leave out the value, which may be a key.
+        // Leave out the header's value, which may be a key.
         let wrong = || format!("Invalid value for header {:?}.", header.name);
         let name: HeaderName = header.name.parse().map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(&header.value).map_err(|_| wrong())?;
@@ -160,7 +160,7 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
     // Install the provider when a server first needs it, not when the agent starts.
     static TLS: Once = Once::new();
     TLS.call_once(|| {
-        // Fails if a provider is installed already, which is fine too.
+        // This fails if a provider is installed already, which is fine too.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let origin = url.origin();
@@ -193,8 +193,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the client's servers followed by the user's. Leaves out the user's servers that have the same name as one of
-/// the client's.
+/// Returns the client's servers followed by the user's. Leaves out each of the user's servers that has the same name as
+/// one of the client's.
 pub(crate) fn merge_servers(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

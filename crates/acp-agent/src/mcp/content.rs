@@ -1,6 +1,6 @@
 //! Converts results of MCP servers for the user and the model.
 //!
-//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them. Anything else is
+//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them. Other content is
 //! only mentioned.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallContent};
@@ -25,15 +25,15 @@ const MAX_USER_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 /// The maximum size of the structured result that the client gets in addition to the content, in bytes.
 const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 
-/// The result of a tool, converted for the model, the user and programs.
+/// The result of a tool, in the forms for the model, the user and programs.
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,
     /// The text for the model.
     pub(super) text: String,
-    /// The content for the user.
+    /// The content blocks for the user.
     pub(super) content: Vec<ToolCallContent>,
-    /// The structured result, for programs.
+    /// The structured result, for programs that use the client.
     pub(super) data: Value,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn from_tool_result(result: &CallToolResult) -> McpResult {
     }
     let structured = result.structured_content.as_ref();
     let as_text = structured.map(|value| format!("{value:#}"));
-    // Servers should also send the structured result as text, but this one has not.
+    // Servers should also send the structured result as text, but this server has not.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.push_text(&as_text);
         let shown = to_code_block(truncate_to_head(&as_text, MAX_USER_TEXT_BYTES));
@@ -110,7 +110,7 @@ struct McpContent {
 }
 
 impl McpContent {
-    /// Adds text for the model.
+    /// Appends text for the model.
     fn push_text(&mut self, said: &str) {
         if self.text.len() > MAX_MODEL_TEXT_BYTES {
             return;
@@ -118,7 +118,7 @@ impl McpContent {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        // One byte more than the limit, so that the result is truncated with a note at the end. Nothing is added
+        // Add one byte more than the limit, so that the result is truncated with a note at the end. Nothing is added
         // after that.
         let room = (MAX_MODEL_TEXT_BYTES + 1).saturating_sub(self.text.len());
         self.text.push_str(truncate_to_head(said, room));
@@ -192,7 +192,7 @@ impl McpContent {
     }
 
     fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
-        // Four characters of base64 are three bytes.
+        // Four characters of base64 encode three bytes.
         let bytes = size / 4 * 3;
         if self.media_bytes + size <= MAX_USER_MEDIA_BYTES {
             self.media_bytes += size;

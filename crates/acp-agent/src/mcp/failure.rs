@@ -12,10 +12,10 @@ use crate::text::{first_line, truncate_to_head};
 /// The maximum length of a server's own message that is read, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// Why there is no connection to a server.
+/// The failure of an attempt to connect to a server.
 #[derive(Debug)]
 pub(super) struct ConnectFailure {
-    /// The reason: a sentence for the user.
+    /// The reason for the failure, as a sentence for the user.
     pub(super) why: String,
     /// Whether a retry cannot succeed until the user changes something.
     pub(super) is_permanent: bool,
@@ -74,7 +74,7 @@ impl ConnectFailure {
                 "Permission denied (HTTP status 403{}): the key does not grant access.",
                 challenge_text(&challenge_error.www_authenticate_header)
             )),
-            // A 401 without a challenge arrives only as text.
+            // A 401 without a challenge arrives only as text in the error.
             StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
                 Self::unauthorized("")
             }

@@ -52,18 +52,18 @@ pub(super) struct McpProgress {
     pub(super) message: Option<String>,
 }
 
-/// A request that is pending at a server.
+/// A request that is pending at an MCP server.
 pub(super) struct RunningRequest {
     pub(super) turn: Turn,
     pub(super) call: Option<ToolCallId>,
-    /// The latest report of progress.
+    /// The latest progress that the server has reported.
     pub(super) progress: watch::Sender<Option<McpProgress>>,
 }
 
-/// Why a connection to a server was lost.
+/// The loss of a connection to a server.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionLoss {
-    /// The reason, for the user.
+    /// The reason for the loss, for the user.
     pub(super) why: Arc<str>,
     /// Whether the server is still running but has ended the MCP session.
     pub(super) has_expired: bool,
@@ -99,7 +99,7 @@ impl McpConnectionState {
         }
     }
 
-    /// Records that the user was sent to this page.
+    /// Records that the user was sent to the page with this id.
     fn record_page(&self, page: &str) {
         let mut pages = self.lock_pages();
         pages.push_back(page.to_owned());
@@ -121,7 +121,7 @@ impl McpConnectionState {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the connection as lost. Only the first reason is stored.
+    /// Marks the connection as lost. Only the first reason is kept.
     pub(super) fn set_lost(&self, why: String, expired: bool) {
         self.loss.send_if_modified(|loss| {
             let first = loss.is_none();
@@ -150,7 +150,7 @@ impl McpConnectionState {
         all.contains(request)
     }
 
-    /// Returns why the connection was lost, or `None` if it was not.
+    /// Returns the loss of the connection, or `None` if it was not lost.
     pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         self.loss.borrow().clone()
     }
@@ -163,7 +163,7 @@ impl McpConnectionState {
                 return loss.clone();
             }
             if loss.changed().await.is_err() {
-                // The sender is dropped. It is in `self`, so this does not happen.
+                // The sender was dropped. This does not happen, because the sender is in `self`.
                 std::future::pending::<()>().await;
             }
         }
@@ -182,7 +182,7 @@ pub(super) struct McpClientHandler {
 struct ServerQuestion {
     message: String,
     mode: ElicitationMode,
-    /// The server's id of the web page, if the user answers on one.
+    /// The server's id for the web page, if the user answers on a page.
     page: Option<String>,
 }
 
@@ -216,7 +216,7 @@ impl McpClientHandler {
         Arc::clone(&self.shared)
     }
 
-    /// Parses a server's question. Returns `None` if its type is unknown.
+    /// Parses a question from a server. Returns `None` if its type is unknown.
     fn read_question(
         &self,
         request: ElicitRequestParams,
@@ -231,7 +231,7 @@ impl McpClientHandler {
                 let unreadable = |e: serde_json::Error| {
                     ErrorData::invalid_params(format!("invalid form: {e}"), None)
                 };
-                // MCP and ACP have the same forms.
+                // MCP and ACP define forms in the same way.
                 let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
                 if schema.len() > MAX_FORM_BYTES {
                     return Err(refused("the form is too large to show"));
@@ -250,7 +250,7 @@ impl McpClientHandler {
                 elicitation_id,
                 ..
             } => {
-                // The URL is opened in a browser, so accept no local file and no script.
+                // The URL is opened in a browser, so do not accept local files or scripts.
                 let web = ["https://", "http://"];
                 if url.len() > MAX_URL_BYTES || !web.iter().any(|it| url.starts_with(it)) {
                     return Err(refused(
@@ -282,7 +282,7 @@ impl McpClientHandler {
             let of_call = running.values().next();
             of_call.map(|running| (running.turn.clone(), running.call.clone()))
         };
-        // Outside of a turn, decline: the user would see a question that comes from nowhere.
+        // Outside of a turn, decline the request, because the user would see a question without any context.
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
@@ -297,7 +297,7 @@ impl McpClientHandler {
         let message = truncate_to_head(&message, MAX_QUESTION_BYTES);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
-            // Record it before the client responds: the user may complete the page first.
+            // Record the page before the client responds, because the user may complete it first.
             self.shared.record_page(page);
         }
         let answered = turn.elicit(message, mode, call).await;
@@ -315,7 +315,7 @@ impl McpClientHandler {
             Ok(Answer::Cancel(_)) => Ok(ElicitResult::new(ElicitationAction::Cancel)),
             Ok(_) => Ok(nobody()),
             Err(error) => {
-                tracing::debug!(server = self.name, %error, "cannot ask a server's question");
+                tracing::debug!(server = self.name, %error, "cannot show a server's question to the user");
                 Ok(nobody())
             }
         }
@@ -342,7 +342,7 @@ impl ClientHandler for McpClientHandler {
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let roots = self.session.roots().iter();
-        // Skip a path of another system, which a client in a container may have: it is not a file here.
+        // Skip a path of another operating system, which a client in a container may have. It is not a file here.
         let urls = roots.filter_map(|root| reqwest::Url::from_directory_path(root).ok());
         Ok(ListRootsResult::new(
             urls.map(|url| Root::new(url.as_str().trim_end_matches('/')))

@@ -20,7 +20,7 @@ use crate::causes::error_chain;
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The longest wait before a failed stream from the server is retried. A lost server is noticed independently of that.
+/// The maximum wait before a failed event stream is opened again. A lost server is detected independently of that.
 const MAX_STREAM_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Returns the configuration of the transport for the server at `url`.
@@ -68,8 +68,8 @@ impl WatchedClient {
                 .is_some_and(|named| named.to_string() == id.to_string())
         };
         let posted = match (posted, request.clone()) {
-            // An error without the request's id: `rmcp` would drop it, and the caller would wait forever. Many
-            // servers respond this way to an unknown session, where they should send 404.
+            // This is an error without the id of its request. `rmcp` would drop it, and the caller would wait forever.
+            // Many servers respond this way to an unknown session, although they should respond with 404.
             (Ok(Json(ServerJsonRpcMessage::Error(mut error), session)), Some(id))
                 if !names(&error.id, &id) =>
             {

@@ -1,8 +1,8 @@
-//! The time limits for MCP servers.
+//! Time limits for MCP servers.
 
 use std::time::Duration;
 
-/// The time limits for MCP servers.
+/// The time limits that apply to each MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpLimits {

@@ -8,7 +8,7 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::handler::McpConnectionState;
 
-/// The maximum number of a server's tools, and also of its prompts.
+/// The maximum number of a server's tools, and separately of its prompts.
 const MAX_ITEMS: usize = 256;
 
 /// The maximum number of pages in a list.
@@ -17,7 +17,7 @@ const MAX_PAGES: usize = 64;
 /// The maximum size of a tool's schema, in bytes. All schemas are sent to the model in each round.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// The tools, prompts and other features of a connected server.
+/// The tools, prompts and other features of a connected MCP server.
 pub(super) struct McpListing {
     pub(super) peer: Peer<RoleClient>,
     pub(super) shared: Arc<McpConnectionState>,
@@ -67,7 +67,7 @@ pub(super) async fn list_server(
             let listed = peer.list_prompts(page).await?;
             Ok((listed.prompts, listed.next_cursor))
         });
-        // Its tools are usable without its prompts.
+        // The server's tools can be used without its prompts.
         prompts = listed.await.unwrap_or_else(|error| {
             tracing::warn!(server = name, %error, "cannot list its prompts");
             Vec::new()

@@ -1,4 +1,4 @@
-//! MCP servers. Each session has those that its client names and those of the user.
+//! MCP servers of a session: those that the client names, and the user's own.
 //!
 //! Servers are started for a session and end with it ("Session Setup", "MCP Servers"). Each server has its own task
 //! (`server_task.rs`). If a server fails to start or exits, only its own tools are lost, and the user is informed.

@@ -9,16 +9,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The maximum length of a tool's name that all providers accept, in bytes.
 const MAX_TOOL_NAME_LEN: usize = 64;
 
-/// The maximum length of the server's part of that name, in bytes. It leaves enough space for the tool's part.
+/// The maximum length of the server's part of a tool's name, in bytes. It leaves enough space for the tool's part.
 const MAX_SERVER_KEY_LEN: usize = 32;
 
-/// The maximum length of the name of a prompt, including its server's, in bytes. Users type this name.
+/// The maximum length of a prompt's name, including the name of its server, in bytes. Users type this name.
 const MAX_PROMPT_NAME_LEN: usize = 128;
 
 /// The separator between the server and the tool. The names of the agent's own tools do not contain it.
 pub(super) const SEPARATOR: &str = "__";
 
-/// A set of names, which creates unique ones.
+/// A set of names that are in use, which creates new unique names.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
@@ -67,8 +67,8 @@ impl UniqueNames {
         )
     }
 
-    /// Adds `name` and returns it. If it is too long or already in use, adds and returns the start of the name followed
-    /// by a hash of `stands_for` instead.
+    /// Adds `name` to the set and returns it. If the name is too long or already in use, adds and returns the start of
+    /// the name followed by a hash of `stands_for` instead.
     fn insert_unique(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
         if name.len() <= longest && self.0.insert(name.clone()) {
             return name;

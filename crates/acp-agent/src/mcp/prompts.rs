@@ -87,7 +87,7 @@ impl SessionMcpServers {
                     .await
                 {
                     Ok(blocks) => {
-                        // The other content, such as links to files, stays.
+                        // Keep the other content, such as links to files.
                         let more = content.into_iter().skip(1);
                         return Ok(McpPromptInput::Prompt(
                             blocks.into_iter().chain(more).collect(),
@@ -200,7 +200,7 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> 
     for message in result.messages {
         let block = content::convert_block(&message.content);
         blocks.push(match (message.role, block) {
-            // An example response. Mark it, so that it does not look like the model's own message.
+            // Mark an example response, so that it does not look like the model's own message.
             (Role::Assistant, Some(ContentBlock::Text(said))) => {
                 ContentBlock::text(format!("Example response:\n\n{}", said.text))
             }

@@ -1,4 +1,4 @@
-//! An MCP server, as the other parts of a session see it. Its task is in `server_task.rs`.
+//! An MCP server as seen by the other parts of a session. Its task is in `server_task.rs`.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,9 +15,9 @@ use super::listing::McpListing;
 use super::server_task::McpServerTask;
 use super::state::{McpServerChannel, McpServerNews, McpServerState};
 
-/// An MCP server of a session. Dropping this shuts the server down.
+/// An MCP server of a session. Dropping it shuts the server down.
 pub(crate) struct SessionMcpServer {
-    /// The name that the client or the user gave it.
+    /// The name that the client or the user gave to the server.
     pub(super) name: String,
     /// The server's part of the names of its tools and prompts.
     pub(super) key: String,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for SessionMcpServer {
     }
 }
 
-/// A server that is connected.
+/// A server that is connected, with its tools and prompts.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectedMcpServer {
     pub(super) server: Arc<SessionMcpServer>,
@@ -108,8 +108,8 @@ impl SessionMcpServer {
             .await;
     }
 
-    /// Retries the connection to a lost server and waits for the result. Returns at once if the server is no longer
-    /// retried.
+    /// Retries the connection to a lost server, and waits for the result. Returns at once if the server will not be
+    /// retried again.
     pub(super) async fn retry_and_wait(&self) {
         let mut state = self.state.clone();
         if matches!(
@@ -122,7 +122,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// Waits for the connection that follows `lost`, and returns its tools and prompts. Returns `None` if this takes
+    /// Waits for the connection that replaces `lost`, and returns its tools and prompts. Returns `None` if this takes
     /// longer than `patience`.
     pub(super) async fn wait_until_reconnected(
         &self,

@@ -21,7 +21,7 @@ use super::state::{McpServerChannel, McpServerState};
 /// The time limit for listing a server's tools and prompts again.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time limit for closing a connection, and after that for the process to exit.
+/// The time limit for closing a connection, and then again for the process to exit.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of restarts of a local server in a session. The server may exit because of its input, and each
@@ -35,7 +35,7 @@ const MAX_ATTEMPTS: u32 = 5;
 /// How long a connection must last before the number of attempts is reset.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// A server's task and its data.
+/// The task of an MCP server, with the data that it needs.
 pub(super) struct McpServerTask {
     pub(super) name: String,
     pub(super) key: String,
@@ -47,10 +47,10 @@ pub(super) struct McpServerTask {
     pub(super) changes: watch::Sender<u64>,
 }
 
-/// A lost connection, or one that was never made.
+/// A connection that was lost or could not be made.
 struct LostConnection {
     failure: ConnectFailure,
-    /// How long the connection lasted. `None` if it was never made.
+    /// How long the connection lasted. `None` if it could not be made.
     lifetime: Option<Duration>,
     /// Whether only the server's MCP session has ended. The user is not informed if the next connection succeeds.
     has_expired: bool,
@@ -86,7 +86,7 @@ impl McpServerTask {
         let shared = Arc::new(McpConnectionState::new());
         let mut process = McpProcess::default();
         let begun = tokio::select! {
-            // Stop at once: there is no connection yet that should be closed properly.
+            // Stop at once, because there is no connection yet that should be closed properly.
             () = wait_until_stopped(stopped.clone()) => return None,
             begun = self.connect(&shared, &mut process) => begun,
         };
@@ -167,7 +167,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::temporary)?))
     }
 
-    /// Handles a connection that has ended by itself. Sets the reason, which pending calls also report.
+    /// Handles the end of a connection that was not requested. Sets the reason, which pending calls also report.
     async fn handle_end(
         &self,
         shared: &McpConnectionState,
@@ -263,7 +263,7 @@ enum RetryPlan {
     Never,
 }
 
-/// The attempts so far to reconnect to a server.
+/// The state of the attempts to reconnect to a server.
 struct RetryState {
     /// Whether the server is a process on this machine.
     is_local: bool,
@@ -370,9 +370,9 @@ mod tests {
             assert_eq!(tries.next(&lost_connection(Some(1))), expected);
         }
         assert_eq!(tries.next(&lost_connection(None)), RetryPlan::WhenNeeded);
-        // A connection that breaks at once each time does not reset the count.
+        // A connection that breaks immediately every time does not reset the count.
         assert_eq!(tries.next(&lost_connection(Some(1))), RetryPlan::WhenNeeded);
-        // A steady connection resets the count.
+        // A stable connection resets the count.
         assert_eq!(
             tries.next(&lost_connection(Some(STABLE_AFTER.as_secs()))),
             retry_after(0)

@@ -1,4 +1,4 @@
-//! The MCP servers of a session, and the tools that the model is offered.
+//! Manages the MCP servers of a session, and the tools that are offered to the model.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +21,10 @@ use crate::tools::tool::parse_arguments;
 /// The maximum length of the description of a tool for the model, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 
-/// The MCP servers of a session. Dropping this shuts them down.
+/// The MCP servers of a session. Dropping it shuts the servers down.
 pub(crate) struct SessionMcpServers {
     pub(super) servers: Vec<Arc<SessionMcpServer>>,
-    /// Changes whenever the client or the model may need an update.
+    /// A counter that changes whenever the client or the model may need an update.
     changes: watch::Receiver<u64>,
     pub(super) limits: McpLimits,
     announce_task: Mutex<Option<AbortHandle>>,
@@ -195,7 +195,7 @@ impl SessionMcpServers {
     /// Creates a call of a server's tool. Returns `None` if no server has a tool with this name.
     ///
     /// # Errors
-    /// Why the tool cannot be called, for the model.
+    /// The tool cannot be called. The error tells the model why.
     pub(crate) fn call(
         &self,
         own: &[ToolSpec],

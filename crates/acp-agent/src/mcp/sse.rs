@@ -17,7 +17,7 @@ use crate::sse::{EventTooLarge, SseEvent, SseReader};
 /// The maximum size of an event, in bytes. It is the limit that `rmcp` has for messages in its other transports.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why a connection failed.
+/// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseError {
     #[error("{0}")]
@@ -39,7 +39,7 @@ pub(super) enum SseError {
     Json(#[from] serde_json::Error),
 }
 
-/// A connection to a server.
+/// A connection to a server over this transport.
 pub(super) struct SseTransport {
     client: Client,
     post: Arc<Url>,
@@ -133,7 +133,7 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-/// A source of bytes.
+/// A source of bytes, such as the body of a response.
 trait ByteSource: Send {
     /// Returns the next bytes, or `None` at the end. No bytes are lost if the future is dropped.
     fn next_bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;

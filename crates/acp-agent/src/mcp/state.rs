@@ -12,13 +12,13 @@ use super::listing::McpListing;
 pub(super) enum McpServerState {
     Starting,
     Ready(Arc<McpListing>),
-    /// The connection was lost and will be retried. The string tells the user why.
+    /// The connection was lost and will be retried. Contains the reason for the user.
     Lost(Arc<str>),
-    /// The server failed to start or was lost, and is not retried automatically. The string tells the user why.
+    /// The server failed to start or was lost, and is not retried automatically. Contains the reason for the user.
     Failed(Arc<str>),
 }
 
-/// News about a server, to report to the user.
+/// A change in the state of a server that must be reported to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum McpServerNews {
     Lost {
@@ -27,7 +27,7 @@ pub(super) enum McpServerNews {
         next: &'static str,
     },
     Recovered {
-        /// Why the connection was lost, unless the user has seen that already.
+        /// The reason why the connection was lost, unless the user has seen it already.
         why: Option<Arc<str>>,
         how: &'static str,
     },
@@ -53,7 +53,7 @@ pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerNews>>,
     /// Whether the current loss is not reported. Then the recovery is not reported either.
     suppresses_reports: AtomicBool,
-    /// Notified when a server that is not connected is needed.
+    /// Notifies the task that a server that is not connected is needed.
     pub(super) retry_needed: Notify,
 }
 

@@ -3,18 +3,18 @@
 use acp::jsonrpc;
 use serde_json::json;
 
-/// Why a model could not respond.
+/// The error of a model that could not respond.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
     /// The kind of error, for programs.
     pub kind: ModelErrorKind,
-    /// A message for the user that says what went wrong and what to do about it.
+    /// A message for the user that says what went wrong and what they can do about it.
     pub message: String,
 }
 
-/// The kind of a model error.
+/// The kind of a model error, for programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -57,7 +57,7 @@ impl ModelError {
         Self::with_kind(ModelErrorKind::Other, message)
     }
 
-    /// Creates an error of the given kind.
+    /// Creates an error of this kind.
     pub fn with_kind(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

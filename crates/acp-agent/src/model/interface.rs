@@ -9,7 +9,7 @@ use super::provider::catalogue::Price;
 use super::step::Steps;
 use super::thought::ThoughtLevel;
 
-/// A model, which continues a conversation.
+/// A language model or its replacement, which continues a conversation.
 ///
 /// A model is called once for each round of a turn. It gets the conversation so far and returns a stream of steps. If
 /// there are tool calls among the steps, the agent runs them, adds their results to the conversation, and calls the
@@ -47,7 +47,7 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Continues the conversation. The steps are returned as they arrive. To cancel a round, drop the stream: the model
+    /// Continues the conversation. The steps are returned as they arrive. To cancel a round, drop the stream. The model
     /// must then stop all of its work.
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
@@ -103,7 +103,7 @@ impl<'a> RoundRequest<'a> {
 pub struct ToolSpec {
     /// The tool's name: at most 64 letters, digits, `_` and `-`, which all providers accept.
     pub name: Cow<'static, str>,
-    /// What the tool does and when to use it.
+    /// A description, for the model, of what the tool does and when to use it.
     pub description: Cow<'static, str>,
     /// The JSON Schema of the tool's arguments.
     pub parameters: Value,

@@ -85,9 +85,10 @@ impl OpaqueParts {
 pub struct ToolRequest {
     /// The model's id for the call. Clients see a different id, which is unique in the session.
     pub id: String,
-    /// The name of the tool.
+    /// The name of the tool that the model calls.
     pub tool: String,
-    /// The arguments, as an object. If the model wrote invalid JSON, this is a string that contains what it wrote.
+    /// The arguments of the call, as an object. If the model wrote invalid JSON, this is a string that contains what it
+    /// wrote.
     pub arguments: Value,
 }
 
@@ -106,20 +107,20 @@ impl ToolRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// [`ToolRequest::id`] of the call.
+    /// The [`ToolRequest::id`] of the call.
     pub id: String,
     /// How the call ended.
     pub status: ToolStatus,
-    /// The tool's output, as text for the model.
+    /// The output of the tool, as text for the model.
     pub text: String,
-    /// The tool's output as JSON.
+    /// The output of the tool, as JSON.
     pub data: Value,
     /// Images that belong to the output, for models that accept images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
 }
 
-/// How a tool call ended.
+/// The way in which a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

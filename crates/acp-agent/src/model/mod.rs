@@ -1,4 +1,4 @@
-//! Models, which decide what to say and which tools to call.
+//! Models, which write responses and decide which tools to call.
 
 pub(crate) mod error;
 pub(crate) mod interface;

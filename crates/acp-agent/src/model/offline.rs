@@ -53,10 +53,10 @@ impl Model for OfflineModel {
     }
 }
 
-/// The turn so far, which alone determines the next step.
+/// The progress of a turn, which alone determines the next step.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
-    /// The finished calls with their results.
+    /// The finished calls of the turn, with their results.
     calls: Vec<(&'a ToolRequest, &'a ToolResult)>,
     /// Whether the model has responded with text. After that, only a plan can follow.
     has_answered: bool,
@@ -92,7 +92,7 @@ impl<'a> TurnProgress<'a> {
         so_far
     }
 
-    /// Returns the calls of a tool with their results, the newest first.
+    /// Returns the calls of a tool with their results, newest first.
     fn calls_of_tool(&self, tool: &str) -> impl Iterator<Item = (&'a ToolRequest, &'a ToolResult)> {
         self.calls
             .iter()

@@ -72,14 +72,14 @@ pub struct ScriptedModel {
     summary: Vec<ScriptStep>,
 }
 
-/// Why a script cannot be used.
+/// The reason why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read script {path}: {error}")]
     Unreadable {
-        /// The path of the file.
+        /// The path of the script file.
         path: String,
         /// The error from the operating system.
         error: std::io::Error,
@@ -152,7 +152,7 @@ impl ScriptText {
 }
 
 impl ScriptStep {
-    /// Returns the tool and the arguments, if the step is a tool call.
+    /// Returns the name of the tool and the arguments, if the step is a tool call.
     fn call(&self) -> Option<(&str, Value)> {
         Some(match self {
             Self::Plan(entries) => ("plan", json!({ "entries": entries })),
@@ -250,7 +250,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Plays `script`. The ids of its tool calls contain `name`.
+    /// Plays `script` for one round. The ids of its tool calls contain `name`.
     fn run_script<'a>(
         &self,
         script: &[ScriptStep],
@@ -298,7 +298,7 @@ impl ScriptedModel {
             .iter()
             .any(|step| matches!(step, ScriptStep::Usage(_)));
         if self.window.is_some() && !states {
-            // The usage comes first: after `Stop`, no more steps are read.
+            // The usage comes first, because no more steps are read after `Stop`.
             let usage = TokenUsage {
                 input: estimate_tokens(request),
                 output: bytes_to_tokens(output_bytes),

@@ -1,4 +1,4 @@
-//! Steps: the pieces of a model's response.
+//! Defines steps, which are the pieces of a model's response.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use super::message::{OpaqueParts, ToolRequest};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
-    /// A chunk of the message, in Markdown.
+    /// A chunk of the model's message, in Markdown.
     Text(String),
-    /// A chunk of the thoughts.
+    /// A chunk of the model's thoughts.
     Thought(String),
     /// The start of a tool call. It is shown to the user from this point on. The complete call follows as a
     /// [`Step::Call`], unless the response is cut off. A model whose calls arrive as a whole need not send this step.
     CallStarted {
         /// The index of the call in the round. Calls are counted from 0 in the order in which they start.
         call: usize,
-        /// The name of the tool.
+        /// The name of the tool that is called.
         tool: String,
     },
     /// Another piece of a call that was started.
@@ -36,8 +36,8 @@ pub enum Step {
     },
     /// A complete tool call. The calls of a round run in order after the round has ended.
     Call(ToolRequest),
-    /// A pause and its reason, for the user, for example because the model is busy and the request is retried. The
-    /// model does not see it, because it is not part of the response. Calls that were started are discarded, since the
+    /// A pause, with its reason for the user. For example, the model is busy and the request is retried. The model does
+    /// not see this step, because it is not part of the response. Calls that were started are discarded, because the
     /// response starts over.
     Delay(String),
     /// Opaque data from this round that the model requires back. Sent at most once.
@@ -45,7 +45,7 @@ pub enum Step {
     /// The token usage of the round so far. It replaces earlier usage.
     Usage(TokenUsage),
     /// The end of the response and the stop reason. A stream without this step ends with [`StopReason::EndTurn`]. Tool
-    /// calls run only if that is the reason, because with any other reason they may be incomplete.
+    /// calls run only with this stop reason, because with any other reason they may be incomplete.
     Stop(StopReason),
 }
 
@@ -104,7 +104,7 @@ impl Stream for KnownSteps {
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match self.steps.pop_front() {
-            // Nothing wakes the task again: it ends when the stream is dropped.
+            // Nothing wakes the task again. It ends when the stream is dropped.
             None if self.hangs_at_end => Poll::Pending,
             step => Poll::Ready(step),
         }

@@ -1,9 +1,10 @@
-//! Thought levels: how much a model should think.
+//! Thought levels, which determine how much a model should think.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much a model should think before it responds. If a provider does not support a level, the nearest one is used.
+/// The amount of thinking that a model should do before it responds. If a provider does not support a level, the
+/// nearest one is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ThoughtLevel {
@@ -28,7 +29,7 @@ impl ThoughtLevel {
     /// All thought levels, lowest first.
     pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
 
-    /// Returns the name of the level.
+    /// Returns the name of the level, as in settings: `off`, `low`, `medium`, `high` or `max`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The configuration of an agent's models.
+//! Configures the models of an agent.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::keys::KeySources;
 use crate::model::provider::config::ProviderModel;
 use crate::model::thought::ThoughtLevel;
 
-/// The model or models of an agent.
+/// The configuration of the model or models of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {
@@ -29,7 +29,7 @@ pub struct ModelChoices {
     pub default: Option<ProviderModel>,
     /// Additional models. Models that require a key but have none are not offered.
     pub named_models: Vec<ProviderModel>,
-    /// Where keys are read from.
+    /// The sources from which keys are read.
     pub keys: KeySources,
     /// The thought level of sessions that have not chosen one. It applies to models that support thought levels.
     pub thought: Option<ThoughtLevel>,

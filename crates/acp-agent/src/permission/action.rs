@@ -1,4 +1,4 @@
-//! The action of a tool call, to which permission rules are applied.
+//! Defines the action of a tool call, to which permission rules are applied.
 
 use acp::v1::ToolKind;
 
@@ -13,6 +13,6 @@ pub(crate) enum ToolAction {
     Change(String),
     /// Run a command line with the shell.
     Run(String),
-    /// Another action. The rules see only its kind.
+    /// Another action, of which the rules see only its kind.
     Other(ToolKind),
 }

@@ -1,4 +1,4 @@
-//! Permission requests: "Tool Calls", "Requesting Permission" in the specification.
+//! Requests permission from the user: "Tool Calls", "Requesting Permission" in the specification.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// The user's answer, given now or remembered.
 pub(crate) enum AskOutcome {
     Allowed(Permit),
-    /// Rejected, with the reason for the user.
+    /// Rejected. Contains the reason for the user.
     Rejected(String),
 }
 
@@ -87,7 +87,7 @@ async fn ask_user(
             memory.remember(subject, false).await?;
             rejected("Permission denied by the user for the rest of this session.")
         }
-        // Includes an option that was not offered: it allows nothing.
+        // This includes an option that was not offered. It allows nothing.
         _ => rejected("Permission denied by the user."),
     })
 }

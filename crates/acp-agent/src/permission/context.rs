@@ -1,4 +1,4 @@
-//! The properties of a session on which its permission rules depend.
+//! Collects the properties of a session on which its permission rules depend.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

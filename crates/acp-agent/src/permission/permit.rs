@@ -11,7 +11,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Creates a permit for this action. `None` means that the call needs no permission.
+    /// Creates a permit for this action. `None` means that the call did not need permission.
     pub(super) fn new(tool_action: Option<ToolAction>) -> Self {
         Self {
             action: tool_action,

@@ -28,7 +28,7 @@ pub struct RuleFiles {
     policy: Option<PolicyCeiling>,
 }
 
-/// The upper limit of what is allowed, in every mode.
+/// The upper limit of what is allowed in every mode.
 #[derive(Debug, Clone, Copy)]
 struct PolicyCeiling {
     policy: Policy,
@@ -52,12 +52,12 @@ impl PolicyCeiling {
     }
 }
 
-/// The decision about an action, based on the mode and the rules.
+/// The decision about an action, as made by the mode and the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
     Ask(PermissionQuestion),
-    /// Denied, with the reason for the user.
+    /// Denied. Contains the reason for the user.
     Deny(String),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum CallDecision {
     Allow(Permit),
     /// Ask the user about this action.
     Ask(ToolAction, PermissionQuestion),
-    /// Denied, with the reason for the user.
+    /// Deny the call. Contains the reason for the user.
     Deny(String),
 }
 
@@ -77,12 +77,12 @@ pub(crate) struct PermissionQuestion {
     pub(crate) asks_each_time: bool,
     /// Whether the action changes a file that is outside the session's directories or that other programs run or trust.
     pub(crate) is_special: bool,
-    /// Why the action is rejected whatever the user answers. The request then only informs the user.
+    /// The reason why the action is rejected whatever the user answers. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// Creates a value that uses none of the user's files.
+    /// Creates a set of rule files that includes none of the user's files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -129,8 +129,8 @@ impl RuleFiles {
     }
 
     /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
-    /// the client, and tells the user which rule denied an action. The agent then also asks about actions that it
-    /// denies.
+    /// the client, and tells the user which rule denied an action. The agent then also requests permission for actions
+    /// that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;
@@ -205,7 +205,7 @@ impl RuleFiles {
     fn read_rule_set(&self, session: &PermissionContext) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::find(&session.cwd).map_err(|e| e.to_string())?),
-            // The project's files are not accessible here, so the project has no rules.
+            // The project's files are not accessible here, so no rules of the project apply.
             None => None,
         };
         let root = project
@@ -238,7 +238,7 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
     })
 }
 
-/// Returns a note for the model and the user about omitted items, or `None` if nothing was omitted.
+/// Returns a note for the model and the user about the number of omitted items, or `None` if nothing was omitted.
 pub(crate) fn omission_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} omitted due to permission rules: {count}."))
 }
@@ -247,7 +247,7 @@ fn unreadable_rules_message(why: &str) -> String {
     format!("Permission denied: cannot read the permission rules: {why}.")
 }
 
-/// The rules from all sources.
+/// The rules from all sources that apply in a session.
 #[derive(Default)]
 struct RuleSet {
     user: Option<PermissionRules>,
@@ -290,7 +290,7 @@ impl RuleSet {
     ) -> ActionDecision {
         let file = |kind, path: &str| Action::for_file(kind, path, roots);
         let mut special = false;
-        // The action, whether the mode allows it, and whether it only reads.
+        // Each row has the action, whether the mode allows it, and whether it only reads.
         let (action, allowed, looks) = match tool_action {
             ToolAction::Read(path) => (file(ToolKind::Read, path), true, true),
             ToolAction::Inspect { kind, path } => (file(kind.clone(), path), true, true),
@@ -317,15 +317,15 @@ impl RuleSet {
         {
             return refused(by);
         }
-        // A file that may not be read may not be changed either: a failed edit reveals its content.
+        // A file that must not be read must not be changed either, because a failed edit reveals its content.
         if let ToolAction::Change(path) = tool_action {
             let read = self.with_rules(Policy::All.into());
             if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {
                 return refused(by);
             }
         }
-        // Actions that the mode allows are allowed unless a rule denies them. All others are asked about unless a rule
-        // allows them, which only counts in code mode: the other modes ask anyway.
+        // Actions that the mode allows are allowed unless a rule denies them. For all others, the user is asked unless
+        // a rule allows them. Such a rule counts only in code mode, because the other modes ask anyway.
         let policy = match allowed {
             true => Policy::All.into(),
             false => Permissions::default_policy(Policy::Ask),
@@ -476,7 +476,7 @@ mod tests {
             let stands = decide(&files, &session(Mode::Code, &cwd), &tool_action);
             assert!(matches!(stands, ActionDecision::Deny(_)), "{tool_action:?}");
         }
-        // The client is asked only so that it informs the user. Its answer changes nothing.
+        // The client is asked only so that it informs the user. The answer changes nothing.
         let client = files.clone().enforced_by_client();
         let session = session(Mode::Code, &cwd);
         let push = ToolAction::Run("git push".to_owned());
@@ -531,7 +531,7 @@ mod tests {
             for tool_action in &looks {
                 assert_eq!(stand(&reads, tool_action), ActionDecision::Allow);
             }
-            // A rule allows it, which leaves the decision to the mode.
+            // A rule allows the action, which leaves the decision to the mode.
             let free = RuleFiles::new().user_rules(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
@@ -544,7 +544,7 @@ mod tests {
                     );
                 }
             }
-            // A policy that the user did not give yields to the default policy in the user's rules.
+            // A policy that was not given by the user yields to the default policy in the user's rules.
             let lenient = dir.path().join("lenient.toml");
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
             let files = RuleFiles::new().user_rules(&lenient);

@@ -1,10 +1,10 @@
-//! The subjects of permission requests and of "always" answers.
+//! Defines the subjects of permission requests and of "always" answers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::first_line;
 
-/// The subject of an "always" answer, which is remembered for it.
+/// The subject of an "always" answer, for which the answer is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub enum AlwaysSubject {
 }
 
 impl AlwaysSubject {
-    /// Returns the text that follows "Always allow" or "Always reject".
+    /// Returns the text that follows "Always allow" or "Always reject" in an option.
     pub(super) fn description(&self) -> String {
         match self {
             Self::Tool(tool) if tool == "edit" => "edits to project files".to_owned(),

@@ -1,4 +1,4 @@
-//! Messages that the user sends during a turn.
+//! Queues the messages that the user sends during a turn.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use acp::v1::ContentBlock;
 /// The maximum number of messages queued for the next round.
 const MAX_MESSAGES: usize = 64;
 
-/// A queue of messages for the running turn. It is `None` if no turn accepts messages.
+/// A queue of messages for the running turn. It contains `None` while no turn accepts messages.
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
 
@@ -25,7 +25,7 @@ impl Steering {
     /// Adds a message to the running turn. Returns `false` if no turn accepts messages.
     ///
     /// # Errors
-    /// Too many messages are queued already.
+    /// The queue is full.
     pub(crate) fn push(&self, message: Vec<ContentBlock>) -> acp::Result<bool> {
         let mut messages = self.lock_messages();
         let Some(messages) = messages.as_mut() else {
@@ -39,7 +39,7 @@ impl Steering {
         Ok(true)
     }
 
-    /// Takes the queued messages.
+    /// Takes the queued messages and leaves the queue open.
     pub(crate) fn take(&self) -> Vec<Vec<ContentBlock>> {
         let mut messages = self.lock_messages();
         messages.as_mut().map(std::mem::take).unwrap_or_default()

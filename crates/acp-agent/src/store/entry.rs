@@ -1,4 +1,4 @@
-//! The entries of a session's history.
+//! Defines the entries of a session's history.
 
 use acp::{Update, v1, v2};
 
@@ -6,7 +6,7 @@ use super::error::StoreError;
 use crate::context::compaction::Compaction;
 use crate::model::message::ModelMessage;
 
-/// The kind of an entry. The number of each kind is stored.
+/// The kind of a history entry. The number of each kind is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEntryKind {
@@ -40,7 +40,7 @@ impl StoreEntryKind {
 pub struct StoreEntry {
     /// The kind of the entry.
     pub kind: StoreEntryKind,
-    /// The content as JSON, which a store need not understand.
+    /// The content of the entry as JSON, which a store need not understand.
     pub body: String,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum StoreEntryContent {
 }
 
 impl StoreEntry {
-    /// Creates an entry.
+    /// Creates an entry with this kind and content.
     pub fn new(kind: StoreEntryKind, body: impl Into<String>) -> Self {
         Self {
             kind,
@@ -65,8 +65,8 @@ impl StoreEntry {
 
     /// Creates an entry from an update that is sent to the client.
     pub(crate) fn from_update(update: &Update) -> Result<Self, StoreError> {
-        // Version 1 where it can express the whole update: most updates are like that, and earlier releases can read
-        // it.
+        // Use version 1 if it can express the whole update. That is true of most updates, and earlier releases can read
+        // them.
         if let Some(update) = update.clone().into_v1() {
             return Self::from_serializable(StoreEntryKind::UpdateV1, &update);
         }

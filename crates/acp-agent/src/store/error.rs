@@ -1,10 +1,10 @@
-//! Errors of session stores.
+//! Defines the errors of session stores.
 
 use acp::v1::SessionId;
 
 use crate::private_file::PrivateError;
 
-/// An error of a session store.
+/// The error of an operation on a session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -31,11 +31,11 @@ pub enum StoreError {
         "{path} was written by a newer version of acp (format {theirs}; this version supports {ours})"
     )]
     Newer {
-        /// The path of the store's file.
+        /// The path of the store's database file.
         path: String,
-        /// The format of the store's file.
+        /// The format version of the store's file.
         theirs: i64,
-        /// The latest format that this program supports.
+        /// The latest format version that this program supports.
         ours: i64,
     },
     /// The store belongs to another user, who could read or change the sessions.

@@ -23,7 +23,7 @@ const MAX_JOINED_BYTES: usize = 64 * 1024;
 /// Folds entries, which must be pushed in order.
 #[derive(Default)]
 pub(crate) struct Folder {
-    /// The folded entries. `None` marks an entry that a later one has replaced.
+    /// The folded entries. `None` marks an entry that was replaced by a later one.
     slots: Vec<Option<StoreEntryContent>>,
     /// The last message: its type, id and slot. A chunk is joined to it only until another entry follows that clients
     /// show as a separate item.
@@ -45,8 +45,8 @@ impl Folder {
         match entry.parse()? {
             StoreEntryContent::Update(update) => self.add_update(update),
             other => {
-                // Chunks are not joined across a message for the model. Where the last such message is in the history
-                // shows what the model had not been sent when the process ended.
+                // Chunks are not joined across a message for the model. The position of the last such message in the
+                // history shows what had not been sent to the model when the process ended.
                 self.message = None;
                 self.push_content(other);
             }
@@ -106,7 +106,7 @@ impl Folder {
             }
             Update::TerminalOutputChunk(chunk) => self.add_output(chunk),
             Update::TerminalUpdate(update) => {
-                // The update replaces the output before it.
+                // The update replaces the output that came before it.
                 self.outputs.remove(&update.terminal_id);
                 self.push_update(Update::TerminalUpdate(update));
             }
@@ -146,8 +146,8 @@ impl Folder {
 
     fn add_call_update(&mut self, mut update: ToolCallPatch) {
         let id = update.tool_call_id.clone();
-        // Custom data may be of any type, so its last value need not include earlier ones. Each stays an entry of its
-        // own.
+        // Custom data can be of any type, so its last value need not include earlier values. Each value stays in an
+        // entry of its own.
         if let Some(meta) = update.meta.take() {
             let mut alone = ToolCallPatch::new(&id);
             alone.meta = Some(meta);
@@ -260,7 +260,7 @@ mod tests {
         contents.collect()
     }
 
-    /// Formats what the user sees after these updates.
+    /// Formats everything that the user sees after these updates.
     fn render_thread(updates: &[Update]) -> String {
         let mut thread = Thread::default();
         for update in updates {
@@ -310,7 +310,7 @@ mod tests {
         ];
         let folded = fold_updates(&updates);
         assert_eq!(render_thread(&folded), render_thread(&updates));
-        // Hello, Hmm, c with its custom data, terminal, output, meanwhile more, plan, d, late, e.
+        // Expect Hello, Hmm, c with its custom data, terminal, output, meanwhile more, plan, d, late and e.
         assert_eq!(folded.len(), 11, "{folded:#?}");
         let whole = format!("{folded:?}");
         for text in ["Hello", "Hmm", "meanwhile more", "\"x\""] {

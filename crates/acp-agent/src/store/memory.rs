@@ -1,4 +1,4 @@
-//! A session store in memory.
+//! Implements a session store in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// The default size limit, in bytes of entries.
+/// The default size limit of a store, in bytes of entries.
 const DEFAULT_LIMIT_BYTES: usize = 256 * 1024 * 1024;
 
-/// A store that keeps sessions in memory. It is for tests, and for agents that reopen closed sessions but do not store
-/// them on disk.
+/// A session store in memory. It is for tests, and for agents that reopen closed sessions but do not store them on
+/// disk.
 #[derive(Debug)]
 pub struct MemoryStore {
     state: Mutex<MemoryStoreState>,

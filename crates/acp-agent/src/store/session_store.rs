@@ -1,4 +1,4 @@
-//! The interface of a session store.
+//! Defines the interface of a session store.
 
 use std::pin::Pin;
 
@@ -14,8 +14,8 @@ use super::stored_session::{
 /// The future that a store's operation returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A store for sessions. Once the future of a change has returned without an error, the change is durable, even if the
-/// process is killed right afterwards.
+/// A store for the sessions of an agent. Once the future of a change has returned without an error, the change is
+/// durable, even if the process is killed right afterwards.
 pub trait SessionStore: Send + Sync + 'static {
     /// Stores a new session.
     ///
@@ -27,12 +27,12 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Stores a new session that starts as a copy of another one: with the current history of that session, and with
-    /// these properties. Stores either everything or nothing.
+    /// Stores a new session that starts as a copy of another session: with the current history of that session, and
+    /// with these properties. Stores either everything or nothing.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] if there is no session `from`, [`StoreError::Exists`] if there is a session `id`; or
-    /// the session cannot be stored.
+    /// [`StoreError::NotFound`] if there is no session `from`, or [`StoreError::Exists`] if there already is a session
+    /// `id`. Other errors mean that the session cannot be stored.
     fn fork(
         &self,
         from: SessionId,

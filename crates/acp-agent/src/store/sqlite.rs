@@ -1,4 +1,4 @@
-//! A session store in an SQLite database.
+//! Implements a session store in an SQLite database.
 
 mod error;
 mod fork;
@@ -20,7 +20,7 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// A store that keeps sessions in a database, in a directory that only its user can access.
+/// A session store in a database, in a directory that only its user can access.
 ///
 /// Any number of processes can use one directory. Stored data survives a crash of the process. A crash of the machine
 /// may lose the latest changes, but never anything older.
@@ -48,7 +48,7 @@ impl SqliteStore {
     }
 }
 
-/// A store that is being opened.
+/// A session store that is being opened in the background.
 #[derive(Debug)]
 pub struct SqliteOpening(SqliteWorkerStart);
 
@@ -170,7 +170,7 @@ mod tests {
             .unwrap();
         let version = store.append(id.clone(), kept.revision, vec![text_entry("kept")], None);
         let version = version.await.unwrap();
-        // For SQLite, a database that may not grow is the same as a full disk.
+        // For SQLite, a database that must not grow is the same as a full disk.
         let room = |pages: i64| {
             store.worker.read(move |db| {
                 let now: i64 = db
@@ -188,7 +188,7 @@ mod tests {
             vec![text_entry("lost"), long.clone()],
             None,
         );
-        // `find` may run in the same transaction. Either way the revision from before must stay.
+        // `find` may run in the same transaction. In either case, the earlier revision must remain.
         let find = store.find(id.clone());
         let (big, found) = tokio::join!(big, find);
         assert!(matches!(big, Err(StoreError::Full(_))), "{big:?}");
@@ -253,7 +253,7 @@ mod tests {
                 .await
                 .unwrap();
         }
-        // While the thread is blocked, all of these gather for one transaction.
+        // While the thread is blocked, all of these jobs are gathered in one transaction.
         let (go, wait) = std::sync::mpsc::channel();
         let held = store.worker.read(move |_| {
             wait.recv().unwrap();

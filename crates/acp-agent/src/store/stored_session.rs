@@ -1,4 +1,4 @@
-//! Stored sessions, and pages of their entries.
+//! Defines stored sessions, and pages of their entries.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ const MAX_PAGE_ENTRIES: usize = 256;
 /// The maximum total size of the entries on a page, in bytes. A larger entry has a page of its own.
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
-/// The revision of a session. Every change creates a new revision.
+/// The revision of a stored session. Every change creates a new revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
@@ -22,15 +22,15 @@ pub struct SessionRevision(pub u64);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionProperties {
-    /// The working directory, an absolute path.
+    /// The working directory of the session, as an absolute path.
     pub cwd: String,
     /// The additional roots, as absolute paths.
     pub additional_directories: Vec<String>,
-    /// The title shown to the user.
+    /// The title of the session, as shown to the user.
     pub title: Option<String>,
-    /// The id of the mode.
+    /// The id of the session's mode.
     pub mode: String,
-    /// The number of tool calls so far.
+    /// The number of tool calls in the session so far.
     pub calls: u64,
     /// The user's "always" answers.
     pub always: Vec<AlwaysAnswer>,
@@ -56,7 +56,7 @@ pub struct SessionProperties {
 pub struct ClientPrompt {
     /// Whether the instructions replace those of the agent.
     pub replaces: bool,
-    /// The text of the instructions.
+    /// The text of the instructions for the model.
     pub text: String,
 }
 
@@ -76,13 +76,13 @@ impl ClientPrompt {
     }
 }
 
-/// A filter for a list of sessions. The default is all sessions that are not archived.
+/// A filter for a list of sessions. By default, it selects all sessions that are not archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
     /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Only archived sessions (`true`) or only others (`false`). `None` means both.
+    /// Whether to list only archived sessions (`true`) or only other sessions (`false`). `None` lists all of them.
     pub archived: Option<bool>,
 }
 
@@ -96,14 +96,14 @@ impl Default for SessionFilter {
 }
 
 impl SessionFilter {
-    /// Sets the working directory.
+    /// Selects only sessions with this working directory.
     #[must_use]
     pub fn cwd(mut self, cwd: Option<String>) -> Self {
         self.cwd = cwd;
         self
     }
 
-    /// Sets whether to list archived sessions (`true`), others (`false`) or both (`None`).
+    /// Selects only archived sessions (`true`), only other sessions (`false`) or all of them (`None`).
     #[must_use]
     pub fn archived(mut self, archived: Option<bool>) -> Self {
         self.archived = archived;
@@ -115,9 +115,9 @@ impl SessionFilter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AlwaysAnswer {
-    /// What the answer applies to.
+    /// The subject that the answer applies to.
     pub subject: AlwaysSubject,
-    /// Whether the user allowed it.
+    /// Whether the user allowed the subject.
     pub allowed: bool,
     /// The session's directories when the answer was given. The first one is the working directory. The answer applies
     /// only in these directories. Older versions did not store them, so their answers never apply.
@@ -137,17 +137,17 @@ impl AlwaysAnswer {
     }
 }
 
-/// A stored session.
+/// A session as it is stored, without its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// The id.
+    /// The id of the session.
     pub id: SessionId,
     /// All properties of the session.
     pub properties: SessionProperties,
-    /// When the session was created, with a precision of one millisecond.
+    /// The time at which the session was created, with a precision of one millisecond.
     pub created_at: SystemTime,
-    /// When an entry was last added, with a precision of one millisecond.
+    /// The time at which an entry was last added, with a precision of one millisecond.
     pub updated_at: SystemTime,
     /// The session's current revision.
     pub revision: SessionRevision,
@@ -157,7 +157,7 @@ pub struct StoredSession {
     pub folded_until: u64,
 }
 
-/// A filter for the entries to read.
+/// A filter for reading the entries of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryFilter {
@@ -210,11 +210,11 @@ impl EntryPage {
     }
 }
 
-/// A page in a list of sessions.
+/// A page of a list of stored sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SessionPage {
-    /// The sessions.
+    /// The sessions on the page.
     pub sessions: Vec<StoredSession>,
     /// The cursor of the next page. `None` on the last page.
     pub cursor: Option<String>,

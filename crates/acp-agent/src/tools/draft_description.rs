@@ -1,4 +1,4 @@
-//! Descriptions of tool calls while the model is still writing their arguments.
+//! Describes tool calls while the model is still writing their arguments.
 
 use acp::v1::ToolKind;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub(crate) fn improves_with_arguments(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// Describes a call by those arguments that are already complete. Returns `None` until the subject is one of them.
+/// Describes a call by those of its arguments that are already complete. Returns `None` until its subject is complete.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

@@ -119,8 +119,8 @@ impl EditTool {
         execution: &mut ToolExecution<'_>,
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
-        // Apply the change to the file as it is now, not as it was for the permission request. Other changes to the
-        // file stay, and a text that no longer exists is an error.
+        // Apply the change to the file as it is now, and not as it was when permission was requested. Other changes to
+        // the file are kept. If the text no longer exists, the call fails.
         let change = self.compute_change(execution.workspace).await?;
         execution.workspace.write_file(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);

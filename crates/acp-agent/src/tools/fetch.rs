@@ -27,7 +27,7 @@ use crate::workspace::tool_failure::ToolFailure;
 /// The maximum length of the text that a call returns, in bytes.
 const MAX_TEXT_BYTES: usize = 48 * 1024;
 
-/// The maximum length of the text of a server's error page, in bytes.
+/// The maximum length of the text that is returned of an error page, in bytes.
 const MAX_ERROR_BYTES: usize = 2 * 1024;
 
 /// The maximum number of redirects to follow.
@@ -136,7 +136,7 @@ impl FetchTool {
     }
 
     /// Requests permission if the mode and the rules require it, and always for an address on this machine or in its
-    /// network. `allowed` contains the permits that this call already has, which are not requested again.
+    /// network. `allowed` contains the permits that this call already has. Permission for them is not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,
@@ -164,7 +164,7 @@ impl FetchTool {
         let subject = match &inside {
             None => AlwaysSubject::Host(target.host().to_owned()),
             // The addresses are part of the subject, so that permission is requested again if the name later resolves
-            // to others.
+            // to other addresses.
             Some(PrivateAddress { access: how, .. }) => {
                 AlwaysSubject::Inside(format!("`{}` ({how})", target.origin()))
             }
@@ -251,12 +251,12 @@ impl FetchTool {
     }
 }
 
-/// Sends the request. The permit proves that the request was allowed.
+/// Sends the request to a target. The permit proves that the request was allowed.
 async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, String> {
     target.get().await
 }
 
-/// Runs work on a URL until it completes, times out, or the turn is cancelled.
+/// Runs work on a URL until the work completes, times out, or the turn is cancelled.
 async fn with_timeout<T>(
     execution: &ToolExecution<'_>,
     timeout: Duration,

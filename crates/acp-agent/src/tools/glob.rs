@@ -27,7 +27,7 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 /// The maximum number of files to return.
 const MAX_FILES: usize = 200;
 
-/// The maximum number of files to consider. If there are more, the newest files may be missed.
+/// The maximum number of files to consider. If there are more files, the newest ones may be missed.
 const MAX_CONSIDERED_FILES: usize = 20_000;
 
 /// The maximum number of locations to send to the client.
@@ -52,12 +52,12 @@ pub(super) struct GlobFilter {
 }
 
 impl GlobFilter {
-    /// Creates a filter for the files under `path` that match `glob`, or for all of them if `glob` is `None`.
+    /// Creates a filter for the files under `path` that match `glob`, or for all files under it if `glob` is `None`.
     pub(super) fn new(path: &Path, glob: Option<&str>) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new(path);
         let mut hidden = false;
         if let Some(glob) = glob {
-            // Models also write absolute paths.
+            // Models also write absolute patterns.
             let within = Path::new(glob).strip_prefix(path).ok();
             let within = within.map(|within| format!("/{}", within.to_string_lossy()));
             let glob = within.as_deref().unwrap_or(glob);
@@ -80,7 +80,7 @@ impl GlobFilter {
 struct GlobMatches {
     /// The matching files, newest first.
     files: Vec<(SystemTime, String)>,
-    /// Whether there are more files than were considered.
+    /// Whether there are more matching files than were considered.
     has_more: bool,
     /// The number of matching files that are omitted because a rule denies reading them.
     withheld_count: usize,

@@ -22,7 +22,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
         return "no match: the search text contains only whitespace.".to_owned();
     };
-    // Of the positions where the first line matches, take the one where most of the other lines match too.
+    // Of the positions at which the first line matches, choose the one at which most of the other lines match too.
     let trimmed = |line: &str| line.trim().to_owned();
     let wanted_first = wanted
         .get(first)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Returns the complete members of an incomplete JSON object.
 pub(crate) fn complete_members(written: &str) -> Map<String, Value> {
-    // A number or a word at the end may be incomplete.
+    // A number or a word at the end may be incomplete, so it is left out.
     let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let written = written.trim_end_matches(ends);
     let mut members = Map::new();
@@ -18,7 +18,7 @@ pub(crate) fn complete_members(written: &str) -> Map<String, Value> {
 /// Parses an incomplete JSON object for display. Includes a string that is not complete yet.
 pub(crate) fn parse_partial(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
-    // The text may end inside an escape sequence, or between the two of a surrogate pair.
+    // The text may end inside an escape sequence, or between the two escapes of a surrogate pair.
     let unfinished = |at: &usize| {
         let mut rest = written.bytes().skip(*at);
         rest.all(|b| matches!(b, b'\\' | b'u') || b.is_ascii_hexdigit())
@@ -81,7 +81,7 @@ mod tests {
     fn partial_text_is_parsed_at_every_cut() {
         let whole = json!({"path": "a", "text": "two\nlines, \"quoted\" \u{1f980} \\ and \u{e9}"});
         let mut written = whole.to_string();
-        // Some models escape everything that is not ASCII.
+        // Some models escape all non-ASCII characters.
         written = written.replace('\u{1f980}', "\\ud83e\\udd80");
         let from = written.find("two").unwrap();
         let all = whole["text"].as_str().unwrap();

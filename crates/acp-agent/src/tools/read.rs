@@ -134,7 +134,7 @@ impl ReadTool {
         path: &str,
     ) -> Result<ToolOutput, ToolFailure> {
         let limit = self.limit.unwrap_or(DEFAULT_LINE_COUNT);
-        // Read one more line to see whether there are more.
+        // Read one more line, to see whether there are more lines.
         let read = workspace
             .read_file(path, self.line, Some(limit.saturating_add(1)))
             .await;
@@ -144,13 +144,13 @@ impl ReadTool {
             }
             other => other,
         })?;
-        // A file read through the client, of unknown size.
+        // The file is read through the client, and its size is unknown.
         if read.contains('\0') {
             return Err(self.binary_error(None));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let first = self.line.unwrap_or(1).max(1) as usize;
-        // The user sees the file's text. The model also gets line numbers to refer to.
+        // The user sees the text of the file. The model also gets line numbers to refer to.
         let (mut kept, mut model_text) = (String::new(), String::new());
         let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
@@ -216,7 +216,7 @@ impl ReadTool {
     }
 }
 
-/// Removes the line numbers from the text of a result. They are only for the model.
+/// Removes the line numbers from the text of a result, because only the model needs them.
 pub(crate) fn without_line_numbers(result: &str) -> String {
     let text = |line| match split_line_number(line) {
         Some((_, text)) => text,
@@ -230,7 +230,7 @@ fn split_line_number(line: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, text))
 }
 
-/// Detects the type of a file. A file that only the client can access is assumed to be text.
+/// Detects the type of a file from its first bytes. A file that only the client can access is assumed to be text.
 async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
     if workspace.access().is_err() {
         return Ok(FileContents::Text);

@@ -34,7 +34,7 @@ const DEFAULT_TIMEOUT_SECS: u32 = 120;
 /// The maximum timeout that a call can set, in seconds.
 const MAX_TIMEOUT_SECS: u32 = 600;
 
-/// The minimum time between two updates that show the output as text. Each contains all of the output.
+/// The minimum time between two updates that show the output as text. Each update contains all of the output.
 const TEXT_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The minimum time between two updates of a display terminal, so that a command that prints single characters does not
@@ -50,7 +50,7 @@ pub(crate) struct RunTool {
     timeout: Option<u32>,
 }
 
-/// How a command ended.
+/// The way in which a command ended.
 enum CommandEnd {
     Exited(TerminalExitStatus),
     /// The command was killed after this time.
@@ -135,10 +135,11 @@ impl RunTool {
             Err(fault) => Err(fault),
         };
         if let Err(ToolFailure::Stop(acp::Error::Cancelled)) = &result {
-            // Show the last output, which stays visible.
+            // Show the last output, which then stays visible.
             view.update(execution, &process).await?;
         }
-        // Release it even if the turn is cancelled: all that the command started must exit before the turn ends.
+        // Release the terminal even if the turn is cancelled, because everything that the command started must exit
+        // before the turn ends.
         process.release().await;
         view.finish().await?;
         let (status, printed) = result?;
@@ -146,7 +147,7 @@ impl RunTool {
     }
 }
 
-/// How the output of a command is shown to the user.
+/// The way in which the output of a command is shown to the user.
 enum OutputView {
     /// In a client terminal.
     Client,
@@ -241,7 +242,7 @@ async fn follow_process(
             status = &mut exited => return Ok(status?),
             () = process.wait_for_output() => view.update(execution, process).await?,
         }
-        // Output that arrives during this wait is shown right after it.
+        // Output that arrives during this wait is shown immediately after it.
         tokio::select! {
             biased;
             () = execution.workspace.turn.cancelled() => return Err(ToolFailure::Stop(acp::Error::Cancelled)),

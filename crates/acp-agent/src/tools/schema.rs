@@ -19,7 +19,7 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes these keywords at every depth. Properties that have the same names are kept.
+/// Removes the omitted keywords at every depth. Properties that have the same names are kept.
 fn clean_schema(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
@@ -30,9 +30,9 @@ fn clean_schema(schema: &mut Value) {
                     ("properties" | "patternProperties", Value::Object(named)) => {
                         named.values_mut().for_each(clean_schema);
                     }
-                    // Doc comments are wrapped in the source; a model gets each as one line.
+                    // Doc comments are wrapped in the source, but a model gets each as a single line.
                     ("description", Value::String(text)) => *text = text.replace('\n', " "),
-                    // These hold values, not schemas.
+                    // These keywords contain values, not schemas.
                     ("default" | "const" | "enum" | "examples" | "required", _) => {}
                     (_, value) => clean_schema(value),
                 }

@@ -28,7 +28,8 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 /// The maximum number of matching lines to return.
 const MAX_MATCHES: usize = 200;
 
-/// The maximum total length of the returned lines, in bytes. They include context lines, of which there may be many.
+/// The maximum total length of the returned lines, in bytes. The lines include context lines, of which there may be
+/// many.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The maximum number of context lines before and after each match.
@@ -71,7 +72,7 @@ struct SearchLine {
     number: u32,
     text: String,
     is_match: bool,
-    /// Whether there are omitted lines before this one.
+    /// Whether lines before this one were omitted.
     follows_gap: bool,
 }
 
@@ -274,7 +275,7 @@ fn find_matches(
     Ok(found)
 }
 
-/// Collects the matching lines and context lines of one file.
+/// A sink that collects the matching lines and the context lines of one file.
 struct SearchSink<'a> {
     path: &'a str,
     matches: &'a mut SearchMatches,
@@ -282,7 +283,7 @@ struct SearchSink<'a> {
 }
 
 impl SearchSink<'_> {
-    /// Adds a line. Returns `false` to stop the search.
+    /// Adds a line to the result. Returns `false` to stop the search.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = truncate_to_head(line.trim_end(), MAX_SHOWN_LINE_BYTES);

@@ -113,7 +113,7 @@ impl SwitchModeTool {
         };
         execution.handle.start().await?;
         if memory.mode() != mode {
-            // If the mode cannot be stored, the turn ends.
+            // If the mode cannot be stored, the turn fails.
             memory.set_mode(mode).await.map_err(ToolFailure::Stop)?;
             execution
                 .workspace

@@ -1,4 +1,4 @@
-//! The traits that every tool implements, and the types that tools share.
+//! Defines the traits that every tool implements, and the types that tools share.
 
 use std::fmt::Debug;
 
@@ -25,14 +25,15 @@ pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static 
     /// The tool's name for the model.
     const NAME: &'static str;
 
-    /// What the tool does and when to use it, for the model.
+    /// A description, for the model, of what the tool does and when to use it.
     const DESCRIPTION: &'static str;
 
-    /// How a call is shown while the model is writing its arguments. `None` if the tool is not shown as a tool call.
+    /// The way in which a call is shown while the model is writing its arguments. `None` if the tool is not shown as a
+    /// tool call.
     const DRAFT: Option<DraftSpec>;
 }
 
-/// How a tool's calls are shown until their arguments are complete.
+/// The way in which a tool's calls are shown until their arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
@@ -50,13 +51,13 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// Returns the description of the call for the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
-    /// Returns the action of the call, on which the mode and the rules decide. Returns `None` if the call is always
+    /// Returns the action of the call, about which the mode and the rules decide. Returns `None` if the call is always
     /// allowed, or if the tool requests permission itself.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
 
-    /// Returns what a permission request is about, or `None` if the call changes nothing in the workspace.
+    /// Returns the subject of a permission request, or `None` if the call changes nothing in the workspace.
     fn subject(&self) -> Option<AlwaysSubject> {
         None
     }
@@ -71,8 +72,8 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         false
     }
 
-    /// Returns what an "always" answer to a permission request applies to. `special` is `true` if the action changes a
-    /// file that is not normally changed.
+    /// Returns the subject that an "always" answer to a permission request applies to. `special` is `true` if the
+    /// action changes a file that is not normally changed.
     fn permission_subject(&self, tool_action: &ToolAction, special: bool) -> AlwaysSubject {
         match tool_action {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
@@ -82,7 +83,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         }
     }
 
-    /// Returns the change that the call would make to a file, so that the user can review it before deciding.
+    /// Returns the change that the call would make to a file, so that the user can review it before making a decision.
     fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
@@ -96,7 +97,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a>;
 }
 
-/// The description of a tool call for the user.
+/// The description of a tool call that is shown to the user.
 pub(crate) struct CallDescription {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
@@ -119,17 +120,17 @@ impl CallDescription {
     }
 }
 
-/// The output of a tool call.
+/// The output of a finished tool call.
 pub(crate) struct ToolOutput {
     pub(crate) status: ToolStatus,
-    /// The text for the model.
+    /// The text of the output for the model.
     pub(crate) text: String,
     /// The content for the client, or `None` to keep the content that is already shown.
     pub(crate) content: Option<Vec<ToolCallContent>>,
     /// The locations, if they differ from those in the description.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
     pub(crate) data: Value,
-    /// Images, for models that accept images.
+    /// The images of the output, for models that accept images.
     pub(crate) images: Vec<ImageContent>,
 }
 
@@ -162,24 +163,24 @@ impl ToolOutput {
     }
 }
 
-/// A tool call that is running.
+/// A tool call that is running, with its environment.
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
     /// The user's rules, for tools whose action is known only while they run.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They remain visible whatever the result is.
+    /// The terminals that are shown in the call. They remain visible whatever the result is.
     pub(crate) terminals: Vec<ToolCallContent>,
     /// The change from [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,
 }
 
-/// A change to a file.
+/// A change to the text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextChange {
     /// The absolute path of the file.
     pub(crate) path: String,
-    /// The old text. `None` if the file does not exist yet.
+    /// The text before the change. `None` if the file does not exist yet.
     pub(crate) old: Option<String>,
     pub(crate) new: String,
     /// The first line of the change, counted from 1.

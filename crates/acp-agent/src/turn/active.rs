@@ -14,10 +14,10 @@ use crate::workspace::Workspace;
 /// A running turn.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveTurn<'a> {
-    /// The model for the current round.
+    /// The model that the current round uses.
     pub(crate) round_model: &'a RoundModel,
     pub(crate) tools: &'a [ToolSpec],
-    /// The maximum number of rounds.
+    /// The maximum number of rounds in a turn.
     pub(crate) max_requests: usize,
     /// The path of the user's instruction file, if there is one.
     pub(crate) user_instructions: Option<&'a Path>,
@@ -51,7 +51,7 @@ impl<'a> ActiveTurn<'a> {
     /// Shows a notice to the user. It is sent as a thought, because it must not look like a response of the model, and
     /// every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
-        // Clients join the thoughts of the model that may follow to this one.
+        // Clients append later thoughts of the model to this one.
         self.workspace
             .turn
             .send_thought(format!("{text}\n\n"))

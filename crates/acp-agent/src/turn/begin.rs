@@ -1,4 +1,4 @@
-//! The start of a turn: converts the user's prompt to a message for the model.
+//! Starts a turn: converts the user's prompt to a message for the model.
 
 use acp::v1::ContentBlock;
 
@@ -13,9 +13,9 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How a turn continues after its start.
+/// The way in which a turn continues after its start.
 pub(crate) enum TurnStart {
-    /// The model is called.
+    /// The turn continues with a call of the model.
     RunModel,
     /// The turn ends, because the agent itself has already responded.
     Answered,
@@ -102,7 +102,7 @@ impl ActiveTurn<'_> {
         Ok(TurnStart::RunModel)
     }
 
-    /// Sends a response in place of the model.
+    /// Sends a response to the user in place of the model.
     async fn finish_with_text(
         &self,
         conversation: &mut Conversation,

@@ -1,4 +1,4 @@
-//! A tool call, from `pending` to its final status.
+//! Runs a tool call, from `pending` to its final status.
 
 use acp::v1::{ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
@@ -177,7 +177,7 @@ impl ActiveTurn<'_> {
         execution: &mut ToolExecution<'_>,
     ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
-        // Decide before reading the file, because a rule may deny that.
+        // Decide this before reading the file, because a rule may deny reading it.
         let decision = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
@@ -230,7 +230,7 @@ impl ActiveTurn<'_> {
         };
         let subject = call.permission_subject(&tool_action, question.is_special);
         execution.handle.flush().await?;
-        // Send all fields again, because some clients show a permission request apart from its call.
+        // Send all fields again, because some clients show a permission request separately from its call.
         let mut update = execution
             .handle
             .new_update()

@@ -1,4 +1,5 @@
-//! Compaction during a turn: before the context window is full, if a round does not fit into it, and for `/compact`.
+//! Compacts a conversation during a turn: before the context window is full, if a round does not fit into it, and for
+//! `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -17,13 +18,13 @@ enum CompactionPlan {
     /// It is enough to truncate long tool results.
     TruncateResults,
     Summarize(KeptTail),
-    /// There is nothing in the conversation that can be omitted.
+    /// Nothing can be done, because every part of the conversation is still needed.
     Nothing,
 }
 
-/// Why a conversation was not compacted.
+/// The reason why a conversation was not compacted.
 enum CompactionFailure {
-    /// There is nothing in the conversation that can be omitted.
+    /// Every part of the conversation is still needed.
     NothingToCompact,
     Model(ModelError),
     /// The turn must end with this error.
@@ -33,7 +34,7 @@ enum CompactionFailure {
 impl CompactionFailure {
     fn reason(&self) -> String {
         match self {
-            Self::NothingToCompact => "nothing in the conversation can be omitted".to_owned(),
+            Self::NothingToCompact => "every part of the conversation is still needed".to_owned(),
             Self::Model(error) => error.message.clone(),
             Self::Stop(error) => error.to_string(),
         }
@@ -131,7 +132,7 @@ impl ActiveTurn<'_> {
         Ok(())
     }
 
-    /// Compacts the conversation as planned. Returns a report for the user.
+    /// Compacts the conversation according to the plan. Returns a report for the user.
     async fn compact_with(
         &self,
         conversation: &mut Conversation,
@@ -196,7 +197,7 @@ impl ActiveTurn<'_> {
         });
         let window = self.model().context_window();
         if let (Some(now), Some(window)) = (now, window) {
-            // An estimate, until the model reports its usage after the next round.
+            // This is an estimate, until the model reports its usage after the next round.
             self.show_usage(now, window).await?;
         }
         Ok((compaction_report(plan, filled.zip(now), window), summary))
@@ -223,7 +224,7 @@ impl ActiveTurn<'_> {
             &mut used,
         );
         let summary = turn.or_cancelled(async { Ok(summary.await) }).await;
-        // A failed summary costs money too.
+        // A failed request for a summary costs money too.
         for used in used {
             self.add_cost(used).await?;
         }
@@ -252,7 +253,7 @@ fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
         CompactionPlan::Summarize(_) if !worked || conversation_size(turn) <= total / 2 => {
             CompactionPlan::Summarize(KeptTail::Turn)
         }
-        // The current turn itself fills the window.
+        // The current turn alone fills the window.
         _ if worked => CompactionPlan::Summarize(KeptTail::Prompt),
         _ => CompactionPlan::Nothing,
     }
@@ -284,6 +285,8 @@ fn compaction_report(
             report.push_str(&format!(" (context window: {window})"));
         }
     }
-    report.push_str(". The model sees only what remains; the session still shows everything.");
+    report.push_str(
+        ". The model sees only the remaining messages, but the session still shows all of them.",
+    );
     report
 }

@@ -36,11 +36,11 @@ const MAX_DRAFTS: usize = 64;
 #[derive(Default)]
 pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
-/// A call that the model is still writing.
+/// A tool call that the model is still writing.
 struct DraftCall {
-    /// The reported call. `None` while the call is held back.
+    /// The handle of the reported call. `None` while the call is held back.
     handle: Option<ReportedCall>,
-    /// When the call must be shown if it is held back.
+    /// The time at which the call must be shown if it is held back.
     next_update: Instant,
     tool: String,
     arguments: String,
@@ -59,7 +59,7 @@ impl ActiveTurn<'_> {
         call: usize,
         tool: String,
     ) -> acp::Result<()> {
-        // Some models send the name later. Such a call is shown when it is complete.
+        // Some models send the name later. Such a call is shown only when it is complete.
         if tool.is_empty() || written.0.len() >= MAX_DRAFTS || written.0.contains_key(&call) {
             return Ok(());
         }
@@ -185,14 +185,14 @@ impl DraftCalls {
         let mut result = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
-            // Each call is ended, even if reporting another one fails.
+            // End each call, even if reporting the end of another one fails.
             result = result.and(why.report_to(&handle).await);
         }
         result
     }
 }
 
-/// Why a call that was shown did not run.
+/// The reason why a call that was shown did not run.
 pub(super) enum DraftInterruption {
     /// The turn was cancelled.
     Cancelled,
@@ -201,7 +201,7 @@ pub(super) enum DraftInterruption {
 }
 
 impl DraftInterruption {
-    /// Returns why the remaining calls did not run, given how the round ended.
+    /// Returns the reason why the remaining calls did not run, depending on how the round ended.
     pub(super) fn from_result<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,

@@ -1,4 +1,4 @@
-//! Reports of a tool call to the client and to the model.
+//! Reports a tool call to the client and to the model.
 
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) fn complete_update(report: &ToolCall) -> ToolCallUpdate {
     update
 }
 
-/// Reports the result of a call.
+/// Reports the result of a call to the client.
 pub(super) async fn finish(handle: &ReportedCall, output: &ToolOutput) -> acp::Result<()> {
     let status = match output.status {
         ToolStatus::Done => ToolCallStatus::Completed,

@@ -1,4 +1,4 @@
-//! One round of a turn: sends a request to the model, streams the response to the client, and runs the tool calls.
+//! Runs one round of a turn: sends a request to the model, streams the response to the client, and runs the tool calls.
 
 use acp::v1::StopReason;
 
@@ -65,13 +65,13 @@ impl ActiveTurn<'_> {
         }
         let mut ended = match (received.and(stored.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
-            // After any other reason the calls may be incomplete.
+            // With any other reason, the calls may be incomplete.
             (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
             (Ok(()), _) if calls.is_empty() => Some(Ok(Some(StopReason::EndTurn))),
             (Ok(()), _) => None,
         };
         for (n, call) in calls.iter().enumerate() {
-            // Every call gets a result, because providers reject a conversation in which one is missing.
+            // Every call gets a result, because providers reject a conversation in which a result is missing.
             let result = match &ended {
                 None => self.execute(call, written.take(n)).await,
                 Some(_) => Ok(skipped_result(call)),
@@ -143,7 +143,8 @@ impl ActiveTurn<'_> {
                         .await?;
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
-                // Sent as a thought: clients show it as it arrives, and do not take it for a part of the response.
+                // The notice is sent as a thought, because clients show thoughts as they arrive and do not treat them
+                // as a part of the response.
                 Some(Ok(Step::Delay(why))) => {
                     let broke_off =
                         "The response was cut off before this call was complete. Nothing was done.";

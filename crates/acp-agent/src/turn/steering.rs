@@ -1,4 +1,4 @@
-//! Steering: messages from the user during a turn.
+//! Handles messages from the user during a turn.
 
 use acp::v1::ContentBlock;
 
@@ -8,7 +8,7 @@ use crate::context::conversation::Conversation;
 use crate::model::message::ModelMessage;
 use crate::session::steering::Steering;
 
-/// Closes the steering queue when dropped. So the queue is closed even if the turn is dropped.
+/// A guard that closes the steering queue when it is dropped, so that the queue is closed even if the turn is dropped.
 pub(super) struct SteeringGuard<'a>(&'a Steering);
 
 impl Drop for SteeringGuard<'_> {

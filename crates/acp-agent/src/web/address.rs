@@ -12,28 +12,28 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // The networks, each with the number of bits in its prefix.
+    // Each network has the number of bits in its prefix.
     const SPECIAL_NETWORKS: [([u8; 4], u32); 16] = [
         ([0, 0, 0, 0], 8),
         ([10, 0, 0, 0], 8),
-        // Shared by a provider and its customers. Many private cloud networks use it too.
+        // Shared address space between a provider and its customers. Many private cloud networks also use it.
         ([100, 64, 0, 0], 10),
         ([127, 0, 0, 0], 8),
-        // Link-local. Cloud machines have their metadata at 169.254.169.254.
+        // Link-local addresses. Cloud machines have their metadata at 169.254.169.254.
         ([169, 254, 0, 0], 16),
         ([172, 16, 0, 0], 12),
         ([192, 0, 0, 0], 24),
         ([192, 0, 2, 0], 24),
-        // Formerly 6to4 relays.
+        // Addresses of the former 6to4 relays.
         ([192, 88, 99, 0], 24),
         ([192, 168, 0, 0], 16),
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
-        // Multicast, reserved, and broadcast.
+        // Multicast, reserved and broadcast addresses.
         ([224, 0, 0, 0], 4),
         ([240, 0, 0, 0], 4),
-        // The metadata of machines in Azure, although it looks public.
+        // The address of the machine metadata in Azure, although it looks public.
         ([168, 63, 129, 16], 32),
     ];
     let bits = address.to_bits();
@@ -45,7 +45,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    // An IPv4-mapped address.
+    // This is an IPv4-mapped address.
     if let Some(inner) = address.to_ipv4_mapped() {
         return is_public_v4(inner);
     }
@@ -56,11 +56,11 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(one, two, three, four))
     };
     match (a, b) {
-        // A gateway translates it to IPv4.
+        // A gateway translates this address to IPv4.
         (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => tail(g, h),
         // 6to4: the tunnel ends at an IPv4 address.
         (0x2002, _) => tail(b, c),
-        // For protocols, tunnels and identifiers, and for documentation.
+        // Addresses for protocols, tunnels, identifiers and documentation.
         (0x2001, 0..0x200) | (0x2001, 0xdb8) | (0x3fff, 0..0x1000) => false,
         // All public addresses assigned so far are in this range.
         (0x2000..=0x3fff, _) => true,

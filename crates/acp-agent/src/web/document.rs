@@ -1,8 +1,8 @@
-//! A document from the web.
+//! Defines a document from the web.
 
 use reqwest::StatusCode;
 
-/// A document that a server sent.
+/// A document that a web server sent.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) status: StatusCode,

@@ -1,4 +1,4 @@
-//! Fetches a document from a URL. The caller can check the address before anything is sent.
+//! Fetches a document from a URL. The caller can check the addresses before anything is sent.
 
 mod address;
 pub(crate) mod document;
@@ -33,7 +33,7 @@ pub(crate) struct FetchTarget {
 /// The proxies from the environment.
 pub(crate) struct Proxies(Matcher);
 
-/// A proxy.
+/// An HTTP proxy from the environment.
 #[derive(Debug, Clone)]
 struct Proxy {
     /// The URL of the proxy, without user name and password.
@@ -42,16 +42,16 @@ struct Proxy {
     authorization: Option<HeaderValue>,
 }
 
-/// Why a target may be in a private network.
+/// The reason why a target may be in a private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrivateAddress {
-    /// How the target is reached, for display after its name.
+    /// A description of how the target is reached, for display after its name.
     pub(crate) access: String,
     /// The reason: a sentence for the user.
     pub(crate) why: String,
 }
 
-/// The response of a server.
+/// The response of a web server.
 #[derive(Debug)]
 pub(crate) enum FetchResponse {
     /// A redirect to this URL.
@@ -63,7 +63,7 @@ impl FetchTarget {
     /// Resolves the host of a URL, or finds the proxy that will. Sends nothing except DNS queries.
     ///
     /// # Errors
-    /// The URL cannot be fetched, or its host has no address. The text says which.
+    /// The URL cannot be fetched, or its host has no address. The error says which.
     pub(crate) async fn resolve(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
@@ -85,7 +85,7 @@ impl FetchTarget {
         let proxy = if here { None } else { proxies.proxy_for(&url)? };
         let addresses = match (address, &proxy) {
             (Ok(address), _) => vec![address],
-            // Where a proxy is configured, often only the proxy can resolve names on the internet.
+            // If a proxy is configured, often only the proxy can resolve names on the internet.
             (Err(_), Some(_)) => Vec::new(),
             (Err(_), None) => {
                 let found = tokio::net::lookup_host((bare, port)).await;
@@ -111,7 +111,7 @@ impl FetchTarget {
         &self.host
     }
 
-    /// Returns the scheme, host and port.
+    /// Returns the scheme, host and port of the URL.
     pub(crate) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
@@ -144,7 +144,7 @@ impl FetchTarget {
     /// Fetches the document, either from exactly the addresses that were resolved or through the proxy.
     ///
     /// # Errors
-    /// The text says what failed, for the user.
+    /// The document cannot be fetched. The error is a text for the user.
     pub(crate) async fn get(&self) -> Result<FetchResponse, String> {
         // The name is not resolved again, because the result may differ the second time. Only the proxy that was shown
         // is used, and no redirect is followed without the caller.
@@ -153,7 +153,7 @@ impl FetchTarget {
             .iter()
             .map(|ip| SocketAddr::new(*ip, 0))
             .collect();
-        // The provider is set once per process. It fails if it is set already.
+        // The provider is set once per process. This fails if it is already set.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
@@ -171,7 +171,7 @@ impl FetchTarget {
             "text/html, text/plain, application/json, text/*, */*;q=0.5",
         );
         let response = request.send().await.map_err(|e| error_chain(&e))?;
-        // Check that the addresses above were used. Otherwise nothing of the response is used.
+        // Check that the addresses above were used. If they were not, nothing of the response is used.
         let peer = response.remote_addr().map(|address| address.ip());
         if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
             return Err(
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// The connection uses the addresses resolved before, whatever the name resolves to now.
+    /// Checks that the connection uses the addresses that were resolved before, whatever the name resolves to now.
     #[tokio::test]
     async fn host_is_resolved_only_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -309,7 +309,8 @@ mod tests {
         assert_eq!(document.body, b"ok");
     }
 
-    /// Fetches each URL through a proxy. Returns the private addresses found and the requests that the proxy got.
+    /// Fetches each URL through a proxy. Returns the private addresses that were found, and the requests that the proxy
+    /// got.
     async fn resolve_through_proxy(
         urls: &[&str],
         no: &str,

@@ -8,8 +8,8 @@ use htmd::{HtmlToMarkdown, Node};
 
 use crate::web::document::Document;
 
-/// The maximum number of elements in a page that are open at the same time. The parser takes quadratic time in this
-/// number.
+/// The maximum number of elements in a page that can be open at the same time. The time that the parser takes is
+/// quadratic in this number.
 const MAX_OPEN_ELEMENTS: usize = 2000;
 
 /// The maximum nesting depth of a page, because the conversion to Markdown is recursive.
@@ -23,7 +23,7 @@ const OMITTED_ELEMENTS: [&str; 9] = [
 /// Returns the text of a document. Converts HTML to Markdown. This may take a while.
 ///
 /// # Errors
-/// The document is not text. The error says what it is.
+/// The document is not text. The error says what it is instead.
 pub(crate) fn to_text(document: &Document) -> Result<String, String> {
     let media_type = document.media_type.as_str();
     let binary = || {
@@ -97,7 +97,7 @@ fn decode_text(document: &Document) -> String {
     };
     let html = document.media_type.contains("html");
     let encoding = named().or_else(|| said().filter(|_| html));
-    // A byte order mark at the start of the text takes precedence.
+    // A byte order mark at the start of the text takes precedence over the encoding named by the server.
     let (text, ..) = encoding.unwrap_or(encoding_rs::UTF_8).decode(body);
     text.into_owned()
 }
@@ -120,7 +120,7 @@ fn to_markdown(html: &str) -> Result<String, String> {
 /// Estimates the maximum number of elements that are open at the same time, without a full parser. The estimate is high
 /// rather than low, because an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
-    // The end tags of these elements are optional, or they have no content.
+    // These elements have optional end tags or no content.
     const IMPLICITLY_CLOSED_ELEMENTS: [&str; 33] = [
         "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
         "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp",
@@ -212,7 +212,7 @@ mod tests {
         // Adjacent elements are not nested.
         let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
         assert!(to_text(&test_document("text/html", None, many)).is_ok());
-        // The deepest page allowed, on the smallest stack used.
+        // This is the deepest page that is allowed, on the smallest stack that is used.
         let deep = "<ul><li>".repeat(MAX_DEPTH / 2 - 10) + "bottom";
         assert!(
             to_text(&test_document("text/html", None, deep))

@@ -1,4 +1,4 @@
-//! Direct access to the files of a session.
+//! Opens direct access to the files of a session.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ pub(crate) struct WorkspaceAccess {
 }
 
 impl WorkspaceAccess {
-    /// Opens direct access to these roots. Fails with the reason if that is not possible. `rules` are for the sandbox,
-    /// or `None` if there is none.
+    /// Opens direct access to these roots. Fails with the reason if that is not possible. `rules` are the rules of the
+    /// sandbox, or `None` if there is no sandbox.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,
@@ -30,7 +30,7 @@ impl WorkspaceAccess {
                 Sandbox::from_rules(rules.for_roots(roots.iter().cloned()))
                     .map_err(io::Error::other)
             });
-            // Opened once, so that all tools use the same directories.
+            // Open the directories once, so that all tools use the same ones.
             let roots = Roots::open(roots)?;
             Ok(Self {
                 files: Files::with_roots(roots.clone()),

@@ -1,4 +1,4 @@
-//! A running command, either in a client terminal or as a process of the agent.
+//! Runs commands, either in a client terminal or as a process of the agent.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,32 +21,32 @@ use crate::text::{truncate_to_head, truncate_to_tail};
 /// model.
 const CLIENT_OUTPUT_LIMIT_BYTES: u64 = 256 * 1024;
 
-/// How many bytes of the end of a process's output the agent keeps.
+/// How many bytes from the end of a process's output the agent keeps.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// How many bytes of the start of a process's output the agent keeps.
+/// How many bytes from the start of a process's output the agent keeps.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
 /// The maximum amount of output that waits to be shown, in bytes. If a command prints faster than the client reads, it
 /// is not slowed down, and the oldest output is dropped instead.
 const MAX_UNSHOWN_BYTES: usize = 256 * 1024;
 
-/// A command that has been started. Dropping this kills the command.
+/// A command that has been started. Dropping it kills the command.
 pub(crate) enum CommandProcess {
     Client(ClientTerminal),
     Local(LocalProcess),
 }
 
-/// A process of the agent.
+/// A command that runs as a process of the agent.
 pub(crate) struct LocalProcess {
-    /// The set of terminals of this process only, so that dropping it kills no other process.
+    /// The set of terminals that contains only this process, so that dropping the set kills no other process.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
     events: Arc<ProcessEvents>,
 }
 
-/// The events of the agent's own process, until they are shown.
+/// The events of a process of the agent that have not been shown yet.
 #[derive(Default)]
 pub(crate) struct ProcessEvents {
     state: Mutex<PrintedOutput>,
@@ -56,12 +56,12 @@ pub(crate) struct ProcessEvents {
 #[derive(Default)]
 struct PrintedOutput {
     command: String,
-    /// The output that has not been taken yet. If it is too long, only its end.
+    /// The output that has not been taken yet. If it is too long, only its end is kept.
     text: String,
     /// The number of bytes that were dropped before `text`.
     lost_bytes: usize,
     exit: Option<TerminalExitStatus>,
-    /// The start of the whole output, including output that was taken.
+    /// The start of the whole output, including output that was already taken.
     head: String,
 }
 
@@ -97,7 +97,7 @@ impl ProcessEvents {
         self.lock_state().command.clone()
     }
 
-    /// Takes the output that was printed since the last call.
+    /// Takes the output that the command has printed since the last call.
     pub(crate) fn take_unshown(&self) -> String {
         let mut so_far = self.lock_state();
         let text = std::mem::take(&mut so_far.text);
@@ -115,7 +115,7 @@ impl ProcessEvents {
     }
 }
 
-/// The output of a command. If it is too long, only its end.
+/// The output of a command. If it is too long, only its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutput {
     pub(crate) text: String,
@@ -149,7 +149,7 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the content for the tool call, if this is a client terminal.
+    /// Returns the content to show in the tool call, if this is a client terminal.
     pub(crate) fn content(&self) -> Option<ToolCallContent> {
         match self {
             Self::Client(terminal) => Some(terminal.as_content()),
@@ -157,7 +157,8 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the events, if this is a process of the agent. A client shows the events of its terminals itself.
+    /// Returns the events of the process, if this is a process of the agent. The client itself shows the output of a
+    /// client terminal.
     pub(crate) fn events(&self) -> Option<&Arc<ProcessEvents>> {
         match self {
             Self::Client(_) => None,
@@ -187,7 +188,7 @@ impl CommandProcess {
         }
     }
 
-    /// Returns the output so far.
+    /// Returns the output of the command so far.
     pub(crate) async fn output(&self) -> acp::Result<CommandOutput> {
         let output = match self {
             Self::Client(terminal) => terminal.output().await?,
@@ -219,7 +220,7 @@ impl CommandProcess {
                 }
             }
         };
-        // The terminal is released in any case.
+        // Release the terminal in any case.
         match tokio::time::timeout(CANCEL_GRACE_PERIOD, killed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot kill a command"),

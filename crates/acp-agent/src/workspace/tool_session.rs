@@ -1,4 +1,4 @@
-//! The interface of a session for its tools.
+//! Defines the interface of a session for its tools.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;
@@ -12,7 +12,7 @@ pub(crate) trait ToolSession: Send + Sync {
     /// Returns direct access to the session's files, or the reason why there is none.
     fn access(&self) -> Result<&WorkspaceAccess, &str>;
 
-    /// Returns `true` if commands must run in a sandbox.
+    /// Returns `true` if commands must run in the sandbox.
     fn is_sandboxed(&self) -> bool;
 
     fn mode(&self) -> Mode;

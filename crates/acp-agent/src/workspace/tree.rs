@@ -16,7 +16,7 @@ use ignore::overrides::Override;
 /// The maximum size of a file with ignore rules, in bytes. A larger file is skipped.
 const MAX_RULES_FILE_SIZE: u64 = 1024 * 1024;
 
-/// A flag that tells threads that their result is no longer needed. Dropping it sets the flag for its clones in
+/// A flag that tells threads that their result is no longer needed. Dropping it also sets the flag for the clones in
 /// threads.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
@@ -36,7 +36,7 @@ impl CancelFlag {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Wraps a reader in one that fails once the flag is set.
+    /// Wraps a reader so that reading fails once the flag is set.
     pub(crate) fn wrap_reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
         struct CancellableReader<'a, R>(&'a CancelFlag, R);
         impl<R: Read> Read for CancellableReader<'_, R> {
@@ -60,15 +60,15 @@ impl Drop for CancelFlag {
     }
 }
 
-/// The directories of a session.
+/// The directories of a session, which tools can list and walk.
 pub(crate) struct DirectoryTree(Roots);
 
-/// An entry in a directory.
+/// An entry in a directory listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeEntry {
     pub(crate) name: String,
     pub(crate) kind: TreeEntryKind,
-    /// The size of a file, in bytes.
+    /// The size in bytes, if the entry is a file.
     pub(crate) size: Option<u64>,
 }
 
@@ -205,7 +205,7 @@ impl DirectoryTree {
                     TreeEntryKind::Symlink | TreeEntryKind::Other => {}
                 }
             }
-            // Depth first, and each directory is opened in its turn, so that few are open at the same time.
+            // Go depth first and open each directory only when it is visited, so that few are open at the same time.
             for directory in below.into_iter().rev() {
                 ahead.push_front(directory);
             }
@@ -231,14 +231,14 @@ impl DirectoryTree {
     }
 }
 
-/// Whether a walk continues.
+/// The decision whether a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkStep {
     Continue,
     Stop,
 }
 
-/// The ignore rules of a directory and of its parents.
+/// The ignore rules of a directory and its parents.
 struct IgnoreRules {
     gitignore: Gitignore,
     parent: Option<Arc<IgnoreRules>>,
@@ -248,7 +248,7 @@ impl IgnoreRules {
     fn load(dir: &Dir, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let mut builder = GitignoreBuilder::new(path);
         let mut any = false;
-        // Later rules take precedence, so those in `.ignore` do.
+        // Later rules take precedence, so the rules in `.ignore` come last.
         for name in [".gitignore", ".ignore"] {
             // Like git, do not read the rules through a symlink.
             let link = dir.symlink_metadata(name);

@@ -1,4 +1,4 @@
-//! The content of a report, independent of its format.
+//! The contents of a report, independent of its format.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::verdict::Verdict;
 /// The results of one run of the suite.
 #[derive(Debug)]
 pub struct CheckReport {
-    /// The side that was tested.
+    /// The side that was tested: agent or client.
     pub side: Side,
     /// The command line of the program that was tested.
     pub program: String,
     /// How long the run took.
     pub duration: Duration,
-    /// The versions that the program does not speak, whose checks were omitted.
+    /// The versions that the program does not speak. Their checks were omitted.
     pub unsupported_versions: Vec<SchemaVersion>,
-    /// The outcomes of all checks.
+    /// The outcomes of all checks that were run.
     pub outcomes: Vec<CheckOutcome>,
-    /// Descriptions of all differences from the baseline; empty if there is no baseline.
+    /// Descriptions of all differences from the baseline. Empty if there is no baseline.
     pub mismatches: Vec<String>,
     /// The ids of the checks that are expected to fail.
     pub expected_failures: Vec<String>,
@@ -30,20 +30,20 @@ pub struct CheckReport {
 /// The number of checks by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckSummary {
-    /// Checks that passed.
+    /// The number of checks that passed.
     pub passed: usize,
-    /// Violated MUST requirements.
+    /// The number of MUST requirements that are violated.
     pub failed: usize,
-    /// Violated SHOULD and MAY requirements.
+    /// The number of SHOULD and MAY requirements that are violated.
     pub warned: usize,
-    /// Requirements that were not tested.
+    /// The number of requirements that were not tested.
     pub skipped: usize,
-    /// Checks that failed because of an error in the suite.
+    /// The number of checks that could not be completed because of an error in the suite.
     pub harness_errors: usize,
 }
 
 impl CheckReport {
-    /// Returns the number of checks by verdict.
+    /// Counts the checks by verdict.
     #[must_use]
     pub fn summary(&self) -> CheckSummary {
         let mut summary = CheckSummary::default();
@@ -60,7 +60,7 @@ impl CheckReport {
     }
 
     /// Returns `true` if the program has passed: all failures are expected, the baseline has no stale entries, and, if
-    /// `strict`, all warnings are expected, too.
+    /// `strict` is set, all warnings are expected too.
     #[must_use]
     pub fn has_passed(&self, strict: bool) -> bool {
         let fails = |outcome: &CheckOutcome| match outcome.verdict {
@@ -101,7 +101,7 @@ impl CheckReport {
 /// Returns the URL of a page of the specification.
 pub(super) fn page_url(version: SchemaVersion, page: &str) -> String {
     let base = "https://agentclientprotocol.com/protocol";
-    // Checks without a page of their own.
+    // These checks have no page in the specification.
     let page = match page {
         "transport" => "transports",
         other => other,
@@ -133,7 +133,7 @@ impl CheckSummary {
     }
 }
 
-/// Returns the level, padded to the width of the longest.
+/// Returns the name of the level, padded to the width of the longest name.
 pub(super) fn padded_level(level: RequirementLevel) -> String {
     format!("{:<6}", level.to_string())
 }

@@ -1,4 +1,4 @@
-//! The lines of a transcript, in a form that is safe to print.
+//! Formats the lines of a transcript so that they are safe to print.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use crate::transcript::{Transcript, TranscriptEntry};
 
 /// A line of evidence in a report: a message or another event.
 pub(super) struct EvidenceLine {
-    /// Seconds since the start of the check.
+    /// The time in seconds since the start of the check.
     pub(super) at: f64,
-    /// The side that sent it: `client` or `agent`. Empty for other events.
+    /// The side that sent the message: `client` or `agent`. Empty for other events.
     pub(super) from: &'static str,
     pub(super) text: String,
 }

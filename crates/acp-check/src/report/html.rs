@@ -1,4 +1,4 @@
-//! The report as a single HTML page.
+//! Formats a report as a single HTML page.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -1,4 +1,4 @@
-//! The report as JSON.
+//! Formats a report as JSON.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The report as JUnit XML.
+//! Formats a report as JUnit XML.
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
@@ -9,7 +9,7 @@ impl CheckReport {
     /// Formats the report as JUnit XML, a format that CI services display.
     ///
     /// # Errors
-    /// It cannot be written as XML.
+    /// The report cannot be written as XML.
     pub fn to_junit(&self) -> Result<String, String> {
         render_junit(self)
     }

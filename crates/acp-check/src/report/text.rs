@@ -1,4 +1,4 @@
-//! The report as text.
+//! Formats a report as text.
 
 use std::fmt::Write as _;
 
@@ -8,28 +8,28 @@ use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
 
-/// The maximum number of evidence lines shown for a failure. The last ones are shown.
+/// The maximum number of evidence lines shown for a failure. Only the last lines are shown.
 const MAX_EVIDENCE_LINES: usize = 12;
 
-/// How many checks must have the same reason for it to be listed at the end.
+/// The number of checks that must share a reason before it is listed at the end of the report.
 const MIN_COMMON_CHECKS: usize = 5;
 
-/// The maximum length of such a reason, in characters.
+/// The maximum length of a reason that is listed at the end of the report, in characters.
 const MAX_CAUSE_LEN: usize = 200;
 
-/// How the text is formatted.
+/// The options for formatting a report as text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
     /// Whether to use colors.
     pub color: bool,
-    /// Whether to show all evidence, also for checks that passed.
+    /// Whether to show all evidence, including that of checks that passed.
     pub verbose: bool,
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
 
 impl TextStyle {
-    /// Returns `words` in a color, if colors are used. `code` is its number in an SGR escape sequence.
+    /// Returns `words` in a color, if colors are used. `code` is the color's number in an SGR escape sequence.
     fn paint(self, code: &str, words: &str) -> String {
         if self.color {
             format!("\u{1b}[{code}m{words}\u{1b}[0m")
@@ -107,7 +107,7 @@ fn write_outcome(
     } else {
         ""
     };
-    // A shape is named by its sentence.
+    // A shape is identified by its sentence.
     let number = match check.procedure {
         CheckProcedure::Shape(_) => String::new(),
         _ => check.name(),
@@ -148,7 +148,7 @@ fn write_outcome(
     Ok(())
 }
 
-/// Returns each reason that many checks share, with the number of checks. Usually one fault breaks everything that
+/// Returns each reason that many checks share, with the number of checks. Usually, one fault breaks everything that
 /// builds on it.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks that only a process can fail: the agents are shell scripts, one right and some wrong.
+//! Tests checks that only a process can fail. The agents are shell scripts, one correct and some wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use acp_check::SchemaVersion;
 use acp_check::{AgentProgram, Check, CheckOptions, CheckTarget, Verdict};
 use acp_host::AgentCommand;
 
-/// How long the right one may take.
+/// How long to wait for the correct agent.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a wrong one may leave something out, before that is noticed.
+/// How long to wait for a message that a wrong agent omits.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An agent that opens sessions and answers everything else with an error, until its input ends.

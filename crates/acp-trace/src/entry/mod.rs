@@ -18,7 +18,7 @@ const MAX_PENDING: usize = 64 * 1024;
 /// The maximum length of an entry's summary, in bytes.
 const MAX_SUMMARY_BYTES: usize = 16 * 1024;
 
-/// The kind of an entry.
+/// The kind of message or other line that a trace entry shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEntryKind {
@@ -38,36 +38,36 @@ pub enum TraceEntryKind {
     Event,
 }
 
-/// A record, or several merged chunks of the same text, in readable form.
+/// One record of a trace in readable form, or several merged chunks of the same text.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceEntry {
-    /// Microseconds since the start of the trace; for merged chunks, of the first one.
+    /// The time in microseconds since the start of the trace. For merged chunks, the time of the first chunk.
     pub time_us: u64,
-    /// The line in the file; for merged chunks, of the first one.
+    /// The line number in the trace file. For merged chunks, the line of the first chunk.
     pub line: u64,
-    /// The side that sent it.
+    /// The side that sent the message or line. `None` for events.
     pub from: Option<Side>,
-    /// The kind of the entry.
+    /// The kind of message or line that the entry shows.
     pub kind: TraceEntryKind,
-    /// The method; for a response, of its request. Empty if unknown.
+    /// The method of the message. For a response, the method of its request. Empty if unknown.
     pub method: String,
-    /// The type of the update, if this is a `session/update`.
+    /// The type of update, if the message is a `session/update`.
     pub update: Option<String>,
-    /// The id of the request, or of the request that the response belongs to.
+    /// The id of the request. For a response, the id of the request that it answers.
     pub id: Option<RequestId>,
-    /// The session it belongs to.
+    /// The id of the session that the message belongs to.
     pub session: Option<String>,
-    /// The id of the session it belongs to.
+    /// The time between the request and this response, in microseconds.
     pub duration_us: Option<u64>,
     /// A summary of the content. It may have several lines and is not sanitized: it may contain terminal control
     /// sequences.
     pub summary: String,
-    /// Whether it is or contains an error.
+    /// Whether the entry is or contains an error.
     pub is_error: bool,
-    /// The number of records that it was made from.
+    /// The number of records that the entry was made from.
     pub records: u64,
-    /// The message; for merged chunks, the first one.
+    /// The message as recorded. For merged chunks, the first message.
     pub message: Option<Box<RawValue>>,
     /// A key for the text that a chunk belongs to. Consecutive entries with the same key are merged.
     merge_key: Option<String>,
@@ -93,7 +93,7 @@ impl TraceEntry {
         }
     }
 
-    /// Returns the display name: the type of the update, the method, or the kind of entry.
+    /// Returns the name to display: the type of update, the method, or the kind of entry.
     #[must_use]
     pub fn name(&self) -> &str {
         match (self.kind, &self.update) {
@@ -130,7 +130,7 @@ struct UnansweredRequest {
     time_us: u64,
 }
 
-/// Turns records into entries. Records must be passed in order.
+/// A converter from records to entries. Records must be passed in order.
 #[derive(Debug, Default)]
 pub struct EntryBuilder {
     /// Pending requests, by the side that sent them and their id.
@@ -138,7 +138,7 @@ pub struct EntryBuilder {
 }
 
 impl EntryBuilder {
-    /// Creates a builder for the start of a trace.
+    /// Creates a builder for a trace that is read from its start.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -283,7 +283,8 @@ fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> T
         entry.update = text("sessionUpdate").map(str::to_owned);
         if let Some(name) = entry.update.as_deref().filter(|name| is_text_chunk(name)) {
             let session = entry.session.as_deref().unwrap_or_default();
-            // In version 1 a chunk may have no message id. If it has one, another id means another message.
+            // In version 1, a chunk need not have a message id. If it has one, a different id means a different
+            // message.
             let of = text("messageId").unwrap_or_default();
             entry.merge_key = Some(format!("{name}\n{session}\n{of}"));
         }
@@ -291,7 +292,7 @@ fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> T
     entry
 }
 
-/// Returns `true` if this update is a chunk of text.
+/// Returns `true` if a `session/update` of this type is a chunk of text.
 fn is_text_chunk(update: &str) -> bool {
     update.ends_with("_chunk") && update != "terminal_output_chunk"
 }

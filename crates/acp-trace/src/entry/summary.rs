@@ -1,4 +1,4 @@
-//! Summaries of messages. Fields that are missing are omitted.
+//! Summarizes messages for entries. Missing fields are left out.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ impl EntrySummary {
         summary
     }
 
-    /// Adds a part, separated by a comma unless it is the first.
+    /// Adds a part to the summary, after a comma unless it is the first part.
     fn add(&mut self, part: impl AsRef<str>) {
         let part = part.as_ref();
         if part.is_empty() {
@@ -49,7 +49,7 @@ impl EntrySummary {
         self.0.push_str(part);
     }
 
-    /// Adds the value of a field if it exists.
+    /// Adds the value of the field `name`, if the field exists.
     fn add_member(&mut self, value: &Value, name: &str) {
         match value.get(name) {
             None | Some(Value::Null) => {}
@@ -58,7 +58,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds the name and value of a field if it exists.
+    /// Adds the name and the value of the field `name`, if the field exists.
     fn add_with_name(&mut self, value: &Value, name: &str) {
         if let Some(member) = value.get(name).filter(|member| !member.is_null()) {
             let shown = member
@@ -68,7 +68,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds the number of items in a list field, unless it is empty.
+    /// Adds the number of items in the list field `name`, unless the list is empty.
     fn add_count(&mut self, value: &Value, name: &str, what: &str) {
         let count = value
             .get(name)
@@ -80,7 +80,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds the whole value as JSON. Used if there is no better summary.
+    /// Adds the whole value as JSON, for messages that have no better summary.
     fn add_json(&mut self, value: &Value) {
         let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         if !empty {

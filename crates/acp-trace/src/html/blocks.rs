@@ -1,4 +1,4 @@
-//! The messages in the page, in blocks of lines. Each line is JSON.
+//! Writes messages into the page in blocks of lines, each of which is JSON.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::io::{self, Write};
 /// script parses only the blocks that are viewed.
 const MAX_BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Writes messages in blocks.
+/// A writer that splits the messages of the page into blocks.
 pub(super) struct BlockWriter<'a, W> {
     out: &'a mut W,
-    /// The size of the open block, if one is open.
+    /// The size of the open block in bytes, or 0 if no block is open.
     block_len: usize,
     line_count: usize,
     /// The number of the first line of each block.
@@ -27,7 +27,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         }
     }
 
-    /// Writes a line of JSON.
+    /// Writes one line of JSON to the current block.
     pub(super) fn write_json(&mut self, json: &str) -> io::Result<()> {
         let json = escape_markup(json);
         if self.block_len == 0 {
@@ -45,7 +45,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         Ok(())
     }
 
-    /// Writes text as a line.
+    /// Writes text as one line of the current block, in the form of a JSON string.
     pub(super) fn write_text(&mut self, text: &str) -> io::Result<()> {
         self.write_json(&serde_json::to_string(text)?)
     }

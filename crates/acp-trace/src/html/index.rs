@@ -1,6 +1,6 @@
 //! The index of the page: what the script needs to know about each record before it parses the message.
 //!
-//! It is stored in columns. That is half the size, and a browser reads it several times as fast.
+//! The index is stored in columns, which halves its size and lets a browser read it several times as fast.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,33 @@ use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
-/// The maximum number of pending requests to remember.
+/// The maximum number of pending requests to remember for linking responses.
 const MAX_PENDING_REQUESTS: usize = 64 * 1024;
 
 /// The maximum length of a summary in the index, in characters.
 const MAX_SUMMARY_CHARS: usize = 160;
 
-/// The index, with one value per record in each column.
+/// The index of the page, with one value per record in each column.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PageIndex {
-    /// Microseconds since the start.
+    /// The time of each record, in microseconds since the start of the trace.
     t: Vec<u64>,
-    /// The line in the trace.
+    /// The line number of each record in the trace.
     line: Vec<u64>,
-    /// `q` request, `n` notification, `a` response, `e` error response, `x` noise, `s` stderr, `v` event.
+    /// The kind of each record: `q` request, `n` notification, `a` response, `e` error response, `x` noise, `s` stderr,
+    /// `v` event.
     kind: String,
-    /// `c` client, `a` agent, `-` neither.
+    /// The sender of each record: `c` client, `a` agent, `-` neither.
     from: String,
     /// `1` if the record is or contains an error.
     bad: String,
-    /// The position in `names`.
+    /// The position of each record's name in `names`.
     name: Vec<usize>,
-    /// The position in `sessions`; -1 for none.
+    /// The position of each record's session in `sessions`, or -1 if it has none.
     session: Vec<i64>,
-    /// The id of the request, as JSON.
+    /// The id of each request or response, as JSON.
     id: Vec<Option<String>>,
-    /// The record of the response to this request, or of the request of this response; -1 if there is none.
+    /// For a request, the record of its response. For a response, the record of its request. -1 if there is none.
     mate: Vec<i64>,
     len: Vec<u64>,
     redacted: Vec<u64>,
@@ -47,7 +48,7 @@ pub(super) struct PageIndex {
     sessions: InternTable<String>,
 }
 
-/// A table of strings that occur often, which are referred to by position.
+/// A table of strings that occur often. Records refer to a string by its position.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct InternTable<T> {
@@ -77,7 +78,7 @@ impl<T: Clone + Eq + std::hash::Hash> InternTable<T> {
     }
 }
 
-/// The index, with the number of the first line of each block.
+/// The page's index, together with the number of the first line of each block.
 #[derive(Serialize)]
 pub(super) struct IndexWithBlocks<'a> {
     #[serde(flatten)]
@@ -139,7 +140,7 @@ impl PageIndex {
         ));
     }
 
-    /// Links a response and its request in both directions. Returns the record of the request.
+    /// Links a response and its request in both directions. Returns the record number of the request.
     fn link_response(&mut self, entry: &TraceEntry, row: usize) -> Option<usize> {
         let (from, id) = (entry.from?, entry.id.clone()?);
         match entry.kind {

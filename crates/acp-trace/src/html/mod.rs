@@ -1,12 +1,12 @@
-//! A trace as a single self-contained HTML page: messages on a time axis, the findings, and each session as the user
-//! saw it.
+//! Renders a trace as a single self-contained HTML page with the messages on a time axis, the findings, and each
+//! session as the user saw it.
 //!
-//! Everything that a peer sent is hostile. It is in the page only as data that the browser never takes for markup,
-//! and as text that maud escapes. Only our own script and style run: the page's content security policy has their
-//! digests. Nothing can be fetched.
+//! Everything that a peer sent is treated as hostile. The page contains it only as data that the browser never parses
+//! as markup, and as text that maud escapes. Only the page's own script and style are used, because its content
+//! security policy lists their digests. Nothing can be fetched.
 //!
-//! Messages are written as they are read, so a trace of any size needs only the memory of its index. In the page they
-//! are in blocks, one message a line. The script parses only the blocks that are viewed.
+//! Messages are written as they are read, so a trace of any size needs only the memory of its index. In the page, they
+//! are in blocks with one message per line. The script parses only the blocks that are viewed.
 
 mod blocks;
 mod index;
@@ -43,22 +43,22 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// A finding about a message, or about one that is missing after it.
+/// A finding to show in the page, about a message or about one that is missing after it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
-    /// The line in the trace.
+    /// The line number in the trace that the finding is about.
     pub line: u64,
-    /// The level: `MUST`, `SHOULD` or `MAY`.
+    /// The level of the requirement: `MUST`, `SHOULD` or `MAY`.
     pub level: String,
     /// The side that broke the rule, if there is one.
     pub who: Option<Side>,
     /// The name of the rule.
     pub rule: String,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub text: String,
 }
 
-/// Why a page could not be written.
+/// The reason why a page could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
@@ -70,11 +70,11 @@ pub enum PageError {
     Write(#[from] io::Error),
 }
 
-/// A summary of the trace that a page was written of.
+/// A summary of the trace that was written as a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageSummary {
-    /// The number of records.
+    /// The number of records in the trace.
     pub records: usize,
     /// The number of lines that are not records. Each is a note in the page.
     pub notes: usize,
@@ -82,7 +82,7 @@ pub struct PageSummary {
     pub ended: bool,
 }
 
-/// Writes the page of a trace.
+/// Writes a trace as an HTML page to `out`.
 ///
 /// # Errors
 /// The trace could not be read, or the page could not be written. What was written so far is an incomplete page.
@@ -120,7 +120,7 @@ pub fn write_page<R: BufRead>(
     })
 }
 
-/// What was collected from the trace so far.
+/// The data that was collected from the trace so far.
 #[derive(Default)]
 struct PageBuilder {
     entry_builder: EntryBuilder,
@@ -158,7 +158,7 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// Writes what comes after the messages.
+    /// Writes the part of the page that comes after the messages.
     fn write_rest(
         &self,
         starts: &[usize],
@@ -176,7 +176,7 @@ impl PageBuilder {
         write_data(out, "told-ids", &told)?;
         for session in self.sessions.iter() {
             let told = session::session_markup(session);
-            // A template is not part of the document until it is viewed.
+            // The contents of a template are not part of the document until they are viewed.
             let told = html! { template.session { (told) } };
             out.write_all(told.into_string().as_bytes())?;
         }
@@ -200,7 +200,7 @@ fn plain_text(what: &RecordBody) -> Option<String> {
     }
 }
 
-/// Writes data for the script.
+/// Writes `data` as JSON in an element with this id, for the script.
 fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_string(data)?;
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;
@@ -208,13 +208,13 @@ fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Resu
     out.write_all(b"</script>")
 }
 
-/// Returns the hash that a content security policy allows a script or style by.
+/// Returns the hash by which a content security policy allows a script or a style.
 fn csp_hash(text: &str) -> String {
     let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!("'sha256-{digest}'")
 }
 
-/// Renders the page up to the messages: everything that does not depend on the records, and the trace's header.
+/// Renders the page up to the messages, including the trace's header. This part does not depend on the records.
 fn render_head(header: &TraceHeader) -> Markup {
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

@@ -1,4 +1,4 @@
-//! A session as the user saw it, as HTML. All text is escaped.
+//! Renders a session as the user saw it, as HTML. All text is escaped.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use similar::TextDiff;
 use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
 use super::text;
 
-/// The maximum length of a shown text, in characters. The messages have all of it.
+/// The maximum length of a text in the session view, in characters. The list of messages has the complete text.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// The limit of shown items. The last ones are shown.
+/// The maximum number of items in the session view. Only the last ones are shown.
 const MAX_ITEMS: usize = 5000;
 
-/// How long a diff may take before it is made coarser.
+/// How long computing a diff may take before the diff is made coarser.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) fn session_markup(session: &TracedSession) -> Markup {
@@ -59,7 +59,7 @@ fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
     }
 }
 
-/// Renders a link to a position in the trace.
+/// Renders a link to a record in the page.
 fn render_position(place: Option<&TracePosition>) -> Markup {
     html! {
         @if let Some(place) = place {
@@ -136,7 +136,7 @@ fn render_message(
     html! {
         div.item.(class) {
             p { span.who { (who) } (render_position(place)) }
-            @if message.is_truncated { p.left-out { "Beginning omitted." } }
+            @if message.is_truncated { p.left-out { "The beginning is omitted." } }
             (render_blocks(&message.content))
         }
     }
@@ -273,7 +273,7 @@ fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     }
 }
 
-/// Renders file changes: as the agent sent them, as a unified diff of the texts, or by name.
+/// Renders file changes: as the agent sent them, as a unified diff of the texts, or by name only.
 fn render_diff(diff: &ThreadDiff) -> Markup {
     html! {
         div.diff {

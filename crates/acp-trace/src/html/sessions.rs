@@ -1,4 +1,4 @@
-//! The sessions of a trace, as a client sees them: with the library's own observer of a connection.
+//! Collects the sessions of a trace as a client sees them, with the library's observer of a connection.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::format::{RecordBody, TraceRecord};
 use acp_rules::Side;
 
-/// The limit of shown sessions.
+/// The maximum number of sessions in the page.
 const MAX_SESSIONS: usize = 256;
 
-/// A position in the trace.
+/// The position of a record in the trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracePosition {
-    /// The record, counting from 0.
+    /// The number of the record, counted from 0.
     pub(super) row: usize,
-    /// Microseconds since the start.
+    /// The time of the record, in microseconds since the start of the trace.
     pub(super) time_us: u64,
 }
 
 /// The end of a turn.
 #[derive(Debug)]
 pub(super) struct TurnEnd {
-    /// The number of items at that time.
+    /// The number of items in the thread when the turn ended.
     pub(super) items: usize,
     pub(super) reason: String,
     pub(super) failed: bool,
@@ -37,14 +37,14 @@ pub(super) struct TurnEnd {
 #[derive(Debug)]
 pub(super) struct TracedQuestion {
     id: RequestId,
-    /// The ids and the names of the options.
+    /// The ids and names of the options that the user can choose from.
     pub(super) options: Vec<(PermissionOptionId, String)>,
-    /// The user's answer; `None` while it is pending.
+    /// The user's answer, or `None` while the request is pending.
     pub(super) answer: Option<String>,
     pub(super) position: TracePosition,
 }
 
-/// Where in the trace the parts of a session are.
+/// The positions in the trace at which the parts of a session start or end.
 #[derive(Debug, Default)]
 pub(super) struct SessionPositions {
     /// Where each item started, including items that the thread has dropped.
@@ -58,7 +58,7 @@ pub(super) struct TracedSession {
     pub(super) id: SessionId,
     pub(super) thread: ThreadHandle,
     pub(super) positions: SessionPositions,
-    /// The positions before the replay that is running.
+    /// The positions from before the replay that is in progress.
     before_replay: Option<SessionPositions>,
     /// The permission requests, by tool call.
     pub(super) questions: HashMap<ToolCallId, Vec<TracedQuestion>>,
@@ -86,7 +86,7 @@ impl TracedSessions {
         self.all.iter()
     }
 
-    /// Returns a note if there are more sessions than are shown.
+    /// Returns a note if the trace has more sessions than the page shows.
     pub(super) fn omission_note(&self) -> Option<String> {
         self.observer.has_ignored_sessions().then(|| {
             format!(
@@ -95,7 +95,7 @@ impl TracedSessions {
         })
     }
 
-    /// Processes a record, which is number `row`, counting from 0.
+    /// Processes the record with the number `row`, counted from 0.
     pub(super) fn record_message(&mut self, record: &TraceRecord, row: usize) {
         let RecordBody::Message { from, message, .. } = &record.body else {
             return;
@@ -138,7 +138,7 @@ impl TracedSessions {
 }
 
 impl TracedSession {
-    /// Records a change: where new items started, and what the thread does not keep.
+    /// Records the effects of an update: where new items start, and what the thread does not keep.
     fn record_event(
         &mut self,
         thread: ThreadHandle,
@@ -146,7 +146,7 @@ impl TracedSession {
         position: TracePosition,
     ) {
         if !thread.is_same(&self.thread) {
-            // The replay of its parent has replaced a subagent.
+            // The replay of its parent has replaced a subagent's session.
             self.positions = SessionPositions::default();
             self.thread = thread;
         }
@@ -218,7 +218,7 @@ impl TracedSession {
     }
 }
 
-/// Returns the text for the end of a turn, and whether the turn failed.
+/// Returns the text to show at the end of a turn, and whether the turn failed.
 fn describe_end(result: &TurnResult) -> (String, bool) {
     match result {
         Ok(reason) => (reason.as_str().to_owned(), false),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const HOSTILE_TEXT: &str =
     "</script><img src=x onerror=alert(1)><!--\u{2028}\u{1b}[31mred\u{202e}\u{0}]]>&amp;\"'";
 
-/// A trace that is built line by line.
+/// A trace that a test builds line by line.
 struct PageTrace(String, u64);
 
 impl PageTrace {
@@ -114,7 +114,7 @@ fn peer_content_is_never_markup() {
     let page = sample_trace().render_page(&[finding]);
     let own = [STYLE, SCRIPT].map(str::len).iter().sum::<usize>();
     assert!(page.len() > own);
-    // Every tag is one of ours: a peer's `<` is an entity in text, and an escape in data.
+    // Every tag must be one of the page's own. A `<` from a peer is an entity in text, and an escape in data.
     let without = page.replace(SCRIPT, "").replace(STYLE, "");
     for wrong in [
         "<img",
@@ -139,7 +139,7 @@ fn peer_content_is_never_markup() {
     );
 }
 
-/// Returns the page without its data.
+/// Returns the markup of a page, without its data.
 fn page_markup(page: &str) -> String {
     let mut parts = page.split("<script type=\"application/json\"");
     let first = parts.next().unwrap().to_owned();
@@ -222,7 +222,7 @@ fn session_is_rendered_as_the_user_saw_it() {
         "<li class=\"completed\">",
     ] {
         let at = rest.find(part);
-        let at = at.unwrap_or_else(|| panic!("no {part:?}, or too early: {told}"));
+        let at = at.unwrap_or_else(|| panic!("{part:?} is missing or too early: {told}"));
         rest = &rest[at + part.len()..];
     }
     assert_eq!(told.matches("printed").count(), 1);

@@ -4,7 +4,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Sanitizes text with several lines.
+/// Makes a text with several lines safe to show.
 pub(super) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -12,7 +12,7 @@ pub(super) fn sanitize_text(text: &str) -> String {
         match c {
             '\n' | '\t' => out.push(c),
             '\r' => {
-                // A terminal would write over the line.
+                // A terminal would overwrite the line.
                 if chars.peek() != Some(&'\n') {
                     out.push('\n');
                 }
@@ -34,7 +34,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
             while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
             chars.next_if(|c| matches!(c, '@'..='~'));
         }
-        // A string sequence ends with its terminator, or else with the line.
+        // A string sequence ends with its terminator, or at the end of the line if it has none.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             while chars
                 .next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n'))
@@ -50,7 +50,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Sanitizes text with one line.
+/// Makes a text of one line safe to show.
 pub(super) fn sanitize_line(line: &str) -> String {
     let line = sanitize_text(line);
     if line.contains(['\n', '\t']) {

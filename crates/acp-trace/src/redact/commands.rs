@@ -19,14 +19,14 @@ use SecretPart::{After, All, Cookie, Form, Header};
 /// The maximum depth of nested command lines to search: `ssh host "bash -c 'curl …'"`.
 const MAX_NESTING_DEPTH: usize = 4;
 
-/// Finds secrets in the arguments of one command. Arguments must be passed in order.
+/// A finder for secrets in the arguments of one command. Arguments must be passed in order.
 #[derive(Debug, Default)]
 struct SecretArguments {
     program: Option<&'static SecretProgram>,
     has_subcommand: bool,
-    /// The part of the next argument that is secret, if the last one was a flag.
+    /// The part of the next argument that is secret, if the previous argument was a flag.
     next_part: Option<SecretPart>,
-    /// Whether this is certainly a command, so that assignments count whatever the case of their names.
+    /// Whether this is certainly a command, so that variable assignments count whatever the case of their names.
     is_command: bool,
 }
 
@@ -169,8 +169,8 @@ pub(super) fn redact_arguments(program: Option<&str>, args: &[&str]) -> Vec<(usi
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
-/// Redacts text that may contain command lines, or is one if `is_command` is set. Returns `None` if there are no
-/// secrets.
+/// Redacts text that may contain command lines. `is_command` means that the whole text is one. Returns `None` if there
+/// are no secrets.
 pub(super) fn redact_text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
     collect_secrets(text, 0, is_command, 0, &mut found);

@@ -1,7 +1,7 @@
-//! Redacts messages. A scanner finds strings and numbers, and the names of their fields. Everything that is not
-//! replaced stays unchanged to the byte, so messages are not parsed into trees.
+//! Redacts secrets in messages. A scanner finds strings and numbers, and the names of their fields. Everything else
+//! must stay the same to the byte, so messages are not parsed into trees.
 //!
-//! It must not fail on input that is not JSON: truncated messages are redacted too.
+//! The scanner must not fail on input that is not JSON, because truncated messages are redacted too.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::commands;
 use super::names::{self, NameKind};
 use super::text_redactor::TextRedactor;
 
-/// Redacts a message. Returns the redacted message and the number of secrets, or `None` if there are none.
+/// Redacts secrets in a JSON message. Returns the redacted message and the number of secrets, or `None` if there are
+/// none.
 pub(super) fn redact_message(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
     let mut walk = RedactionScanner {
         texts,
@@ -25,14 +26,14 @@ pub(super) fn redact_message(texts: &TextRedactor, json: &str) -> Option<(String
     if walk.replacements.is_empty() {
         return None;
     }
-    // Some replacements are only known when an object ends, so they come late.
+    // Some replacements are known only when an object ends, so they are added late.
     let mut found = walk.replacements;
     found.sort_by_key(|(place, _)| place.start);
     let mut redacted = String::with_capacity(json.len());
     let mut end = 0;
     let mut count = 0;
     for (place, instead) in found {
-        // A secret may be found twice: by its own form, and by what is next to it.
+        // A secret may be found twice: by its own form and by the text next to it.
         if place.start < end {
             continue;
         }
@@ -45,23 +46,24 @@ pub(super) fn redact_message(texts: &TextRedactor, json: &str) -> Option<(String
     Some((redacted, count))
 }
 
-/// Names of fields that have the arguments of a program.
+/// The names of fields that contain the arguments of a program.
 const ARGUMENT_FIELDS: &[&str] = &["args", "arguments", "argv"];
 
-/// Names of fields that have a command line, or text with one in it.
+/// The names of fields that contain a command line, or text with a command line in it.
 const COMMAND_FIELDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
 
-/// The maximum number of strings in a list to keep for checking them together. No command has more arguments.
+/// The maximum number of strings in a list that are kept so that they can be checked together. No command has more
+/// arguments.
 const MAX_ARGUMENTS: usize = 4096;
 
-/// Which strings and numbers to replace.
+/// The rule for which strings and numbers to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RedactionMode {
-    /// Only those that look like a secret.
+    /// Replace only those that look like a secret.
     Keep,
-    /// All strings.
+    /// Replace all strings.
     Strings,
-    /// All strings and numbers.
+    /// Replace all strings and numbers.
     All,
 }
 
@@ -73,30 +75,30 @@ enum JsonContext {
     Variables,
     /// One variable or header in a list.
     Variable,
-    /// The fields of a form: their schemas by name.
+    /// The fields of a form: their schemas, by name.
     Properties,
-    /// The schema of a field that has a secret.
+    /// The schema of a form field that contains a secret.
     SecretProperty,
 }
 
-/// An object or array that the scanner is in.
+/// An object or array that the scanner is inside of.
 #[derive(Debug)]
 struct JsonFrame {
     is_object: bool,
-    /// The mode for everything inside it, at any depth.
+    /// The mode for everything inside the object or array, at any depth.
     mode: RedactionMode,
     context: JsonContext,
     /// Whether the next string is the name of a field.
     awaits_name: bool,
     /// The name of the current field.
     name: String,
-    /// Whether its field `name` hints at a secret.
+    /// Whether the value of the object's field `name` hints at a secret.
     has_secret_name: bool,
-    /// The position of its field `value`, if that is a string.
+    /// The position of the object's field `value`, if that is a string.
     value: Option<Range<usize>>,
     /// Whether the previous argument was a flag whose value is a secret.
     is_after_flag: bool,
-    /// For an object, the program that it runs, and its arguments. For an array, its strings.
+    /// For an object, the program that it runs and the program's arguments. For an array, its strings.
     program: Option<String>,
     arguments: Vec<(Range<usize>, String)>,
 }
@@ -203,7 +205,7 @@ impl RedactionScanner<'_> {
             return;
         }
         match self.frames.last_mut() {
-            // The program may come after its arguments.
+            // The field with the program may come after the field with its arguments.
             Some(parent) if !frame.is_object && ARGUMENT_FIELDS.contains(&parent.name.as_str()) => {
                 parent.arguments = frame.arguments;
             }
@@ -278,7 +280,7 @@ impl RedactionScanner<'_> {
             self.redact_text(place.clone(), text, &read);
         } else if !text.is_empty() {
             let instead = match read.split_once('=') {
-                // An item of a list of variables, as programs get them.
+                // This is an item of a list of variables, in the form in which programs get them.
                 Some((name, _)) if self.is_in_variable_list() && is_variable_name(name) => {
                     format!("\"{name}={REDACTED}\"")
                 }
@@ -328,12 +330,12 @@ impl RedactionScanner<'_> {
         bytes.len()
     }
 
-    /// Redacts a string. `text` is the string as written in JSON, `read` is its value.
+    /// Redacts a string. `text` is the string as written in JSON, and `read` is its value.
     fn redact_text(&mut self, place: Range<usize>, text: &str, read: &str) {
         let Some(without) = self.texts.redact_string(read, self.is_command()) else {
             return;
         };
-        // The peer's own escapes are lost; the redacted string is escaped in the usual way.
+        // The peer's own escapes are lost, because the redacted string is escaped in the usual way.
         let instead = serde_json::to_string(&without).unwrap_or_else(|_| format!("\"{REDACTED}\""));
         debug_assert_ne!(text, without);
         self.replacements.push((place, instead));
@@ -392,7 +394,7 @@ fn read_unicode_escape(text: &str) -> (char, &str) {
     (char::REPLACEMENT_CHARACTER, behind)
 }
 
-/// Returns `true` if text can be the name of a variable and needs no escaping in JSON.
+/// Returns `true` if `name` can be the name of a variable and needs no escaping in JSON.
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

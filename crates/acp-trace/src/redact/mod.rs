@@ -1,4 +1,4 @@
-//! Redaction: secrets are replaced before they are recorded.
+//! Redacts secrets before they are recorded.
 //!
 //! Four things count as secret: values where the protocol has secrets (environment variables and HTTP headers),
 //! values with a name that hints at a secret (`names.rs`), text that looks like a secret (`patterns.rs`), and

@@ -1,21 +1,21 @@
 //! Names that hint at secrets.
 
-/// What a name says about the value it belongs to.
+/// What the name of a field or variable says about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// Nothing: it may be anything.
+    /// Nothing. The value may be anything.
     Plain,
-    /// It is a secret.
+    /// The value is a secret.
     Secret,
-    /// It is a secret if it is a string. A number is a count of tokens.
+    /// The value is a secret if it is a string. A number is a count of tokens.
     Token,
-    /// It has environment variables or HTTP headers.
+    /// The value contains environment variables or HTTP headers.
     Variables,
-    /// It has schemas by name: of a form's fields, or of a tool's arguments.
+    /// The value contains schemas by name: of a form's fields, or of a tool's arguments.
     Properties,
 }
 
-/// Words that hint at a secret.
+/// Single words in a name that hint at a secret.
 const SECRET_WORDS: &[&str] = &[
     "passw",
     "passphrase",
@@ -26,7 +26,7 @@ const SECRET_WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// Hints that consist of several words, which may be separated in various ways.
+/// Hints in a name that consist of several words, which may be separated in various ways.
 const COMPOUND_WORDS: &[&str] = &[
     "apikey",
     "accesskey",
@@ -39,13 +39,13 @@ const COMPOUND_WORDS: &[&str] = &[
     "accountkey",
 ];
 
-/// Returns what a name says about its value.
+/// Returns what the name of a field or variable says about its value.
 pub(super) fn name_kind(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {
         "env" | "headers" | "httpheaders" | "http_headers" => return NameKind::Variables,
         "properties" => return NameKind::Properties,
-        // Whose they are: `auth/status`.
+        // Words that say whose value it is: `auth/status`.
         "accounts" => return NameKind::Token,
         _ => {}
     }
@@ -65,7 +65,7 @@ pub(super) fn name_kind(name: &str) -> NameKind {
     NameKind::Plain
 }
 
-/// Returns `true` if a name hints at a secret.
+/// Returns `true` if the name of a field or variable hints at a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     matches!(name_kind(name), NameKind::Secret | NameKind::Token)
 }

@@ -40,7 +40,7 @@ const NEEDLES: &[&str] = &[
     "smb",
     "lftp",
     "storepass",
-    // Prefixes of keys, and others: see `patterns.rs`.
+    // Prefixes of keys, and other text: see `patterns.rs`.
     "bearer",
     "sk-",
     "sk_",
@@ -67,7 +67,7 @@ const NEEDLES: &[&str] = &[
     "://",
     ":\\/",
     "-----begin",
-    // An escape of a character that needs none.
+    // An escape of a character that does not need one.
     "\\u00",
 ];
 
@@ -80,8 +80,8 @@ const MAX_IDLE_CAPACITY: usize = 1024 * 1024;
 /// The bit that distinguishes uppercase from lowercase ASCII letters.
 const CASE_BIT: u8 = 0x20;
 
-/// The compiled search. It ignores case by setting the case bit in all bytes of needles and text. This causes a few
-/// false matches, but processors can do it for many bytes at once.
+/// The compiled search for [`NEEDLES`]. It ignores case by setting the case bit in all bytes of needles and text. This
+/// causes a few false matches, but processors can do it for many bytes at once.
 #[derive(Debug)]
 pub(super) struct NeedleSearch {
     /// The vectorized search, if the processor supports it.
@@ -115,7 +115,7 @@ fn fold(needle: &str) -> Vec<u8> {
     needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
-/// A search through one byte string.
+/// A search through one byte string, which returns its matches one by one.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,
@@ -139,7 +139,7 @@ impl NeedleScan<'_> {
 /// Several lines that are searched at once. Most lines have no match, and starting a search for each would take longer
 /// than the search itself.
 ///
-/// What a line shares with the one before was searched there, so only the rest is searched again.
+/// The part that a line shares with the previous line was searched there, so only the rest is searched.
 #[derive(Debug, Default)]
 pub(crate) struct GatheredLines {
     folded: Vec<u8>,
@@ -166,7 +166,7 @@ impl GatheredLines {
         let part = line.get(in_line..).unwrap_or_default();
         let start = self.folded.len();
         self.folded.extend(part.iter().map(|byte| byte | CASE_BIT));
-        // A separator that occurs in no needle.
+        // This separator occurs in no needle.
         self.folded.push(b'\n' | CASE_BIT);
         let part = GatheredPart {
             start,
@@ -192,8 +192,8 @@ impl GatheredLines {
             if in_part.is_some() {
                 found = scan.next_from(end);
             }
-            // All needles of the line before within the shared bytes start at or after its first one. So none of them
-            // ends there unseen: if the first ends after the shared bytes, another can only be in the overlap.
+            // All needles of the previous line that are within the shared bytes start at or after the first of them. So
+            // none of them is missed: if the first one ends after the shared bytes, another can only be in the overlap.
             last = last
                 .filter(|&end| end <= part.shared_len)
                 .or_else(|| in_part.map(|found| found.end - part.start + part.line_offset));
@@ -240,7 +240,8 @@ mod tests {
     }
 
     proptest! {
-        /// Generates lines that start alike and contain words, of which some are needles and some are truncated.
+        /// Generates lines that start alike and contain words, some of which are needles, and some of which are
+        /// truncated.
         #[test]
         fn common_prefix_of_lines_is_searched_once(
             changes in prop::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 1..24),

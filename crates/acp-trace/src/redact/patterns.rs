@@ -15,10 +15,10 @@ const KEY_PATTERNS: &[&str] = &[
     // Credentials and secret parameters in URLs.
     r#"(:\\?/\\?/)[^/\s"'<>\\]*:[^/\s"'<>\\]*(@)"#,
     r"(:\\?/\\?/)[A-Za-z0-9._~%-]{16,}(@)",
-    // A URL that is truncated before the host. What follows the colon is not a port.
+    // A URL that is truncated before the host. The text after the colon is not a port.
     r#"(:\\?/\\?/[^/\s"'<>:@\\]*:)[^/\s"'<>@\\]*[^/\s"'<>@\\0-9][^/\s"'<>@\\]*\z"#,
     r#"(?i)([?&#](?:[\w.-]*(?:key|token|secret|passw(?:or)?d|signature|auth)|sig)=)[^&\s"'#<>\\]+"#,
-    // Headers, as they are passed to programs.
+    // Headers, in the form in which they are passed to programs.
     r#"(?i)((?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:basic|bearer|digest|token)\s+)?)[^\s"',;\\]+"#,
     r#"(?i)((?:set-)?cookie\s*:\s*)[^\r\n"'\\]+"#,
     // Arguments of programs.
@@ -41,7 +41,7 @@ const OUTPUT_PATTERNS: &[&str] = &[
 /// The compiled patterns. The first group of each matches text before the secret, which is kept; the second group, if
 /// any, text after it.
 ///
-/// They are compiled on first use, which takes some milliseconds. Many traces need none.
+/// The patterns are compiled on first use, which takes some milliseconds. Many traces need none of them.
 #[derive(Debug, Default)]
 pub(super) struct SecretPatterns {
     in_strings: OnceLock<Vec<Regex>>,
@@ -57,7 +57,7 @@ fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
 }
 
 impl SecretPatterns {
-    /// Redacts text in a message. Returns `None` if there are no secrets.
+    /// Redacts secrets in a string of a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
         let strict = self
             .in_strings
@@ -65,7 +65,7 @@ impl SecretPatterns {
         replace(strict, text)
     }
 
-    /// Redacts a line of a program's output. Returns `None` if there are no secrets.
+    /// Redacts secrets in a line of a program's output. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self
             .in_plain
@@ -87,12 +87,12 @@ fn replace(patterns: &[Regex], text: &str) -> Option<String> {
     }
 }
 
-/// Returns `true` if a line starts a private key that continues on the next lines.
+/// Returns `true` if the line starts a private key that continues on the next lines.
 pub(super) fn starts_private_key(line: &str) -> bool {
     line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
 }
 
-/// Returns `true` if a line ends a private key.
+/// Returns `true` if the line ends a private key.
 pub(super) fn ends_private_key(line: &str) -> bool {
     line.contains("-----END ")
 }

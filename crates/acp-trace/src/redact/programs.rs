@@ -1,15 +1,15 @@
-//! Programs whose arguments may be secret, and their flags.
+//! Lists programs whose arguments may be secret, with their flags.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Which part of an argument is secret.
+/// The part of an argument that is secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretPart {
     All,
-    /// Everything after the first occurrence of this character, or nothing if it does not occur.
+    /// Everything after the first occurrence of this character. Nothing if it does not occur.
     After(char),
     /// The value of a header whose name hints at a secret.
     Header,
@@ -20,14 +20,14 @@ pub(super) enum SecretPart {
 }
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// Where the value of a flag is.
+/// The form in which a flag has its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagForm {
-    /// In the next argument, or after `=`.
+    /// The value is the next argument, or comes after `=`.
     Next,
-    /// In the same argument.
+    /// The value is in the same argument.
     Attached,
-    /// Either of the two.
+    /// Either form is possible.
     Both,
 }
 use FlagForm::{Attached, Both, Next};
@@ -104,7 +104,7 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
             "unrar",
         ],
         subcommand: None,
-        // As a separate argument it is not a password: the program prompts for one then.
+        // As a separate argument, it is not a password, because the program then prompts for one.
         flags: &[("-p", All, Attached), ("-hp", All, Attached)],
     },
     SecretProgram {
@@ -184,7 +184,7 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
 /// Flags of curl without a value, which may be combined with one that has a value: `-sSu`.
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
-/// Returns the range of the program's name in a word.
+/// Returns the range of the program's name in a word that may have a directory.
 fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;
@@ -206,7 +206,7 @@ pub(super) fn name_pattern() -> &'static Regex {
     static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
         let names = PROGRAMS.iter().flat_map(|program| program.names);
         let names: Vec<&str> = names.copied().collect();
-        // The names consist of letters and hyphens, so this is a valid pattern; a test compiles it.
+        // The names consist of letters and hyphens, so this is a valid pattern. A test compiles it.
         #[allow(clippy::expect_used, reason = "the names are constants")]
         Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
             .expect("the names form a valid pattern")

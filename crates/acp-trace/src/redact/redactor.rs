@@ -1,4 +1,4 @@
-//! Finds and replaces secrets, in messages and other lines.
+//! The interface for redacting secrets in messages and other lines.
 
 use acp_rules::REDACTED;
 
@@ -6,11 +6,11 @@ use super::needles::GatheredLines;
 use super::text_redactor::TextRedactor;
 use super::{commands, message, names, patterns};
 
-/// Finds and replaces secrets, in messages and other lines.
+/// A redactor of secrets, for messages and other lines of a recording.
 #[derive(Debug)]
 pub struct Redactor {
     texts: TextRedactor,
-    /// Whether the current lines of stderr are part of a private key.
+    /// Whether the current lines of stderr are inside a private key.
     is_in_key: bool,
 }
 
@@ -30,19 +30,21 @@ impl Redactor {
         }
     }
 
-    /// Returns `true` if the bytes may contain a secret. Fast, with false positives.
+    /// Returns `true` if the bytes may contain a secret. This is fast, but has false positives.
     #[must_use]
     pub fn may_have_secret(&self, bytes: &[u8]) -> bool {
         self.texts.may_have_secret(bytes)
     }
 
-    /// Redacts a JSON message. Returns the redacted message and the number of secrets, or `None` if there are none.
+    /// Redacts secrets in a JSON message. Returns the redacted message and the number of secrets, or `None` if there
+    /// are none.
     #[must_use]
     pub fn redact_message(&self, json: &str) -> Option<(String, u64)> {
         message::redact_message(&self.texts, json)
     }
 
-    /// Redacts a line that is not a message, although parts of it may be JSON. Returns `None` if there are no secrets.
+    /// Redacts secrets in a line that is not a message, although parts of it may be JSON. Returns `None` if there are
+    /// no secrets.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Option<String> {
         let json = text.find(['{', '[']).and_then(|start| {
@@ -54,8 +56,8 @@ impl Redactor {
         loose.or(json)
     }
 
-    /// Redacts a line of stderr. Returns `None` if there are no secrets. Remembers whether it is inside a private key,
-    /// which spans several lines.
+    /// Redacts secrets in a line of stderr. Returns `None` if there are no secrets. Remembers whether the line is
+    /// inside a private key, which spans several lines.
     pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
         if self.is_in_key {
             self.is_in_key = !patterns::ends_private_key(line);
@@ -69,7 +71,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts a command line.
+    /// Redacts secrets in a command line, given as its words.
     #[must_use]
     pub fn redact_command(&self, command: &[String]) -> Vec<String> {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();

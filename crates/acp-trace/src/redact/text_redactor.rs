@@ -1,10 +1,10 @@
-//! Redacts text, in messages or elsewhere.
+//! Redacts secrets in text, whether it is in a message or not.
 
 use super::commands;
 use super::needles::NeedleSearch;
 use super::patterns::SecretPatterns;
 
-/// Redacts text, in messages or elsewhere.
+/// A redactor of secrets for text, which uses patterns and the table of programs.
 #[derive(Debug)]
 pub(super) struct TextRedactor {
     needles: NeedleSearch,
@@ -23,21 +23,21 @@ impl TextRedactor {
         &self.needles
     }
 
-    /// Returns `true` if the bytes may contain a secret. Fast, with false positives.
+    /// Returns `true` if the bytes may contain a secret. This is fast, but has false positives.
     pub(super) fn may_have_secret(&self, bytes: &[u8]) -> bool {
         let mut folded = Vec::new();
         let scan = self.needles.scan(bytes, &mut folded);
         scan.next_from(0).is_some()
     }
 
-    /// Redacts text outside a message. Returns `None` if there are no secrets.
+    /// Redacts secrets in text outside a message. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self.patterns.redact_plain(text);
         commands::redact_text(loose.as_deref().unwrap_or(text), false).or(loose)
     }
 
-    /// Redacts text in a message. `is_command` says that the text is a command line or may contain one. Returns `None`
-    /// if there are no secrets.
+    /// Redacts secrets in text that is in a message. `is_command` means that the text is a command line or may contain
+    /// one. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str, is_command: bool) -> Option<String> {
         if !self.may_have_secret(text.as_bytes()) {
             return None;

@@ -7,7 +7,7 @@ const MAX_QUOTE_BYTES: usize = 64 * 1024;
 
 /// A token of a command line.
 pub(super) enum ShellToken {
-    /// A word, without its quotes if it is quoted as a whole, and its position.
+    /// A word and its position. A word that is quoted as a whole has no quotes.
     Word {
         place: Range<usize>,
         quoted: Vec<Range<usize>>,
@@ -16,7 +16,7 @@ pub(super) enum ShellToken {
     Separator,
 }
 
-/// Splits text into words, as a shell does.
+/// An iterator over the words and separators in a text, as a shell splits it.
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use acp_rules::REDACTED;
 
-/// Fields with an id that is different each time.
+/// The names of fields with an id that differs in each run.
 const ID_FIELDS: &[&str] = &[
     "sessionId",
     "toolCallId",
@@ -17,8 +17,8 @@ const ID_FIELDS: &[&str] = &[
     "elicitationId",
 ];
 
-/// A path in messages that is not compared, including everything below it. It consists of field names and item numbers,
-/// separated by dots, with `*` for any: `result.sessions.*.updatedAt`.
+/// A path in messages that is not compared, including everything below it. It consists of field names and item numbers
+/// separated by dots. `*` matches any name or number: `result.sessions.*.updatedAt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredPath(Vec<String>);
 
@@ -37,11 +37,11 @@ impl IgnoredPath {
     }
 }
 
-/// A difference between two values.
+/// A difference between a recorded value and a live value.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueChange {
-    /// The path, as in [`IgnoredPath`].
+    /// The path of the value, in the form of an [`IgnoredPath`].
     pub path: String,
     /// The recorded value, or `None` if the field is only in the live message.
     pub recorded: Option<Value>,
@@ -49,17 +49,17 @@ pub struct ValueChange {
     pub live: Option<Value>,
 }
 
-/// A map from recorded ids to live ones.
+/// A map from recorded ids to the live ids that replace them.
 #[derive(Debug, Default)]
 pub(super) struct LiveIds(HashMap<String, String>);
 
 impl LiveIds {
-    /// Returns `true` if a recorded id and a live one may refer to the same object.
+    /// Returns `true` if a recorded id and a live id may refer to the same object.
     pub(super) fn may_match(&self, recorded: &str, live: &str) -> bool {
         self.0.get(recorded).is_none_or(|known| known == live)
     }
 
-    /// Replaces recorded ids with live ones. Returns `true` if anything changed.
+    /// Replaces recorded ids in a value with live ids. Returns `true` if anything changed.
     pub(super) fn replace(&self, value: &mut Value) -> bool {
         let mut changed = false;
         match value {
@@ -89,7 +89,7 @@ impl LiveIds {
     }
 }
 
-/// Compares a recorded message with a live one, and returns the differences. Ids may differ; the live ones are added to
+/// Compares a recorded message with a live one, and returns the differences. Ids may differ; the live ids are added to
 /// `ids`. Redacted and ignored values are not compared.
 pub(super) fn compare(
     recorded: &Value,
@@ -150,7 +150,7 @@ impl Comparison<'_> {
                 return;
             }
             (Some(Value::String(was)), Some(Value::String(is))) if self.is_id() => {
-                // The first live id that is seen for a recorded one is its counterpart.
+                // The first live id that appears in place of a recorded id is its counterpart.
                 self.ids.0.entry(was.clone()).or_insert_with(|| is.clone()) == is
             }
             // The recorded value is unknown.

@@ -1,4 +1,4 @@
-//! The connection to the live side, which is read even during writes.
+//! The connection to the live side. It is read even while it is written to.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use crate::format::MAX_MESSAGE_BYTES;
 
-/// The number of messages to read ahead. They are taken out during writes, so that two sides writing to each other do
-/// not block each other.
+/// The number of messages to read ahead. They are also received during writes, so that two sides that write to each
+/// other do not block each other.
 const MAX_QUEUED_MESSAGES: usize = 64;
 
 pub(super) struct LiveSide {
@@ -31,13 +31,13 @@ impl LiveSide {
         }
     }
 
-    /// Returns the next message, or `None` at the end.
+    /// Returns the next message from the live side, or `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Option<io::Result<Value>> {
         self.incoming.recv().await
     }
 
-    /// Writes bytes, and returns the messages that arrived meanwhile. If the live side has stopped reading, the rest is
-    /// dropped.
+    /// Writes bytes to the live side, and returns the messages that arrived meanwhile. If the live side has stopped
+    /// reading, the rest of the bytes is dropped.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
         let mut meanwhile = Vec::new();
         let Some(writer) = &mut self.writer else {

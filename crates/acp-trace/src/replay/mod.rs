@@ -1,10 +1,10 @@
 //! Replays one side of a trace to a live peer, and reports how the peer differs.
 //!
-//! Each message of the played side is sent once the live side has sent what it had sent before it in the trace. So
-//! the replay is as fast as the live side. Requests keep the ids of the trace. Ids that the live side chooses (of
-//! requests, sessions, terminals and so on) are remembered and replace the recorded ones. A live message is matched
-//! to a recorded one by what it is: a response to the same request, or a request or notification with the same method
-//! and session. Then the two are compared field by field.
+//! Each message of the played side is sent once the live side has sent everything that it sent before that message in
+//! the trace. So the replay is as fast as the live side. Requests keep the ids of the trace. Ids that the live side
+//! chooses (of requests, sessions, terminals and so on) are remembered and replace the recorded ones. A live message
+//! matches a recorded one if both are responses to the same request, or requests or notifications with the same method
+//! and session. The two are then compared field by field.
 
 mod compare;
 mod live_side;
@@ -26,23 +26,23 @@ use live_side::LiveSide;
 /// The maximum total size of a trace's messages, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
-/// The maximum number of live messages that wait to be matched.
+/// The maximum number of live messages that wait for a matching recorded message.
 const MAX_UNMATCHED: usize = 16 * 1024;
 
-/// The maximum number of differences to report. Further ones are only counted.
+/// The maximum number of differences to report in detail. Further differences are only counted.
 const MAX_DIFFERENCES: usize = 1000;
 
 /// Settings for a replay.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
-    /// The side to play.
+    /// The side that the replay plays.
     pub side: Side,
-    /// Whether to pause between messages as in the trace.
+    /// Whether to pause between messages, as in the trace.
     pub pace: bool,
     /// How long to wait for each message from the live side.
     pub timeout: Duration,
-    /// The paths that are not compared.
+    /// The paths in messages that are not compared.
     pub ignore: Vec<IgnoredPath>,
 }
 
@@ -59,14 +59,14 @@ impl ReplaySettings {
     }
 }
 
-/// The error when loading a trace.
+/// An error in loading a trace for replay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The trace could not be read.
     #[error(transparent)]
     Read(#[from] TraceReadError),
-    /// The messages are too large to keep in memory.
+    /// The trace's messages are too large to keep in memory.
     #[error("too large: more than {} MiB of messages", MAX_MESSAGE_BYTES / 1024 / 1024)]
     TooLarge,
     /// The trace has no messages.
@@ -80,25 +80,25 @@ pub enum LoadError {
 pub enum Difference {
     /// The live side did not send a recorded message.
     Missing {
-        /// The line in the trace.
+        /// The line number of the recorded message in the trace.
         line: u64,
-        /// A description of the message.
+        /// A description of the missing message.
         what: String,
     },
     /// The live side sent a message that is not in the trace.
     Extra {
-        /// A description of the message.
+        /// A description of the unexpected message.
         what: String,
-        /// The unexpected message.
+        /// The unexpected message as the live side sent it.
         message: Value,
     },
     /// The live side sent a recorded message with different content.
     Changed {
-        /// The line in the trace.
+        /// The line number of the recorded message in the trace.
         line: u64,
-        /// A description of the message.
+        /// A description of the recorded message.
         what: String,
-        /// The value that differs.
+        /// The value that differs, with both versions.
         change: ValueChange,
     },
 }
@@ -109,9 +109,9 @@ pub enum Difference {
 pub struct ReplayReport {
     /// The differences, up to the first thousand.
     pub differences: Vec<Difference>,
-    /// The number of differences beyond the limit.
+    /// The number of further differences, which are not listed.
     pub omitted: u64,
-    /// The number of live messages that were the same as recorded, apart from ids and ignored values.
+    /// The number of live messages that equal the recorded ones, apart from ids and ignored values.
     pub match_count: u64,
 }
 
@@ -125,7 +125,7 @@ impl ReplayReport {
     }
 }
 
-/// A message of the trace.
+/// A message of the trace, as a step of the replay.
 #[derive(Debug)]
 struct ReplayStep {
     line: u64,
@@ -137,13 +137,13 @@ struct ReplayStep {
     message: Option<Value>,
 }
 
-/// What recorded and live messages are matched by.
+/// The key by which recorded and live messages are matched.
 #[derive(Debug, Clone, PartialEq)]
 enum MessageKey {
     Request(String),
-    /// The method, and for a `session/update` the type of the update.
+    /// A notification: its method, and for a `session/update` the type of update.
     Notification(String, String),
-    /// The id of the request.
+    /// A response: the id of its request.
     Response(Value),
 }
 
@@ -166,14 +166,14 @@ fn session_id(message: &Value) -> Option<&str> {
     message.pointer("/params/sessionId")?.as_str()
 }
 
-/// A trace that was loaded for replay.
+/// A trace that has been loaded for replay.
 #[derive(Debug)]
 pub struct TraceReplay {
     steps: Vec<ReplayStep>,
 }
 
 impl TraceReplay {
-    /// Loads a whole trace. Lines that are not records are skipped.
+    /// Loads all messages of a trace. Lines that are not records are skipped.
     ///
     /// # Errors
     /// The trace could not be read, is empty, or is too large.
@@ -214,7 +214,8 @@ impl TraceReplay {
     /// Plays one side of the trace to the peer at the other end of `transport`.
     ///
     /// # Errors
-    /// Reading or writing failed. It is not an error if the peer closes: what it did not send is reported as missing.
+    /// Reading or writing failed. It is not an error if the peer closes the connection. Messages that it did not send
+    /// are reported as missing.
     pub async fn run(
         &self,
         transport: Transport,
@@ -254,7 +255,7 @@ impl TraceReplay {
 struct ReplayPlayer<'a> {
     steps: &'a [ReplayStep],
     settings: &'a ReplaySettings,
-    /// The index of the current step.
+    /// The index of the step that is being played.
     step_index: usize,
     live: LiveSide,
     /// Live messages that have not been matched yet.
@@ -353,7 +354,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Returns `true` if a live message matches a recorded one.
+    /// Returns `true` if a live message matches a recorded message.
     fn is_match(&self, expected: &Value, live: &Value) -> bool {
         let sessions = match (session_id(expected), session_id(live)) {
             (Some(expected), Some(live)) => self.ids.may_match(expected, live),
@@ -362,7 +363,8 @@ impl ReplayPlayer<'_> {
         sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
-    /// Returns `true` if the live side has skipped this message: it sent one that comes later in the same session.
+    /// Returns `true` if the live side has skipped a recorded message, because it has sent one that comes later in the
+    /// same session.
     fn was_skipped(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -385,8 +387,8 @@ impl ReplayPlayer<'_> {
         })
     }
 
-    /// Handles a live message. A request that is not in the trace gets a response, so that the live side does not wait
-    /// for one.
+    /// Handles a message from the live side. A request that is not in the trace gets a response, so that the live side
+    /// does not wait for one.
     async fn handle_live_message(&mut self, message: Value) -> io::Result<()> {
         let later = self.steps.get(self.step_index..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);

@@ -1,4 +1,4 @@
-//! No secret that is planted in a message survives in what is recorded of it, and all else stays as it was.
+//! Checks that a secret in a message is not recorded, and that everything else is recorded unchanged.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -6,16 +6,16 @@ use acp_trace::Redactor;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// What must not survive. It has no needle in it that would tell of it.
+/// The secret that must not be recorded. No needle occurs in it and reveals it.
 const PLANTED_SECRET: &str = "hush7Qz0hush";
 
-/// One for all messages, as there is one for all of a trace.
+/// Returns the redactor that all messages share, as all messages of a trace do.
 fn lock_redactor() -> MutexGuard<'static, Redactor> {
     static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
     REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Texts of which none is a secret, with what makes JSON hard to read in it.
+/// Generates texts that are not secrets and contain text that makes JSON hard to parse.
 fn arbitrary_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z ]{0,12}",
@@ -30,7 +30,7 @@ fn arbitrary_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Names of which none tells of a secret.
+/// Generates names that do not hint at a secret.
 fn arbitrary_name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-m]{1,6}",
@@ -55,7 +55,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Something with the secret in it, as members that are put into an object.
+/// Generates a field that contains the secret, to be added to an object.
 fn secret_member() -> impl Strategy<Value = (String, Value)> {
     let named = prop::sample::select(vec![
         "apiKey",
@@ -160,7 +160,7 @@ fn secret_member() -> impl Strategy<Value = (String, Value)> {
     prop_oneof![under_a_name, variables, in_text]
 }
 
-/// How many objects there are in a value.
+/// Returns the number of objects in a value.
 fn count_objects(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(count_objects).sum(),
@@ -169,7 +169,7 @@ fn count_objects(value: &Value) -> usize {
     }
 }
 
-/// Puts a member into the object that comes after `n` others.
+/// Adds a field to the object that comes after `n` other objects.
 fn plant_secret(value: &mut Value, member: &(String, Value), n: &mut usize) {
     match value {
         Value::Array(items) => items
@@ -188,7 +188,7 @@ fn plant_secret(value: &mut Value, member: &(String, Value), n: &mut usize) {
     }
 }
 
-/// The message as someone writes it who escapes all that can be escaped.
+/// Returns the message with every character escaped that can be escaped.
 fn escape_json(json: &str) -> String {
     let mut written = String::new();
     let mut in_string = false;
@@ -242,7 +242,7 @@ proptest! {
         prop_assert!(count > 0);
         let read: Value = serde_json::from_str(&redacted).unwrap_or_else(|e| panic!("{redacted}: {e}"));
         prop_assert!(!read.to_string().contains(PLANTED_SECRET), "{}", redacted);
-        // Wherever nothing was replaced, it is what was sent.
+        // Everything that was not replaced is the same as in the original.
         prop_assert_eq!(count_objects(&read), count_objects(&message));
     }
 
@@ -251,7 +251,7 @@ proptest! {
         let (name, secret) = &member;
         let mut line = format!("{before}{{\"x\":1,{}:{secret}}}", json!(name));
         for _ in 0..cut {
-            // What is cut off is not complete, and no JSON.
+            // A truncated message is incomplete and not JSON.
             line.pop();
         }
         let redactor = lock_redactor();

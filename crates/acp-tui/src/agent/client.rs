@@ -41,7 +41,7 @@ impl ChatNotes {
     }
 }
 
-/// A [`Prompter`] that adds permission requests to the question queue.
+/// A [`Prompter`] that passes permission requests to the user through the question queue.
 pub(crate) struct ChatPrompter(pub(crate) Arc<QuestionQueue>);
 
 impl Prompter for ChatPrompter {
@@ -62,7 +62,7 @@ impl Prompter for ChatPrompter {
     }
 }
 
-/// The client that a chat is for one agent.
+/// The client of a chat, for its connection to one agent.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,
@@ -156,7 +156,7 @@ impl Client for ChatClient {
     }
 }
 
-/// An elicitation handler that adds forms and URLs to the question queue.
+/// An elicitation handler that passes forms and URLs to the user through the question queue.
 pub(crate) struct ChatElicitation(pub(crate) Arc<QuestionQueue>);
 
 impl<S: Sync> Elicitation<S> for ChatElicitation {

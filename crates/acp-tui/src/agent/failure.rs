@@ -28,18 +28,18 @@ pub(crate) enum AgentFailure {
     SessionNotFound(String),
 }
 
-/// The end of an agent or of its connection.
+/// A description of how an agent or its connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// What happened, worded to follow the agent's name: `exited before responding`.
+    /// A description of the end that continues a sentence after the agent's name, such as `exited before responding`.
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
-    /// A remedy that may help.
+    /// What the user can do to make the agent start.
     pub(crate) remedy: Remedy,
 }
 
-/// A remedy that may help when an agent does not start.
+/// Something the user can do when an agent does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// No remedy is known.
@@ -145,7 +145,7 @@ pub(super) async fn describe_disconnect(
         Ok(exit) => format!("{ended}: {exit}"),
         Err(_) => format!("closed the connection: {reason}"),
     };
-    // If the process still runs, it has no connection any more.
+    // If the process is still running, it no longer has a connection.
     process.shutdown(Duration::ZERO).await;
     AgentExit {
         output_tail: output_tail(process),

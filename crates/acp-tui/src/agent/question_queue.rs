@@ -9,7 +9,7 @@ use acp::v1::{
 use acp_host::AlwaysEffect;
 use tokio::sync::{Notify, oneshot};
 
-/// A question to the user.
+/// A question that an agent asks the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
     /// A permission request, and the effect that an "always" answer to it has.
@@ -115,7 +115,7 @@ impl QuestionQueue {
         let mut state = self.lock();
         if let Some(at) = state.questions.iter().position(|(asked, _)| asked.id == id) {
             let (_, sender) = state.questions.remove(at);
-            // The asker may have gone away in the meantime.
+            // The future that waits for the answer may have been dropped in the meantime.
             let _ = sender.send(answer);
         }
     }

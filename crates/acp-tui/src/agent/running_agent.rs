@@ -84,7 +84,7 @@ pub(crate) async fn connect(
     let mut host = host
         .environment(environment.environment.clone())
         .on_note(move |note| {
-            // A remembered answer must be shown to its last character; other notes contain titles from the agent.
+            // A remembered answer must be shown in full. Other notes contain titles from the agent.
             let most = match note {
                 PermissionNote::Remembered(_) => terminal_text::MAX_MESSAGE_CHARS,
                 _ => terminal_text::MAX_VALUE_CHARS,
@@ -185,7 +185,7 @@ impl RunningAgent {
             SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
         };
         let session = opened.map_err(|e| AgentFailure::from_error(&e))?;
-        // In an existing session the user may have chosen others since.
+        // In an existing session, the user may have changed the mode and the options since.
         let begins = (*how == SessionSource::New).then_some(&spec.initial_options);
         let refused = |e: acp::Error| AgentFailure::Rejected(e.to_string());
         let mode = begins.and_then(|begins| begins.mode.as_ref());

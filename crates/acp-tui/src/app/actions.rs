@@ -14,7 +14,7 @@ use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 
 impl KeyAction {
-    /// Returns whether the action's key works even while the agent asks a question.
+    /// Returns whether the action's key works even while a question is open.
     pub(super) fn is_always(self) -> bool {
         use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
@@ -40,7 +40,7 @@ impl KeyAction {
 }
 
 impl App {
-    /// Performs an action.
+    /// Performs an action and returns the effects that it requires.
     pub(super) fn perform_action(&mut self, action: KeyAction) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
@@ -128,7 +128,7 @@ impl App {
         }
     }
 
-    /// Shows tab `n`.
+    /// Shows the tab with the number `n`.
     pub(super) fn show_tab(&mut self, n: usize) {
         if n < self.tabs.len() {
             self.leave_thread();
@@ -139,7 +139,7 @@ impl App {
         }
     }
 
-    /// Closes the active tab. Closing the last one quits the chat.
+    /// Closes the active tab. Closing the last tab quits the chat.
     fn close_tab(&mut self) -> Vec<ChatEffect> {
         if self.tabs.len() == 1 {
             return self.quit();

@@ -14,7 +14,7 @@ use super::{AgentKey, AgentStart, App, ChatEffect};
 use crate::agent::{AgentFailure, ChatNotes, QuestionQueue, RunningAgent, SHUTDOWN_GRACE_PERIOD};
 use crate::setup::{AgentSpec, SessionSource};
 
-/// An agent of the chat, with its state.
+/// An agent of the chat, with its settings and its current state.
 pub(super) struct ChatAgent {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) state: AgentState,
@@ -22,12 +22,12 @@ pub(super) struct ChatAgent {
     pub(super) notes: Arc<ChatNotes>,
     /// The most recently started process, even if it has exited.
     pub(super) last_process: Option<Arc<AgentProcess>>,
-    /// Whether the agent cannot open existing sessions.
+    /// Whether the agent is known not to support opening existing sessions.
     pub(super) cannot_load: bool,
     last_start: AgentStart,
 }
 
-/// The state of an agent.
+/// The state of an agent in the chat.
 pub(super) enum AgentState {
     /// The agent has not been started, because nothing has needed it yet.
     Idle,
@@ -98,7 +98,7 @@ impl ChatAgent {
         })
     }
 
-    /// Allows the draft of protocol version 2 from the agent's next start on.
+    /// Allows the draft of protocol version 2 from the agent's next start.
     pub(super) fn allow_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
@@ -269,13 +269,14 @@ impl App {
         effects
     }
 
-    /// Lets the user choose an auth method, or uses the only one immediately.
+    /// Lets the user choose an auth method. If there is only one, uses it immediately.
     pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
             self.show_note("the agent is not running");
             return Vec::new();
         };
-        // An unknown type is left to the agent in version 1, which had no types at first. Version 2 forbids that.
+        // In version 1, an unknown type of method is left to the agent, because methods had no types at first. Version
+        // 2 forbids that.
         let first = connection.version() == ProtocolVersion::V1;
         let can = |method: &&AuthMethod| {
             first || matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_))
@@ -383,7 +384,7 @@ impl App {
 
     pub(super) fn continue_after_login(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
         match self.tab_mut(key) {
-            // The session is open; the prompt that was rejected is sent again.
+            // The session is open, so the rejected prompt is sent again.
             Some(tab) if tab.session.is_some() => {
                 tab.phase = TabPhase::Open;
                 tab.send_queued()

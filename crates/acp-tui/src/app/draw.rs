@@ -83,8 +83,8 @@ impl App {
             }
         }
         draw_line(&footer, rows.footer, buf);
-        // After the conversation, because the status line says whether there is more of it; before the prompt, because
-        // the prompt's completion list is drawn over it.
+        // Drawn after the conversation, because the status line shows whether there is more below, and before the
+        // prompt, because the prompt's completion list covers it.
         let status = self
             .tabs
             .get(self.active)
@@ -121,7 +121,7 @@ impl App {
         let mut spans = Vec::new();
         let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
         let room = (width / tabs).saturating_sub(7).clamp(4, 32);
-        // As many tabs as fit, the active one included.
+        // Show as many tabs as fit, including the active tab.
         let shown = usize::from(width / (room + 7)).max(1);
         let from = (self.active + 1).saturating_sub(shown);
         for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {
@@ -369,7 +369,7 @@ impl App {
     }
 }
 
-/// The areas of the screen.
+/// The areas into which the screen is divided.
 struct ScreenAreas {
     bar: Rect,
     thread: Rect,
@@ -380,7 +380,7 @@ struct ScreenAreas {
 }
 
 impl ScreenAreas {
-    /// Divides the screen into areas. The prompt gets its rows first, because users must see what they type; the
+    /// Divides the screen into areas. The prompt gets its rows first, because users must see what they type. The
     /// conversation comes second.
     fn new(area: Rect, beside: usize, writing: u16) -> Self {
         let mut y = area.y;

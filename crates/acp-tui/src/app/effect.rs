@@ -19,7 +19,7 @@ use crate::images::DecodeTask;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// Work to perform outside of the chat's state.
+/// Work outside of the chat's state that the state requests.
 pub(crate) enum ChatEffect {
     /// Start an agent.
     StartAgent {
@@ -108,7 +108,7 @@ pub(crate) enum ChatEffect {
     /// Run the agent's login program, which has the terminal to itself until it exits.
     LogInInTerminal {
         agent: AgentKey,
-        /// The agent to stop before the program runs.
+        /// The agent to stop before the program is started, if any.
         ends: Option<RunningAgent>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,

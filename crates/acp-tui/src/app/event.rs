@@ -15,11 +15,11 @@ use crate::images::DecodeResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(pub(crate) usize);
 
-/// Counts the starts of an agent. Events from an earlier start are ignored.
+/// The number of a start of an agent. Events from an earlier start are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct AgentStart(pub(crate) u64);
 
-/// The id of a tab. Ids are never reused.
+/// The unique id of a tab. Ids are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TabKey(pub(crate) u64);
 
@@ -68,7 +68,7 @@ pub(crate) enum ChatEvent {
     SessionOpened {
         tab: TabKey,
         result: Result<ClientSession, AgentFailure>,
-        /// The session's stored name, if it is an existing session with one.
+        /// The session's stored name, if an existing session was opened and has a name.
         name: Option<String>,
     },
     /// The tab's session was named, or naming it failed.
@@ -91,7 +91,7 @@ pub(crate) enum ChatEvent {
     SessionsListed {
         agent: AgentKey,
         result: Result<ListSessionsResponse, AgentFailure>,
-        /// The stored names of sessions.
+        /// The stored names of sessions, with the ids of the sessions.
         names: Vec<(String, SessionId)>,
     },
     SessionDeleted {

@@ -22,7 +22,7 @@ const SLOW_RESPONSE_DELAY: Duration = Duration::from_secs(3);
 /// The time within which the restart key must be pressed a second time to stop a working agent.
 const RESTART_CONFIRM_TIME: Duration = Duration::from_secs(4);
 
-/// The maximum number of lines of the panel.
+/// The maximum height of the panel, in lines.
 const MAX_PANEL_LINES: usize = 12;
 /// The maximum number of output lines shown for an agent that has not responded.
 const MAX_OUTPUT_LINES: usize = 4;
@@ -183,7 +183,7 @@ impl App {
         panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
-    /// Describes the keys that retry.
+    /// Describes the keys with which the user can try again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", KeyAction::Restart);
         let lost = matches!(failure, AgentFailure::SessionNotFound(_));
@@ -200,8 +200,8 @@ impl App {
         }
     }
 
-    /// Returns the short key. If the prompt is not empty, returns the action's key instead, because the short key would
-    /// be typed into the prompt.
+    /// Returns the short key for an action if the prompt is empty. Otherwise, returns the action's own key, because the
+    /// short key would be typed into the prompt.
     fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),

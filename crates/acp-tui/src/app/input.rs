@@ -1,4 +1,4 @@
-//! Passes keys, mouse events and pasted text to whatever they are meant for.
+//! Passes keys, mouse events and pasted text to the part of the chat that handles them.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const QUIT_CONFIRM_TIME: Duration = Duration::from_secs(2);
 const WHEEL_LINES: isize = 3;
 
 impl App {
-    /// Handles a key: the topmost element that accepts it gets it.
+    /// Handles a key by passing it to the topmost element that accepts it.
     pub(super) fn handle_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Returns whether Tab moves the focus to the conversation: it does unless it completes something.
+    /// Returns whether Tab moves the focus to the conversation. It does so unless it completes something.
     fn is_tab_key_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
@@ -220,7 +220,7 @@ impl App {
         tab.is_none_or(|tab| tab.editor.is_empty())
     }
 
-    /// Handles Ctrl-C: cancels the turn, clears the prompt, or, pressed twice, quits.
+    /// Handles Ctrl-C: cancels the turn or clears the prompt. Quits if pressed twice.
     fn handle_interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {

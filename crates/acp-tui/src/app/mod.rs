@@ -1,4 +1,4 @@
-//! The state of a chat, and its transitions.
+//! The state of a chat, and its reactions to events.
 //!
 //! [`App::update`] takes a [`ChatEvent`] and returns the [`ChatEffect`]s to perform; [`App::draw`] draws the state.
 //! Neither blocks.
@@ -78,9 +78,9 @@ pub(crate) struct App {
     focus: ChatFocus,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
-    /// When the user pressed a key that quits the chat if pressed twice.
+    /// The time at which the user pressed a key that quits the chat if pressed twice.
     quit_requested_at: Option<Instant>,
-    /// When the user first asked to restart an agent that is working.
+    /// The time at which the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
     frame: usize,
     should_quit: bool,
@@ -177,7 +177,7 @@ impl App {
             ChatEvent::Key(key) => self.handle_key(key),
             ChatEvent::Paste(text) => self.handle_paste(&text),
             ChatEvent::Mouse(mouse) => self.handle_mouse(mouse),
-            // Even if the terminal is back at its old size, it may have lost what was drawn.
+            // Even if the terminal is back at its old size, it may have lost what was drawn before.
             ChatEvent::Resized => vec![ChatEffect::Redraw],
             ChatEvent::Woken => Vec::new(),
             ChatEvent::Tick => {
@@ -263,7 +263,7 @@ impl App {
         tab.is_some_and(|tab| tab.view.is_unfinished())
     }
 
-    /// Collects new notes and questions. One call may cover several wake-ups.
+    /// Collects new notes and questions. One call can cover several wake-ups.
     pub(crate) fn collect_news(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {

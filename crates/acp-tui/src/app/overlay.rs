@@ -23,8 +23,8 @@ use crate::picker::{Picker, PickerItem, PickerOutcome};
 use crate::setup::SessionSource;
 use crate::theme::Theme;
 
-/// A window over the conversation.
-#[allow(clippy::large_enum_variant, reason = "there is one at most")]
+/// A window over the conversation that handles keys before the chat does.
+#[allow(clippy::large_enum_variant, reason = "there is at most one")]
 pub(super) enum ChatOverlay {
     Pager(Pager),
     Palette(Picker<KeyAction>),
@@ -48,7 +48,7 @@ pub(super) enum LinePurpose {
 pub(super) struct SessionPicker {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
-    /// The session that Ctrl-D deletes if it is pressed again.
+    /// The session that is deleted if Ctrl-D is pressed again.
     delete_requested: Option<SessionId>,
     items: Vec<PickerItem<SessionId>>,
 }
@@ -62,7 +62,7 @@ const DELETE_KEY: char = 'd';
 const FORK_KEY: char = 'f';
 
 impl SessionPicker {
-    /// Adds a page and returns the cursor of the next page, if there is one.
+    /// Adds a page of sessions and returns the cursor of the next page, if there is one.
     pub(super) fn add_page(
         &mut self,
         result: Result<ListSessionsResponse, AgentFailure>,
@@ -158,7 +158,7 @@ impl ChatOverlay {
         Self::AuthMethods(agent, Picker::new("Log in", items))
     }
 
-    /// Builds a list of all config options, each with its value.
+    /// Builds a list of all config options, each with its current value.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
         Self::Options(Picker::new("Options", Self::option_items(options)))
     }
@@ -304,7 +304,7 @@ impl ChatOverlay {
     }
 }
 
-/// Returns the values, each with the heading of its group.
+/// Returns the values of a config option, each with the heading of its group.
 fn grouped_values(
     options: &SessionConfigSelectOptions,
 ) -> Box<dyn Iterator<Item = (Option<&str>, &SessionConfigSelectOption)> + '_> {
@@ -317,7 +317,7 @@ fn grouped_values(
     }
 }
 
-/// The effect of a key on an overlay.
+/// The effect of a key on an open overlay.
 enum OverlayOutcome {
     KeepOpen,
     Close,
@@ -449,7 +449,7 @@ impl App {
         }
     }
 
-    /// Switches to a listed session: to the tab that has it open, or to the active tab if that is empty, or else to a
+    /// Switches to a listed session: to the tab that has it open, to the active tab if that is empty, or otherwise to a
     /// new tab.
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);

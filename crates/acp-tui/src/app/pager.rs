@@ -12,7 +12,7 @@ use crate::text::wrap::wrap_line;
 /// The maximum width of the window, in columns.
 const MAX_WIDTH_COLUMNS: u16 = 100;
 
-/// Text in a window that scrolls.
+/// A text in a window that scrolls.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,
@@ -33,7 +33,7 @@ impl Pager {
         }
     }
 
-    /// Returns the pager scrolled to the end.
+    /// Scrolls the pager to the end of its text.
     pub(super) fn scrolled_to_end(mut self) -> Self {
         self.offset = u16::MAX;
         self

@@ -1,4 +1,4 @@
-//! The command palette: a list of all actions.
+//! The command palette, which lists all actions.
 
 use super::App;
 use super::overlay::ChatOverlay;

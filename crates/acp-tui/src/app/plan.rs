@@ -1,4 +1,4 @@
-//! Plans, shown above the prompt.
+//! Renders plans above the prompt.
 
 use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
 use acp_host::terminal_text;
@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::draw_context::DrawContext;
 use crate::text::fit::truncate_to_width;
 
-/// The maximum number of steps shown.
+/// The maximum number of a plan's steps that are shown.
 const MAX_SHOWN_STEPS: usize = 6;
 
 /// Lays out a plan above the prompt. If there is not enough space, completed steps are hidden first.
@@ -30,7 +30,7 @@ pub(super) fn render_plan(
             let done = entries.iter().filter(|entry| over(&entry.status)).count();
             let count = format!("{done}/{} ", entries.len());
             let mut lines = vec![render_heading(&count, width, look)];
-            // A completed plan shows no more than that it is complete.
+            // For a completed plan, only the heading is shown.
             if done == entries.len() {
                 return lines;
             }

@@ -11,7 +11,7 @@ use crate::input::LineInput;
 /// The maximum length of the input, in bytes.
 const MAX_LINE_BYTES: usize = 4 * 1024;
 
-/// The effect of a key on the input.
+/// The effect of a key on a single-line input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptLineOutcome {
     KeepOpen,
@@ -19,7 +19,7 @@ pub(super) enum PromptLineOutcome {
     Submit(String),
 }
 
-/// A single-line input with a title.
+/// A window with a single-line input and a title.
 pub(super) struct PromptLine {
     title: &'static str,
     input: LineInput,

@@ -32,16 +32,16 @@ pub(super) enum TabPhase {
     Failed(AgentFailure),
 }
 
-/// A running turn.
+/// A turn that is running in a tab.
 pub(super) struct TabTurn {
     pub(super) started_at: Instant,
-    /// The time at which the user cancelled the turn.
+    /// The time at which the user cancelled the turn, or `None`.
     pub(super) cancelled_at: Option<Instant>,
-    /// The turn's prompt, which returns to the editor if it could not be sent.
+    /// The turn's prompt, which returns to the editor if it cannot be sent.
     draft: PromptDraft,
 }
 
-/// How the last turn ended, if that is worth mentioning.
+/// The end of the last turn, if it is worth mentioning.
 pub(super) enum LastTurnEnd {
     Stopped(StopReason),
     Failed(String),
@@ -51,7 +51,7 @@ pub(super) enum LastTurnEnd {
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
-    /// Where the session comes from. Also used to reopen a session that was lost.
+    /// The source of the session. It is also used to reopen a session that was lost.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
     /// The mode and config options to set once the session is open.
@@ -64,7 +64,7 @@ pub(super) struct Tab {
     pub(super) queue: VecDeque<PromptDraft>,
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
-    /// The first of the open questions.
+    /// The view of the first open question, or `None` if there is no question.
     pub(super) question: Option<QuestionView>,
     /// The number of open questions.
     pub(super) question_count: usize,
@@ -112,7 +112,7 @@ impl Tab {
         }
     }
 
-    /// Returns the tab's name: the user's title, or else the session's.
+    /// Returns the tab's name: the title given by the user, or otherwise the session's title.
     pub(super) fn name(&self) -> Option<String> {
         let given = || self.thread.read(|thread| thread.title().map(str::to_owned));
         self.title
@@ -201,7 +201,7 @@ impl Tab {
             return Vec::new();
         }
         if self.queue.len() >= MAX_QUEUED_PROMPTS {
-            // Returned to the editor, so that nothing the user wrote is lost.
+            // The prompt is returned to the editor, so that nothing the user wrote is lost.
             self.editor.set(draft);
             return vec![ChatEffect::Bell];
         }
@@ -216,7 +216,7 @@ impl Tab {
         let Some(session) = self.session.clone().filter(|_| ready) else {
             return Vec::new();
         };
-        // An agent of version 2 may work without a turn of ours, and reports when it is idle.
+        // An agent of version 2 can work without a turn that the chat started, and reports when it is idle.
         let Some(draft) = self.queue.pop_front() else {
             return Vec::new();
         };
@@ -285,11 +285,11 @@ impl Tab {
             Ok(StopReason::EndTurn) => {}
             Ok(reason) => self.last_turn_end = Some(LastTurnEnd::Stopped(reason)),
             Err(AgentFailure::LoginRequired(what)) => {
-                // The prompt is sent again after the login; what is being written stays.
+                // The prompt is sent again after the login. The text in the editor stays.
                 self.queue.push_front(turn.draft);
                 self.phase = TabPhase::LoginRequired(what);
             }
-            // Reported when the agent's end is handled.
+            // This is reported when the end of the agent is handled.
             Err(AgentFailure::Exited(_)) => {}
             Err(failure) => {
                 self.last_turn_end = Some(LastTurnEnd::Failed(failure.to_text()));

@@ -19,7 +19,7 @@ use crate::agent::{
 use crate::setup::{AgentSpec, ChatSetup, SessionSource};
 use crate::{Background, Colors, Theme};
 
-/// An agent that opens sessions and responds at once.
+/// An agent that opens sessions and ends every turn at once.
 struct ReadyAgent;
 
 impl acp::Agent for ReadyAgent {
@@ -38,7 +38,8 @@ impl acp::Agent for ReadyAgent {
     }
 }
 
-/// Creates a chat with two agents, neither of them started. Its effects are inspected, not performed.
+/// Creates a chat with two agents, neither of which has been started. Tests inspect its effects instead of performing
+/// them.
 fn app_with_agent() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
@@ -49,7 +50,7 @@ fn app_with_agent() -> (App, Vec<ChatEffect>) {
     App::new(setup, Arc::new(Notify::new()))
 }
 
-/// Connects to an agent in this process. Its child process is an unrelated one that does nothing.
+/// Connects to an agent in this process. Its child process is unrelated and does nothing.
 async fn connect_agent(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
@@ -115,10 +116,10 @@ fn render_screen(app: &mut App, width: u16, height: u16) -> String {
 #[track_caller]
 fn assert_shows(app: &mut App, text: &str) {
     let screen = render_screen(app, 80, 24);
-    assert!(screen.contains(text), "{text} is not on\n{screen}");
+    assert!(screen.contains(text), "{text} is missing from\n{screen}");
 }
 
-/// Returns the prompts that these effects send.
+/// Returns the texts of the prompts that these effects send.
 fn sent_prompts(effects: &[ChatEffect]) -> Vec<String> {
     let said = effects.iter().filter_map(|effect| match effect {
         ChatEffect::SendPrompt { draft, .. } => Some(draft.display_text().to_owned()),
@@ -127,7 +128,7 @@ fn sent_prompts(effects: &[ChatEffect]) -> Vec<String> {
     said.collect()
 }
 
-/// Opens the first agent's session.
+/// Opens a session of the first agent.
 async fn open_session(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     let link = connect_agent(app).await;
     let session = link
@@ -224,7 +225,7 @@ async fn abandoned_agent_is_stopped_when_it_connects() {
         link: late,
     });
     assert!(matches!(effects[..], [ChatEffect::StopAgent { .. }]));
-    // Nor does the end of an earlier start count.
+    // The end of an earlier start does not count either.
     assert!(end_agent(&mut app, AgentStart(1)).is_empty());
     assert_shows(&mut app, "starting first");
     end_agent(&mut app, AgentStart(2));
@@ -286,7 +287,7 @@ async fn working_agent_is_not_restarted_by_a_single_key() {
             ChatEffect::StartAgent { .. }
         ]
     ));
-    // The agent cannot load sessions, so a new one is opened instead.
+    // The agent cannot load sessions, so a new session is opened instead.
     assert!(matches!(app.tabs[0].session_source, SessionSource::New));
     assert!(matches!(app.tabs[0].phase, TabPhase::Starting));
 }
@@ -357,7 +358,7 @@ fn notes_expire() {
     assert!(!render_screen(&mut app, 80, 24).contains("saved"));
 }
 
-/// An event of a random sequence.
+/// An event of a randomly generated sequence.
 #[derive(Debug, Clone)]
 enum TestEvent {
     Key(KeyEvent),
@@ -394,7 +395,8 @@ fn arbitrary_event() -> impl Strategy<Value = TestEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever keys are pressed, at whatever screen size, the chat draws a screen and has an active tab.
+    /// Checks that the chat draws a screen and has an active tab, whatever keys are pressed and whatever the screen
+    /// size is.
     #[test]
     fn arbitrary_keys_at_any_size_can_quit(all in prop::collection::vec(arbitrary_event(), 0..60)) {
         let (mut app, _) = app_with_agent();

@@ -42,7 +42,7 @@ impl App {
                 tab.phase = TabPhase::LoginRequired(what);
                 Vec::new()
             }
-            // Reported when the agent's end is handled, with more detail.
+            // This is reported in more detail when the end of the agent is handled.
             Err(AgentFailure::Exited(_)) if matches!(tab.phase, TabPhase::Failed(_)) => Vec::new(),
             Err(failure) => {
                 tab.phase = TabPhase::Failed(failure);
@@ -148,13 +148,13 @@ impl App {
         Vec::new()
     }
 
-    /// Reopens a tab's session, or opens a new one if the old session is lost.
+    /// Reopens a tab's session, or opens a new session if the old one is lost.
     pub(super) fn reopen_session(&mut self, key: TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
         let agent = tab.agent;
-        // Only the prompt was rejected, and is sent again.
+        // Only the prompt was rejected, so it is sent again.
         if tab.session.is_some() && matches!(tab.phase, TabPhase::LoginRequired(_)) {
             return self.continue_after_login(key);
         }

@@ -1,4 +1,4 @@
-//! A written prompt, and the content blocks that are sent for it.
+//! A written prompt, and its conversion to the content blocks that are sent.
 
 use std::path::PathBuf;
 
@@ -16,14 +16,14 @@ const MAX_ATTACHED_BYTES: u64 = 4 * 1024 * 1024;
 /// [`acp::Limits::message`]).
 const MAX_TOTAL_BYTES: u64 = 40 * 1024 * 1024;
 
-/// A prompt: marked text and attached files.
+/// A prompt before it is sent: marked text and attached files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PromptDraft {
     pub(super) marked_text: MarkedText,
     pub(super) attachments: Vec<PathBuf>,
 }
 
-/// Why a prompt was not sent.
+/// The reason why a prompt was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("{0}")]
@@ -47,7 +47,7 @@ impl PromptDraft {
         self.marked_text.to_full_text()
     }
 
-    /// Returns the text as displayed: of pasted text, only the label.
+    /// Returns the text as displayed. Pasted text is represented by its label.
     pub(crate) fn display_text(&self) -> &str {
         self.marked_text.text()
     }
@@ -61,8 +61,8 @@ impl PromptDraft {
         self.marked_text.text().trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// Builds the prompt's content blocks in the order in which they were written: text, with mentioned files in their
-    /// places, then the attachments. Reads the files, so it blocks on the disk.
+    /// Builds the prompt's content blocks in the order in which they were written: the text with mentioned files in
+    /// their places, followed by the attachments. This reads the files, so it blocks on the disk.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the agent does not accept its type.
@@ -90,7 +90,7 @@ impl PromptDraft {
                 MarkContent::File(path) => {
                     let file = Attachment::read(path, MAX_MENTIONED_BYTES)?;
                     push_text(&mut content, &mut said);
-                    // A mentioned file is sent with its contents if the agent accepts them, else as a link.
+                    // A mentioned file is sent with its contents if the agent accepts them, and otherwise as a link.
                     let taken = match AttachmentKind::from_path(file.path()) {
                         AttachmentKind::Image => takes.image,
                         AttachmentKind::Audio => takes.audio,

@@ -1,4 +1,4 @@
-//! Draws the editor.
+//! Draws the prompt editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -29,8 +29,8 @@ impl PromptEditor {
         rows.min(most) + chips
     }
 
-    /// Draws the editor in its frame, and the completion list above it, over whatever is there. Returns the cursor's
-    /// position, if it is visible.
+    /// Draws the editor in its frame, and the completion list over the rows above it. Returns the cursor's position, if
+    /// it is visible.
     pub(crate) fn draw(
         &mut self,
         area: Rect,
@@ -135,7 +135,7 @@ impl PromptEditor {
         known.map_or(0, |name| name.len() + 1)
     }
 
-    /// Draws hints after the text.
+    /// Draws hints after the text, such as the input that a command expects.
     fn draw_hints(&self, area: Rect, cursor: Position, buf: &mut Buffer, theme: &Theme) {
         let marked = self.buffer.marked();
         let text = marked.text();

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 /// The maximum number of stored prompts.
 const MAX_ENTRIES: usize = 1_000;
-/// The file size at which the older half of the file is dropped, in bytes.
+/// The file size in bytes at which the older half of the file is dropped.
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024;
 /// The maximum length of a prompt that is stored in full, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// A prompt in the history.
+/// A prompt that was sent, as stored in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HistoryEntry {
     /// The text of the prompt.
@@ -31,7 +31,7 @@ pub(crate) struct PromptHistory(Arc<Mutex<HistoryState>>);
 #[derive(Debug, Default)]
 struct HistoryState {
     entries: Vec<HistoryEntry>,
-    /// The file, or `None` if the history is not stored.
+    /// The file that stores the history, or `None` if the history is not stored.
     file: Option<PathBuf>,
     /// The size of the file when it was last read.
     read_len: u64,
@@ -113,7 +113,7 @@ impl HistoryState {
             return Ok(());
         }
         let mut text = Vec::new();
-        // One line more than the file is allowed to grow to.
+        // Read one line more than the file is allowed to grow to.
         let most = MAX_FILE_BYTES + MAX_TEXT_BYTES as u64 * 8;
         file.take(most).read_to_end(&mut text)?;
         self.read_len = long;
@@ -147,13 +147,13 @@ impl HistoryState {
         }
         directories.create(directory)?;
         let lock = locking.open(path.with_extension("lock"))?;
-        // Held only briefly by any process; released when this function returns or the process ends.
+        // Any process holds the lock only briefly. It is released when this function returns or the process ends.
         lock.lock()?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let mut file = options.open(&path)?;
         let before = file.metadata()?.len();
-        // An incomplete line of another process does not spoil this one.
+        // An incomplete line of another process does not damage this one.
         let mut last = [b'\n'];
         if before > 0 {
             file.seek(SeekFrom::End(-1))?;
@@ -170,8 +170,8 @@ impl HistoryState {
             }
             return Ok(());
         }
-        // A shorter file replaces it, with what all processes have added. It is readable by its owner only, and deleted
-        // if this fails.
+        // A shorter file replaces it, with the prompts that all processes have added. It is readable by its owner only,
+        // and deleted if this fails.
         self.refresh()?;
         self.push(entry.clone());
         let mut kept = Vec::new();
@@ -257,7 +257,7 @@ mod tests {
         let file = directory.path().join("history");
         let history = PromptHistory::open(file.clone()).unwrap();
         for i in 0..50 {
-            // The longest prompts possible. One that is longer is truncated.
+            // These are the longest prompts possible. A longer prompt is truncated.
             let long = format!("{i} {}", "x".repeat(MAX_TEXT_BYTES));
             history.add(history_entry(long)).unwrap();
         }

@@ -9,7 +9,7 @@ use super::search::HistorySearch;
 use super::text_buffer::{TextDirection, WordKind};
 use super::{EditorOutcome, HistoryPosition, MAX_EXPANDED_BYTES, PromptEditor, file_mention};
 
-/// The modifiers held with a key.
+/// A modifier that is held while a key is pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Modifier {
     None,
@@ -141,7 +141,7 @@ impl PromptEditor {
         }
     }
 
-    /// Applies a change. From then on, the text counts as new rather than as a prompt from the history.
+    /// Applies a change to the text. From then on, the text counts as new and no longer as a prompt from the history.
     fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
         let done = change(&mut self.buffer);
         if done {
@@ -231,7 +231,7 @@ impl PromptEditor {
         self.apply_change(|w| w.erase(TextDirection::Back))
     }
 
-    /// Moves the cursor one row up or down. From the first or last row, moves to the previous or next prompt in the
+    /// Moves the cursor one row up or down. If there is no further row, moves to the previous or next prompt in the
     /// history.
     fn move_vertically(&mut self, way: TextDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);

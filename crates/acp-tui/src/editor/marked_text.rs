@@ -1,4 +1,4 @@
-//! Text in which some ranges, the marks, stand for something else.
+//! Text in which some ranges, called marks, stand for other content.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ pub(crate) enum MarkContent {
     File(PathBuf),
 }
 
-/// A marked range. It contains no line breaks, is never empty, and the cursor is never inside it.
+/// A marked range of a text. It contains no line breaks, is never empty, and the cursor is never inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextMark {
-    /// The range, in bytes.
+    /// The range that is marked, in bytes.
     pub(crate) range: Range<usize>,
     pub(crate) content: MarkContent,
 }
@@ -114,7 +114,7 @@ impl MarkedText {
         whole
     }
 
-    /// Replaces a range, which must not split a mark, and returns the replaced text.
+    /// Replaces a range, which must not split a mark, with `with`. Returns the text that was replaced.
     pub(super) fn replace(&mut self, range: Range<usize>, with: &Self) -> Self {
         let before = self.marks.partition_point(|m| m.range.end <= range.start);
         let after = self.marks.partition_point(|m| m.range.start < range.end);

@@ -40,7 +40,7 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_millis(300);
 /// The maximum length of pasted text that can be expanded for editing, in bytes.
 const MAX_EXPANDED_BYTES: usize = 128 * 1024;
 
-/// The effect of a key or a paste on the editor.
+/// The effect of a key or a paste on the prompt editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EditorOutcome {
     /// The editor does not use this key.
@@ -53,7 +53,7 @@ pub(crate) enum EditorOutcome {
     Note(String),
 }
 
-/// An editor for a prompt.
+/// An editor in which the user writes a prompt.
 pub(crate) struct PromptEditor {
     buffer: TextBuffer,
     attachments: Attachments,
@@ -76,7 +76,7 @@ pub(crate) struct PromptEditor {
     goal_column: Option<u16>,
 }
 
-/// The position in the prompt history while the user browses it.
+/// The user's position in the prompt history while browsing it.
 struct HistoryPosition {
     entries: Vec<HistoryEntry>,
     /// The index of the displayed prompt.
@@ -176,7 +176,7 @@ impl PromptEditor {
         draft
     }
 
-    /// Replaces the contents with a draft, to be edited or because it could not be sent.
+    /// Replaces the contents with a draft, which the user edits or which could not be sent.
     pub(crate) fn set(&mut self, draft: PromptDraft) {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
@@ -328,7 +328,7 @@ impl PromptDraft {
     }
 }
 
-/// Returns the mention of a file.
+/// Returns the text of a file mention: a mark that is shown as `shown`.
 fn file_mention(shown: &str, path: PathBuf) -> MarkedText {
     let label = format!("@{}", acp_host::terminal_text::clean_line(shown));
     MarkedText::from_mark(label, MarkContent::File(path))

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 /// The maximum size of a paste, in bytes.
 pub(crate) const MAX_PASTE_BYTES: usize = 1024 * 1024;
-/// The number of lines above which pasted text is shown as a label.
+/// The number of lines above which pasted text is shown as a label instead of in full.
 const MAX_INLINE_LINES: usize = 10;
-/// The number of characters above which pasted text is shown as a label.
+/// The number of characters above which pasted text is shown as a label instead of in full.
 const MAX_INLINE_CHARS: usize = 2_000;
 /// The maximum length of text that is checked for paths, in bytes.
 const MAX_PATHS_BYTES: usize = 16 * 1024;
 
 /// Returns the text without escape sequences and with normalized line endings.
 pub(crate) fn normalize_line_endings(text: &str) -> String {
-    // For a line end, terminals send what the Enter key sends.
+    // Terminals send a line end as the Enter key sends it.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
     acp_host::terminal_text::clean_text(&ended)
 }
@@ -24,7 +24,7 @@ pub(crate) fn paste_label(text: &str) -> Option<String> {
     if lines > MAX_INLINE_LINES {
         return Some(format!("[pasted {lines} lines]"));
     }
-    // No more characters are counted than necessary.
+    // Count no more characters than necessary.
     let long = text.chars().nth(MAX_INLINE_CHARS).is_some();
     long.then(|| format!("[pasted {} characters]", text.chars().count()))
 }

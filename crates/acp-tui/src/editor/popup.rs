@@ -13,11 +13,11 @@ pub(crate) const MAX_ROWS: u16 = 8;
 /// A row of a completion list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PopupRow {
-    /// The label of the entry.
+    /// The text that the entry is listed under.
     pub(crate) label: String,
     /// The indices of the matched grapheme clusters in the label, in order.
     pub(crate) match_indices: Vec<u32>,
-    /// Details about the entry.
+    /// Further text about the entry, shown after the label.
     pub(crate) detail: String,
     /// Whether truncation keeps the end of the label rather than its start, as for a path.
     pub(crate) end_first: bool,
@@ -100,7 +100,7 @@ impl PopupRow {
         draw_truncated(buf, at, area.y, &self.detail, left, theme.dim);
     }
 
-    /// Draws a label and returns the column after it.
+    /// Draws a label in at most `room` columns and returns the column after it.
     fn draw_label(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
         let all = column_count(&self.label);
         let skipped = if all > room && self.end_first {

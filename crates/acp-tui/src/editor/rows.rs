@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The number of columns between tab stops.
 const TAB_WIDTH: u16 = 4;
 
-/// A grapheme cluster in a row.
+/// A grapheme cluster in a row, with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cluster<'a> {
     pub(crate) text: &'a str,
@@ -97,13 +97,13 @@ fn wrap_line(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     rows.push(at + start..at + line.len());
 }
 
-/// Returns the row that contains a position. A position between two rows belongs to the second one.
+/// Returns the index of the row that contains a position. A position between two rows belongs to the second row.
 pub(crate) fn row_at(rows: &[Range<usize>], at: usize) -> usize {
     let after = rows.partition_point(|row| row.start <= at);
     after.saturating_sub(1)
 }
 
-/// Returns the position in a row that is nearest to a column.
+/// Returns the byte position in a row that is nearest to a column.
 pub(crate) fn position_at(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
     let Some(range) = rows.get(row) else {
         return text.len();

@@ -9,7 +9,7 @@ use super::popup::PopupRow;
 /// The number of characters of a prompt that are searched and shown.
 const MAX_SEARCHED_CHARS: usize = 1_000;
 
-/// A search in the prompt history.
+/// A search for a prompt in the history.
 #[derive(Debug)]
 pub(crate) struct HistorySearch {
     query: String,
@@ -42,7 +42,7 @@ impl HistorySearch {
         &self.query
     }
 
-    /// Appends to the search text.
+    /// Appends text to the query.
     pub(crate) fn type_text(&mut self, text: &str) {
         let room = MAX_SEARCHED_CHARS.saturating_sub(self.query.len());
         self.query.extend(text.chars().take(room));
@@ -59,12 +59,12 @@ impl HistorySearch {
         self.update_matches();
     }
 
-    /// Returns the selected match.
+    /// Returns the prompt that is selected among the matches.
     pub(crate) fn selected_entry(&self) -> Option<&HistoryEntry> {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
-    /// Selects the next newer or older match, if there is one.
+    /// Selects the next older match, or the next newer one if `newer` is set. Does nothing if there is none.
     pub(crate) fn select_next(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {

@@ -131,7 +131,7 @@ fn enter_submits_and_modified_enter_breaks_lines() {
     );
     assert_eq!(w.editor.take().text(), "one\ntwo\nthree\nfour\nfive");
     assert!(w.editor.is_empty());
-    // Two backslashes are a literal one.
+    // Two backslashes stand for a literal one.
     assert_eq!(w.press_keys("a\\\\<enter>"), EditorOutcome::Submit);
     assert_eq!(w.press_keys("<C-z>"), EditorOutcome::Ignored);
     assert_eq!(w.press_keys("<C-c>"), EditorOutcome::Ignored);
@@ -341,7 +341,7 @@ fn dropped_files_are_attached_or_mentioned() {
 
     w.editor.set_prompt_capabilities(PromptCapabilities::new());
     let EditorOutcome::Note(why) = w.editor.paste(&dropped) else {
-        panic!("it is attached");
+        panic!("the file is attached instead of mentioned");
     };
     assert!(why.contains("not supported by this agent"), "{why}");
     assert_eq!(w.text(), "@a picture.png ");
@@ -384,7 +384,7 @@ fn slash_commands_are_completed_and_show_their_hint() {
 #[test]
 fn files_are_completed_in_place() {
     let mut w = EditorFixture::new();
-    // However busy the machine is.
+    // This must work even on a busy machine.
     w.editor.completion_timeout = LONG_TIMEOUT;
     w.press_keys("explain @mai");
     w.settle();
@@ -453,7 +453,7 @@ fn slow_file_search_does_not_block_typing() {
     w.settle();
     w.press_keys("gone");
     assert_eq!(w.draw(80, 24).1[23], "@gone");
-    // The list is for an earlier query, so nothing is chosen from it, and nothing is sent by mistake.
+    // The list is for an earlier query, so no entry is chosen from it, and nothing is sent by mistake.
     assert!(w.editor.has_popup());
     assert!(matches!(w.press_keys("<enter>"), EditorOutcome::Note(_)));
     assert_eq!(w.text(), "@gone");
@@ -478,7 +478,7 @@ fn editor_is_readable_without_colors() {
     assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
 }
 
-/// Keys and pastes in any order.
+/// Generates keys and pastes in any order.
 fn arbitrary_input() -> impl Strategy<Value = Vec<(u8, String)>> {
     let text = "(\\PC|[ \t\r\n\u{1b}\u{7}\u{200d}\u{301}\u{202e}\u{200b}\u{1f469}你/@a-c]){0,12}";
     proptest::collection::vec((0u8..30, text), 1..24)

@@ -1,4 +1,4 @@
-//! The text buffer of a prompt: text, cursor, and edits by grapheme clusters, words and lines.
+//! The text buffer of a prompt: the text, the cursor, and edits by grapheme clusters, words and lines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct TextBuffer {
     marked_text: MarkedText,
     /// The byte position of the cursor. It is on a cluster boundary and never inside a mark.
     cursor: usize,
-    /// The text that was killed last, which `yank` inserts.
+    /// The text that was killed last, which [`yank`](Self::yank) inserts.
     kill_buffer: MarkedText,
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
@@ -47,14 +47,14 @@ enum EditKind {
     Kill,
 }
 
-/// A direction in the text.
+/// A direction of movement in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextDirection {
     Back,
     Forward,
 }
 
-/// The kind of a word.
+/// The definition of a word that an edit or a movement uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
     /// Letters and digits, as for the Alt keys of shells.
@@ -266,10 +266,10 @@ impl TextBuffer {
         self.last_edit = EditKind::Other;
     }
 
-    /// Returns the next cursor position in a direction.
+    /// Returns the next cursor position after `from` in a direction.
     pub(crate) fn next_position(&self, from: usize, way: TextDirection) -> usize {
         let (text, marks) = (&self.marked_text.text, &self.marked_text.marks);
-        // Clusters are searched between marks, because none extends across the edge of a mark.
+        // Clusters are searched for between marks, because none extends across the edge of a mark.
         match way {
             TextDirection::Back => {
                 let behind = marks.partition_point(|mark| mark.range.end <= from);
@@ -320,7 +320,7 @@ impl TextBuffer {
         }
     }
 
-    /// Returns the start or the end of the line.
+    /// Returns the start or the end of the line that contains the position `of`.
     pub(crate) fn line_edge(&self, of: usize, way: TextDirection) -> usize {
         let text = &self.marked_text.text;
         match way {

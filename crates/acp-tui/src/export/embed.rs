@@ -78,7 +78,7 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
 
 /// Applies replacements from the end of the text to its start, so that earlier positions remain valid.
 ///
-/// Overlapping ones are left for the next attempt.
+/// Overlapping replacements are left for the next attempt.
 fn apply_replacements(text: &mut String, mut edits: Vec<Replacement>) {
     edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;

@@ -47,15 +47,15 @@ pub fn render_markdown(thread: &Thread) -> String {
     page.text
 }
 
-/// A document that is built block by block.
+/// A Markdown document that is built block by block.
 #[derive(Default)]
 struct ExportPage {
     text: String,
-    /// The speaker of the last block.
+    /// The speaker of the previous block.
     speaker: Option<ExportSpeaker>,
 }
 
-/// The speaker of a block.
+/// The side that a block comes from, which is named in a heading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExportSpeaker {
     User,
@@ -63,7 +63,7 @@ enum ExportSpeaker {
 }
 
 impl ExportPage {
-    /// Appends a block.
+    /// Appends a block to the document.
     fn push_block(&mut self, block: &str) {
         let block = block.trim_end();
         if block.is_empty() {
@@ -132,7 +132,7 @@ impl ExportPage {
 
     fn render_message(&mut self, message: &ThreadMessage) {
         if message.is_truncated {
-            self.push_block("*Beginning omitted.*");
+            self.push_block("*The beginning is omitted.*");
         }
         self.render_content(&message.content);
     }
@@ -177,7 +177,7 @@ impl ExportPage {
         }
     }
 
-    /// Appends a collapsible section.
+    /// Appends a collapsible section, whose contents `inside` adds.
     fn render_details(&mut self, summary: &str, inside: impl FnOnce(&mut Self)) {
         let mut page = Self {
             speaker: self.speaker,
@@ -400,8 +400,8 @@ fn code_span(text: &str) -> String {
         return String::new();
     }
     let fence = "`".repeat(longest_run(&text, '`') + 1);
-    // Markdown strips one space from both ends if there is one at both; and a text that starts or ends with a backtick
-    // needs one.
+    // Markdown strips one space from each end if there is a space at both ends. Text that starts or ends with a
+    // backtick needs such spaces.
     let space = match text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
         true => " ",
         false => "",
@@ -409,7 +409,7 @@ fn code_span(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// Returns the length of the longest run of a character in the text.
+/// Returns the length of the longest run of `character` in the text.
 fn longest_run(text: &str, character: char) -> usize {
     let mut longest = 0;
     let mut run = 0;
@@ -420,7 +420,7 @@ fn longest_run(text: &str, character: char) -> usize {
     longest
 }
 
-/// Escapes a line of text so that it contains no markup.
+/// Escapes a line of text so that none of it is parsed as markup.
 fn escape_inline(text: &str) -> String {
     let text = terminal_text::clean_line(text);
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -19,13 +19,13 @@ fn message_update(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// Returns the Markdown dialects that readers may use.
+/// Returns the Markdown dialects that readers of an export may use.
 fn markdown_dialects() -> [Options; 3] {
     let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]
 }
 
-/// Returns the document's headings of levels 1 to 3, and the HTML it contains.
+/// Returns the document's headings of levels 1 to 3, and the HTML in the document.
 fn own_structure(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
@@ -235,7 +235,7 @@ proptest! {
         }
         let control = document.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
         prop_assert_eq!(control, None);
-        // All words are there, in order.
+        // All words appear in order.
         let mut rest = document.chars();
         for c in acp_host::terminal_text::clean_text(&text).chars().filter(char::is_ascii_alphabetic) {
             prop_assert!(rest.any(|other| other == c), "{:?} is lost: {}", c, document);

@@ -9,7 +9,7 @@ use super::ColorDepth;
 /// The minimum alpha value at which a pixel is drawn.
 const MIN_ALPHA: u8 = 128;
 
-/// Draws the part of an image that belongs in the cell at this column and row.
+/// Draws one cell's part of an image, in half blocks. `column` and `row` are the cell's position in the image.
 pub(super) fn paint_cell(
     image: &RgbaImage,
     depth: ColorDepth,

@@ -25,7 +25,7 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic on this thread is caught and only makes an image fail.
+/// Returns whether a panic on this thread is caught, so that only an image fails.
 pub(crate) fn is_guarded() -> bool {
     IS_GUARDED.get()
 }
@@ -41,7 +41,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result
 
 /// Decodes an image and scales it down to fit into `room`.
 ///
-/// It is never scaled up. The rest of `room`, to the right and below, is transparent.
+/// The image is never scaled up. The rest of `room`, to the right and below, is transparent.
 ///
 /// # Errors
 /// Fails if the image is corrupt, too large, or of an unsupported type. The error is a message for the user.
@@ -108,7 +108,7 @@ fn scale_to_fit(mut image: DynamicImage, held: Orientation, room: PixelSize) -> 
         true => fit_size(of.swap_axes(), room).swap_axes(),
         false => fit_size(of, room),
     };
-    // First a rough scaling that takes little memory, then a precise one.
+    // A rough scaling that takes little memory, followed by a precise one.
     if of.width > to.width.saturating_mul(3) || of.height > to.height.saturating_mul(3) {
         image = image.thumbnail_exact(to.width * 2, to.height * 2);
     }
@@ -179,7 +179,7 @@ mod tests {
         let image = DynamicImage::from(two_color_image(40, 80));
         let made = scale_to_fit(image, Orientation::Rotate90, ROOM);
         assert_eq!(made.dimensions(), (40, 20));
-        // What was at the top is on the right.
+        // The top of the stored image is on the right.
         assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(37, 10).0, [255, 0, 0, 255]);
     }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn decompression_bomb_is_rejected_by_its_header() {
-        // 65,000 × 65,000 pixels in a few bytes, which would decode to 17 GB.
+        // A header for 65,000 × 65,000 pixels in a few bytes, which would decode to 17 GB.
         let mut png = Vec::new();
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(why, "too large: more than 25 million pixels");
     }
 
-    /// Returns a PNG with a header that claims this size, and no more.
+    /// Returns a PNG that consists only of a header with this size.
     fn png_header(width: u32, height: u32) -> Vec<u8> {
         let chunk = |kind: &[u8; 4], data: &[u8]| {
             let mut crc = 0xffff_ffff_u32;

@@ -18,7 +18,7 @@ pub(crate) enum ImageSupport {
 }
 
 impl ImageSupport {
-    /// Returns the image support after the terminal has replied or the query has timed out.
+    /// Determines the image support after the terminal has replied or the query has timed out.
     pub(crate) fn with_reply(self, answer: TerminalReply) -> Self {
         match self {
             Self::QuerySixel(_) if answer.supports_sixel => {
@@ -157,7 +157,7 @@ mod tests {
             of(Colors::None, "xterm-256color"),
             ImageSupport::Known(None)
         );
-        // Nor are there colors to encode the numbers of kitty's images in. Sixels have their own.
+        // There are no colors to encode the numbers of kitty's images in either. Sixels have their own colors.
         let no_color = |wanted| detect_with(wanted, Colors::None, &[]);
         assert_eq!(no_color(ImageMode::Kitty), ImageSupport::Known(None));
         let sixel = ImageSupport::Known(Some(ImageProtocol::Sixel { tmux: false }));

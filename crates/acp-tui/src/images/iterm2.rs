@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _, RgbaImage, imageops};
 
-/// Encodes each row of cells separately, so that each can be drawn without the others.
+/// Encodes an image as one escape sequence per row of cells, so that each row can be drawn without the others.
 pub(super) fn encode_rows(
     image: &RgbaImage,
     columns: u16,

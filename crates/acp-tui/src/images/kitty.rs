@@ -48,7 +48,7 @@ struct SentImage {
     tmux: bool,
 }
 
-/// An image that kitty's protocol can display.
+/// An image in the form that kitty's protocol can display.
 #[derive(Debug)]
 pub(super) struct KittyImage {
     /// The image's number. It is encoded as the foreground color of the cells that show the image.
@@ -60,7 +60,7 @@ pub(super) struct KittyImage {
 }
 
 impl KittyImage {
-    /// Draws a column and row of the image in a cell.
+    /// Draws the part of the image at this column and row in a cell.
     pub(super) fn paint_cell(&self, column: u16, row: u16, cell: &mut Cell) {
         let number = |n: u16| ROW_COLUMN_DIACRITICS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {
@@ -148,12 +148,12 @@ mod tests {
             )
         );
         picture.send(false, &mut out).unwrap();
-        assert!(out.is_empty(), "it is there already");
+        assert!(out.is_empty(), "the terminal already has the image");
         queue_deletion(picture.id, &mut out).unwrap();
         assert_eq!(out, b"\x1b_Gq=2,a=d,d=I,i=66051\x1b\\");
         out.clear();
         queue_deletion(picture.id, &mut out).unwrap();
-        assert!(out.is_empty(), "it was there once");
+        assert!(out.is_empty(), "the terminal no longer has the image");
     }
 
     #[test]

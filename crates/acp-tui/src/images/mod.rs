@@ -30,7 +30,7 @@ const MAX_IMAGE_COLUMNS: u16 = 80;
 /// The maximum height of an image, in rows, on any screen.
 const MAX_IMAGE_ROWS: u16 = 24;
 
-/// A size in pixels.
+/// A width and a height in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PixelSize {
     pub(crate) width: u32,
@@ -38,7 +38,7 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The cell size assumed if the terminal reports none: that of the first terminals with sixel support.
+    /// The cell size to assume if the terminal reports none, which is that of the first terminals with sixel support.
     pub(crate) const DEFAULT_CELL: Self = Self {
         width: 10,
         height: 20,
@@ -74,7 +74,7 @@ pub(crate) enum ColorDepth {
     Indexed,
 }
 
-/// Where images are drawn: the protocol and the available size.
+/// The protocol and the available size for drawing images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageCanvas {
     protocol: ImageProtocol,
@@ -131,8 +131,8 @@ impl ImageCanvas {
         }
         let taken = u16::try_from(shown.0.div_ceil(cell_width)).ok()?;
         let rows = u16::try_from(shown.1.div_ceil(cell_height)).ok()?;
-        // The position of the cursor after an image sequence is undefined. After a cell one column wide, ratatui would
-        // assume that it is one further.
+        // The position of the cursor after an image sequence is undefined. After a cell that is one column wide,
+        // ratatui would assume that the cursor has moved by one.
         let least = match self.protocol {
             ImageProtocol::Iterm2 { .. } | ImageProtocol::Sixel { .. } => 2,
             ImageProtocol::Kitty { .. } | ImageProtocol::Blocks(_) => 1,
@@ -142,7 +142,7 @@ impl ImageCanvas {
     }
 }
 
-/// The identity of an image: its content and its size. Equal images are decoded once.
+/// The identity of an image: its content and its size. Equal images are decoded only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageKey {
     /// A hash of the image's data.

@@ -25,7 +25,7 @@ const MAX_KEY_SEQUENCE_BYTES: usize = 32;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The terminal's reply to the queries.
+/// The terminal's reply to the queries for image support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
@@ -34,13 +34,13 @@ pub(crate) struct TerminalReply {
     pub(crate) cell: Option<PixelSize>,
 }
 
-/// Queries the cell size and the device attributes. All terminals reply to the latter.
+/// Queries the terminal for its cell size and its device attributes. All terminals reply to the second query.
 pub(crate) fn send_queries(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\x1b[16t\x1b[c")?;
     out.flush()
 }
 
-/// Reads the reply and the keys that arrive before it.
+/// Reads the terminal's reply and the keys that arrive before it.
 #[cfg(unix)]
 pub(crate) fn read_replies() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -309,10 +309,10 @@ mod tests {
     #[test]
     fn pasted_text_stays_one_event() {
         let (heard, read) = handle_bytes(b"\x1b[?1;2c\x1b[200~one\rtwo");
-        assert_eq!(read, 7, "it is answered before anything is pasted");
+        assert_eq!(read, 7, "the reply comes before the paste");
         let _ = heard;
         let (heard, _) = super::tests::handle_bytes(b"\x1b[200~one\rtwo\x1b[?1;2c");
-        assert!(!heard.is_complete(), "it is still being pasted");
+        assert!(!heard.is_complete(), "the paste is still in progress");
         let (heard, _) = super::tests::handle_bytes(b"\x1b[200~one\rtwo\x1b[201~x\x1b[?1;2c");
         assert!(heard.is_complete());
         let (_, typed) = heard.finish();

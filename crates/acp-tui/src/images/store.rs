@@ -1,4 +1,4 @@
-//! Stores the visible images and a cache of others.
+//! Stores the images that are visible, and a cache of other images.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,7 +22,7 @@ const MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// The maximum number of cached images.
 const MAX_CACHED_IMAGES: usize = 64;
 
-/// The symbol in the cells below an image. If it is gone, something else was drawn over the cell.
+/// The symbol in the cells below an image. If a cell no longer has it, something else was drawn over the cell.
 const COVERED_SYMBOL: &str = "\u{a0}";
 
 /// A row of an image on the screen.
@@ -38,7 +38,7 @@ pub(crate) struct ImageRow {
     pub(crate) block: usize,
 }
 
-/// A store for the chat's images.
+/// A store for the images of a chat.
 #[derive(Debug, Default)]
 pub(crate) struct ImageStore {
     canvas: Option<ImageCanvas>,
@@ -57,7 +57,7 @@ pub(crate) struct ImageStore {
 #[derive(Debug)]
 struct StoredImage {
     state: ImageState,
-    /// The frame in which the image was last visible.
+    /// The number of the frame in which the image was last visible.
     last_frame: u64,
 }
 
@@ -162,8 +162,8 @@ impl ImageStore {
             let width = NonZeroU16::new(row.key.columns);
             match (sequence, width, buf.cell_mut(row.position)) {
                 (Some(sequence), Some(width), Some(first)) => {
-                    // The cells after the first are not drawn. They stay marked, and so differ from whatever is drawn
-                    // there next.
+                    // The cells after the first are not drawn. They stay marked, so that they differ from whatever is
+                    // drawn there next.
                     first
                         .set_symbol(sequence)
                         .set_diff_option(CellDiffOption::ForcedWidth(width));
@@ -256,7 +256,7 @@ fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
-/// Paints a row of an image that is drawn as cells.
+/// Paints a row of an image that consists of ordinary cells.
 fn paint_row(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };

@@ -231,7 +231,7 @@ fn kitty_gets_visible_images_and_deletes_unneeded_ones() {
     assert_eq!(
         scene.run_decode_tasks(),
         1,
-        "it was let go of, and comes again"
+        "the image was evicted and must be decoded again"
     );
 }
 

@@ -17,7 +17,7 @@ use crate::text::fit::truncate_to_width;
 const MAX_WIDTH_COLUMNS: u16 = 96;
 /// The maximum height of the window, in rows.
 const MAX_HEIGHT_ROWS: u16 = 30;
-/// A row of the list.
+/// A row of the picker's list.
 enum PickerRow<'a> {
     Heading(&'a str),
     /// A match, by its index.

@@ -1,4 +1,4 @@
-//! A filterable list, from which the user chooses an item.
+//! A filterable list from which the user chooses an item.
 
 mod draw;
 
@@ -12,7 +12,7 @@ use crate::input::{InputOutcome, LineInput};
 /// The maximum length of the filter, in bytes.
 const MAX_FILTER_BYTES: usize = 1024;
 
-/// An item of the list.
+/// An item in a picker's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickerItem<T> {
     pub(crate) value: T,
@@ -56,7 +56,7 @@ pub(crate) enum PickerOutcome<T> {
     Action(char, T),
 }
 
-/// A window with a filterable list, from which the user chooses an item.
+/// A window with a filterable list from which the user chooses an item.
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
@@ -68,7 +68,7 @@ pub(crate) struct Picker<T> {
     selected: usize,
     /// The index of the first visible row, counting headings.
     top: usize,
-    /// The actions on the selected item: the letter pressed with Ctrl, and the action's name.
+    /// The actions on the selected item: the letter to press with Ctrl, and the action's name.
     actions: Vec<(char, &'static str)>,
     loading: bool,
     error: Option<String>,
@@ -97,7 +97,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action for Ctrl with this letter. It takes precedence over the key's meaning in the filter.
+    /// Adds an action for Ctrl with this letter. The action takes precedence over the key's meaning in the filter.
     #[must_use]
     pub(crate) fn with_action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
@@ -171,7 +171,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// Handles a change of the filter.
+    /// Updates the matches after the filter has changed.
     fn on_filter_changed(&mut self) -> PickerOutcome<T> {
         self.search();
         self.top = 0;

@@ -1,4 +1,4 @@
-//! A request to open a URL (specification: Elicitation, URL mode).
+//! Asks the user to open a URL (specification: Elicitation, URL mode).
 //!
 //! The whole URL is shown, as a browser reads it, and it is opened only if the user presses the key for that.
 
@@ -34,7 +34,7 @@ impl WebAddress {
     /// Opens the URL with the system's default program. No shell is involved.
     ///
     /// # Errors
-    /// Returns a text for the user: there is no such program, or it failed.
+    /// There is no such program, or it failed. The error is a text for the user.
     pub(crate) async fn open(&self) -> Result<(), String> {
         #[cfg(target_os = "macos")]
         let program: &[&str] = &["open"];
@@ -222,14 +222,14 @@ async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String>
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Input of this terminal is not for the program: neither keys nor Ctrl-C.
+    // The program must not get this terminal's input, neither keys nor Ctrl-C.
     #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
     match tokio::time::timeout(OPEN_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("{name} failed ({status})")),
         Ok(Err(e)) => Err(format!("{name}: {e}")),
-        // The process may be the browser itself, which stays. The runtime reaps it when it exits.
+        // The process may be the browser itself, which keeps running. The runtime reaps it when it exits.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }

@@ -17,7 +17,7 @@ use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
-/// A button of a form.
+/// A button below the fields of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormButton {
     Submit,
@@ -32,7 +32,7 @@ pub(super) struct FormView {
     entries: Vec<FormEntry>,
     /// The reason why the form cannot be filled in.
     error: Option<String>,
-    /// The index of the focused entry, or, after all entries, of the focused button.
+    /// The index of the focused entry or, after the last entry, of the focused button.
     focus: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Builds the lines of a question, in which text is shown to the last character.
+//! Builds the lines of a question, in which text is shown in full.
 //!
 //! Characters that are invisible, or that change how other text looks, are written out as [`literal`] describes, in the
 //! style of a warning.
@@ -14,7 +14,7 @@ use crate::Theme;
 /// The spaces that replace a tab.
 const TAB_SPACES: &str = "    ";
 
-/// The places where a line may be broken.
+/// The places at which a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreak {
     /// Between words. Spaces at a break are dropped.
@@ -23,17 +23,17 @@ pub(crate) enum LineBreak {
     Anywhere,
 }
 
-/// Builds single-line text in which each character counts: a path, a title, a name.
+/// Builds a single-line text in which every character counts, such as a path, a title or a name.
 pub(crate) fn literal_line(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::escape_pieces(text), style, theme)
 }
 
-/// Builds one line of multi-line text, such as a command or a message from the agent.
+/// Builds one line of a multi-line text, such as a command or a message from the agent.
 pub(crate) fn literal_text(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::escape_line_pieces(line), style, theme)
 }
 
-/// Builds prose, wrapped between words.
+/// Builds a paragraph of prose, wrapped between words.
 pub(crate) fn wrap_paragraph(
     text: &str,
     style: Style,
@@ -56,7 +56,7 @@ pub(crate) fn wrap_paragraph(
         .collect()
 }
 
-/// Builds text that is quoted in a question, with a bar before each line.
+/// Builds text that is quoted in a question, with a bar in front of each line.
 pub(crate) fn wrap_quoted(
     text: &str,
     style: Style,
@@ -86,7 +86,7 @@ fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<S
     }
 }
 
-/// Wraps text into lines of at most `width` columns, and returns at least one line. All lines but the first are
+/// Wraps text into lines of at most `width` columns, and returns at least one line. All lines except the first are
 /// indented by `hang` spaces.
 pub(crate) fn wrap_spans(
     spans: &[Span<'static>],
@@ -152,7 +152,7 @@ fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) ->
     (first < space && word + follows <= room).then_some(space + 1)
 }
 
-/// Ends a row. `rest` starts the next one.
+/// Ends a row and starts the next one with `rest`.
 fn finish_row<'a>(
     rows: &mut Vec<Line<'static>>,
     row: &mut Vec<(&'a str, Style, usize)>,

@@ -32,8 +32,8 @@ use crate::text::columns::pluralize;
 use crate::text::fit::truncate_to_width;
 use crate::text::highlight;
 
-/// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt goes on for a
-/// moment after a question has replaced the editor.
+/// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt keeps typing for
+/// a moment after a question has replaced the editor.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The effect of a key on a question.
@@ -57,7 +57,7 @@ pub(crate) struct QuestionView {
     /// The name of the agent that asked.
     agent: String,
     kind: QuestionKind,
-    /// The time of the last early key, or else the time when the question appeared.
+    /// The time of the last early key or, if there was none, the time when the question appeared.
     unsettled_at: Instant,
     /// Whether a key was early and none has counted since.
     was_early: bool,
@@ -67,7 +67,7 @@ pub(crate) struct QuestionView {
     visible_lines: usize,
     /// Whether the end of the body has been visible.
     was_read: bool,
-    /// Whether the body cannot be shown in full.
+    /// Whether some of the body cannot be shown.
     partial: bool,
     /// Whether the user chose an answer that allows something before the end of the body was visible.
     was_unread: bool,
@@ -100,7 +100,7 @@ struct QuestionBody {
     focus: Option<Range<usize>>,
     /// The line and column of the cursor.
     cursor: Option<(usize, u16)>,
-    /// Whether more exists that cannot be shown.
+    /// Whether there is more content that cannot be shown.
     partial: bool,
 }
 
@@ -142,12 +142,12 @@ impl QuestionView {
         self.question.id
     }
 
-    /// Handles the question's return to the screen after another tab was shown. Keys count only after a pause.
+    /// Handles the return of the question to the screen after another tab was shown. Keys count only after a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }
 
-    /// Stores the result of opening the URL, in order to show it.
+    /// Stores the result of opening the URL, so that it is shown.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
             view.set_open_result(result);
@@ -159,14 +159,14 @@ impl QuestionView {
         self.revision += 1;
     }
 
-    /// Returns whether a key at the time `now` was meant for something else. If so, the keys that follow it without a
-    /// pause were too.
+    /// Returns whether a key at the time `now` was meant for something else. If it was, the keys that follow it without
+    /// a pause were too.
     fn check_early(&mut self, now: Instant) -> bool {
         let early = now.saturating_duration_since(self.unsettled_at) < SETTLE_TIME;
         if early {
             self.unsettled_at = now;
         } else {
-            // From here on the question has the keys.
+            // From here on, the question gets the keys.
             self.unsettled_at = now.checked_sub(SETTLE_TIME).unwrap_or(now);
         }
         self.was_early = early;
@@ -211,7 +211,7 @@ impl QuestionView {
         outcome
     }
 
-    /// Returns whether the outcome allows the agent something. The user can do that only after seeing the whole
+    /// Returns whether the outcome gives the agent a permission. The user can choose it only after seeing the whole
     /// question.
     fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
@@ -358,7 +358,7 @@ impl QuestionView {
     fn scroll_to(&mut self, body: &QuestionBody, length: usize, rows: usize) {
         if let (true, Some(focus)) = (self.scrolls_to_focus, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
-            // All of it, or at least the line with the cursor.
+            // Show all of the focused element, or at least the line with the cursor.
             self.top = self
                 .top
                 .max(focus.end.saturating_sub(rows))
@@ -388,7 +388,7 @@ impl QuestionView {
         }
         if self.was_unread {
             let unread = match self.partial {
-                true => " cannot be shown in full; it can only be rejected ",
+                true => " this request cannot be shown in full, so it can only be rejected ",
                 false => " read to the end first: PgDn or End ",
             };
             return Line::styled(unread, look.theme.warn);

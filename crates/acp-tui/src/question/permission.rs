@@ -1,4 +1,5 @@
-//! A permission request: its subject and its options (specification: Tool Calls, "Requesting Permission").
+//! Asks the user about a permission request, showing its subject and its options (specification: Tool Calls,
+//! "Requesting Permission").
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -275,7 +276,7 @@ impl PermissionView {
         })
     }
 
-    /// Returns whether this answer allows something, or may do so.
+    /// Returns whether this answer allows something, or might do so.
     pub(super) fn allows(&self, id: &PermissionOptionId) -> bool {
         let mut options = self.request.options.iter();
         options.any(|option| option.option_id == *id && !option.kind.rejects())
@@ -426,7 +427,7 @@ impl PermissionView {
     }
 }
 
-/// Returns the letter for each option. Only an option that is the only one of its kind has a letter.
+/// Returns a letter for each option that is the only one of its kind, and `None` for the others.
 fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     let letter = |option: &PermissionOption| {
         let of_kind = options.iter().filter(|other| other.kind == option.kind);
@@ -462,7 +463,7 @@ fn part_len(part: &QuestionPart<'_>) -> usize {
                 .iter()
                 .filter_map(|change| change.texts.as_ref());
             let patch = diff.patch.as_ref().map_or(0, |patch| patch.text.len());
-            // Lines that both texts have in common are not shown.
+            // Lines that the two texts have in common are not shown.
             let changed = |texts: &FileTexts| {
                 let old = texts.old.as_deref().unwrap_or_default();
                 let longest = old.len().max(texts.new.len());

@@ -14,7 +14,7 @@ const TAB_WIDTH: usize = 4;
 /// The maximum number of characters shown per line. Longer lines are data or generated code.
 pub(super) const MAX_LINE_CHARS: usize = 4_000;
 
-/// A line in which all characters are visible.
+/// A line of code in which every character is visible.
 ///
 /// Tabs become spaces, and characters that are invisible or change how others look are escaped, since a user cannot
 /// judge a change without seeing it.

@@ -1,4 +1,4 @@
-//! Syntax highlighting.
+//! Highlights the syntax of code.
 //!
 //! Highlighting is slow: half a megabyte per second, and a tenth of a second for the first line in a language. So it
 //! runs on a separate thread ([`HighlightedCode`]), and code is shown plain until it is done.
@@ -33,7 +33,7 @@ pub(crate) const MAX_BYTES: usize = 200_000;
 /// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
 pub(crate) const MAX_LINE_BYTES: usize = 1_000;
 
-/// The language of a text, or the path from which it is derived.
+/// The language of a text, or the file path from which it is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
     /// The name of the language as written after a code fence: `rust`, `c++`, `sh`.
@@ -193,7 +193,7 @@ impl HighlightAssets {
     }
 
     fn syntax_by_name(&self, name: &str) -> Option<&SyntaxReference> {
-        // More may follow the name after a fence: `rust,ignore`, `js {1,3}`, `12:40:src/main.rs`.
+        // More text may follow the name after a fence: `rust,ignore`, `js {1,3}`, `12:40:src/main.rs`.
         let name = name
             .split([',', ' ', '\t', '{'])
             .next()?

@@ -1,4 +1,4 @@
-//! Describes content that is not text.
+//! Describes images and other content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;
@@ -82,7 +82,7 @@ pub(crate) fn describe_block(block: &ContentBlock) -> String {
     terminal_text::clean_line(&text)
 }
 
-/// Formats `[label: one, another]`, omitting empty parts.
+/// Formats a description as `[label: one, another]`, omitting empty parts.
 fn format_label(label: &str, said: &[&str]) -> String {
     let said = said
         .iter()
@@ -110,7 +110,7 @@ fn media_type_name(mime_type: &str) -> String {
 
 /// Returns the width and height of an image in pixels, from its header.
 pub(crate) fn image_dimensions(data: &str) -> Option<(usize, usize)> {
-    // For most images the first bytes are enough.
+    // For most images, the first bytes are enough.
     [FIRST_HEADER_BYTES, MAX_HEADER_BYTES]
         .iter()
         .find_map(|most| {

@@ -1,7 +1,7 @@
-//! Lays out text as lines on a screen, with pure functions of text, width and theme.
+//! Lays out text as lines on a screen, with functions that depend only on text, width and theme.
 //!
-//! Output of agents and commands is sanitized here and nowhere else: no line contains a control character, and no line
-//! is wider than requested.
+//! Output from agents and commands is sanitized here and nowhere else. No line contains a control character, and no
+//! line is wider than requested.
 
 pub(crate) mod ansi;
 pub(crate) mod columns;

@@ -17,8 +17,8 @@ const TAB_WIDTH: usize = 4;
 const MIN_TEXT_WIDTH: usize = 8;
 /// The maximum number of characters in one grapheme cluster.
 ///
-/// The longest meaningful ones (families with skin tones, regional flags) have about ten; a thousand combining marks on
-/// one letter would be drawn over the lines around it.
+/// The longest meaningful clusters (families with skin tones, regional flags) have about ten. A thousand combining
+/// marks on one letter would be drawn over the lines around it.
 const MAX_CLUSTER_CHARS: usize = 16;
 /// The replacement for a cluster that is wider than the line.
 const TOO_WIDE_REPLACEMENT: &str = "\u{fffd}";
@@ -34,8 +34,8 @@ pub(crate) struct LineIndent {
 
 /// Wraps a line into at least one line of at most `width` columns.
 ///
-/// Breaks between words and beside wide characters; a word that is longer than a line is broken at the line's end.
-/// Spaces at the end of a line and at a break are dropped, leading ones are not. A width of 0 counts as 1.
+/// Breaks between words and beside wide characters. A word that is longer than a line is broken at the end of the line.
+/// Spaces at the end of a line and at a break are dropped, but leading spaces are kept. A width of 0 counts as 1.
 pub(crate) fn wrap_line(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     wrap_line_into(line, width, &LineIndent::default(), &mut out);
@@ -186,7 +186,7 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
             let (text, width, space) = match sign {
                 "\t" => {
                     let width = TAB_WIDTH - column % TAB_WIDTH;
-                    // A narrow line has space for fewer.
+                    // A narrow line has space for fewer columns of indent.
                     (&"    "[..width.min(widest)], width.min(widest), true)
                 }
                 " " | "\n" | "\r\n" => (" ", 1, true),
@@ -212,9 +212,9 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
         })
 }
 
-/// Returns where to break a row that is wider than `room` columns.
+/// Returns the index of the cell at which to break a row that is wider than `room` columns.
 ///
-/// It is after at least one cell, and at the latest before the first cell that does not fit.
+/// The break is after at least one cell, and at the latest before the first cell that does not fit.
 fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
     let mut used = 0;
     let last = row
@@ -306,7 +306,7 @@ mod tests {
         lines.iter().map(Line::to_string).collect()
     }
 
-    /// Returns the width that ratatui draws.
+    /// Returns the number of columns in which ratatui draws a line.
     pub(crate) fn drawn_width(line: &Line<'_>) -> usize {
         line.spans
             .iter()

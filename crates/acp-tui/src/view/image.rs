@@ -1,6 +1,6 @@
-//! Images in a thread: a line that describes the image, followed by as many empty lines as the image needs.
+//! Lays out images in a thread: a line that describes the image, followed by as many empty lines as the image needs.
 //!
-//! The description is shown even if the image is, for users who copy the text or use a screen reader.
+//! The description is shown even if the image is shown too, for users who copy the text or use a screen reader.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,7 +18,7 @@ use crate::text::wrap::wrap_line;
 /// completely. In all formats, a part near one of the ends depends on everything in between.
 const MAX_HASHED_BYTES: usize = 64 * 1024;
 
-/// The place of an image among lines.
+/// The place that is reserved for an image among the lines of an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImagePlacement {
     pub(super) key: ImageKey,

@@ -1,4 +1,4 @@
-//! Lays out an item of a thread.
+//! Lays out the items of a thread.
 
 use std::time::Instant;
 
@@ -19,12 +19,12 @@ use crate::images::ImageCanvas;
 use crate::text::wrap::wrap_line;
 use crate::theme::Theme;
 
-/// An item to lay out, and how.
+/// A request to lay out an item, with the state that the layout depends on.
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
-    /// Whether the user has expanded or collapsed the item; `None` for neither.
+    /// Whether the user has expanded (`true`) or collapsed (`false`) the item. `None` if neither.
     pub(super) is_open: Option<bool>,
     /// Whether this is the last item of a thread that is working.
     pub(super) is_running: bool,
@@ -35,7 +35,7 @@ pub(super) struct ItemRequest<'a> {
     pub(super) deadline: Instant,
 }
 
-/// The layout of an item.
+/// The lines of an item as they are shown at the current width.
 #[derive(Default)]
 pub(super) struct ItemLayout {
     /// The values that the layout depends on, as of its last update.
@@ -47,7 +47,7 @@ pub(super) struct ItemLayout {
     body: ItemBody,
 }
 
-/// Everything that a layout depends on.
+/// Everything that an item's layout depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ItemLayoutKey {
     revision: u64,
@@ -55,7 +55,8 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailOptions,
-    /// Changes when one of the item's terminals prints something, or when the contents of a subagent change.
+    /// A number that changes when one of the item's terminals prints something, or when the contents of a subagent
+    /// change.
     content_revision: u64,
     /// The canvas for the item's images.
     images: Option<ImageCanvas>,
@@ -90,7 +91,7 @@ impl ItemLayout {
             images: look.images,
         };
         if self.key == Some(key) && !self.is_unfinished() && !self.is_waiting() {
-            // Only its symbol is animated; what is below it stays.
+            // Only the item's symbol is animated. The lines below it stay the same.
             match (&mut self.body, &wanted.item.kind) {
                 (ItemBody::ToolCall(laid), ItemKind::ToolCall(call)) if !call.is_finished() => {
                     laid.update_head(call, wanted.width, look);
@@ -195,7 +196,7 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Returns whether this drawing updated the layout without finishing it.
+    /// Returns whether the drawing with this number updated the layout without finishing it.
     pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
@@ -293,7 +294,7 @@ fn wrap_lines(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// Returns the lines of a notice.
+/// Builds the lines of a notice.
 fn notice_lines(notice: &Notice, theme: &Theme) -> Vec<Line<'static>> {
     let style = match notice.severity {
         NoticeSeverity::Error => theme.bad,

@@ -22,7 +22,7 @@ pub(super) enum MessageSpeaker {
     Thought,
 }
 
-/// The layout of a message, block by block.
+/// The layout of a message, with one part for each content block.
 #[derive(Default)]
 pub(super) struct MessageLayout {
     speaker: MessageSpeaker,

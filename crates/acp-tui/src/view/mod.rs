@@ -1,4 +1,4 @@
-//! The view of a thread, which scrolls.
+//! Shows a thread in a view that scrolls.
 //!
 //! The view is anchored to a line of an item, or to the end. Only what fits on the screen is laid out, starting at the
 //! anchor, so the length of the thread does not matter. The thread is never measured as a whole.
@@ -67,16 +67,16 @@ enum ScrollMove {
     Reveal,
 }
 
-/// How much detail to show.
+/// The settings for how much detail a view shows.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DetailOptions {
     /// Whether all thoughts and tool calls are expanded.
     pub(crate) all: bool,
-    /// How diffs are laid out.
+    /// The layout of diffs in tool calls.
     pub(crate) layout: DiffLayout,
 }
 
-/// The view of a thread.
+/// The view of a thread, with its scroll position and its selection.
 #[derive(Default)]
 pub(crate) struct ThreadView {
     anchor: ScrollAnchor,
@@ -154,7 +154,7 @@ impl ThreadView {
         let last = first + last;
         self.selected = Some(match self.selected {
             Some(selected) => selected.saturating_add_signed(by).clamp(first, last),
-            // The nearest item: coming from below, the last one on the screen.
+            // Select the nearest item. Coming from below, that is the last one on the screen.
             None => self.viewport.bottom.map_or(last, |at| at.item.min(last)),
         });
         self.queue_move(ScrollMove::Reveal);
@@ -242,7 +242,7 @@ impl ThreadView {
     }
 }
 
-/// A view with the thread that it shows, for one drawing.
+/// A view and the thread that it shows, for the duration of one drawing.
 struct ViewRenderer<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
@@ -381,7 +381,8 @@ impl ViewRenderer<'_> {
             item: self.end,
             line: 0,
         };
-        // Counted anew with each drawing: the layouts of earlier items may have changed, and gaps depend on them.
+        // This is counted anew with each drawing, because the layouts of earlier items may have changed, and gaps
+        // depend on them.
         let top = self.line_above(behind, usize::from(height));
         top.max(LinePosition {
             item: self.first,
@@ -400,7 +401,7 @@ impl ViewRenderer<'_> {
                 let at = at.max(first);
                 let there = self.item_height(at.item);
                 if at.line >= there && self.is_unfinished(at.item) {
-                    // The anchor's line is not laid out yet: show the nearest one.
+                    // The anchor's line is not laid out yet, so show the nearest line.
                     let line = there.saturating_sub(usize::from(height));
                     return LinePosition { line, ..at };
                 }
@@ -430,7 +431,7 @@ impl ViewRenderer<'_> {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {
             ScrollAnchor::Top(at) => at == top,
-            // The end of the last item is known by now.
+            // The end of the last item is known at this point.
             ScrollAnchor::End => top.item + 1 >= self.end || !self.is_unfinished(top.item),
         };
         match moved {

@@ -82,7 +82,7 @@ impl SubagentLayout {
     ) -> Vec<Line<'static>> {
         let first = thread.truncation().items;
         let count = thread.items().len();
-        // Each item takes at least one line, or is invisible.
+        // Each item takes at least one line or is invisible.
         let shown = if open {
             MAX_ITEMS
         } else {
@@ -141,7 +141,7 @@ impl SubagentLayout {
     }
 }
 
-/// Builds the first line: the task, and the subagent's current activity.
+/// Builds the first line of a subagent: the task and its current activity.
 fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'static> {
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {

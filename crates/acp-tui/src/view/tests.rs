@@ -74,7 +74,7 @@ fn scroll_position_is_kept_while_items_are_added() {
     let lines = draw_lines(&mut view, &thread, 40, 6);
     assert_eq!(lines[5], "  and still more");
     assert!(!view.has_more_below());
-    // And it keeps following.
+    // The view keeps following.
     add_message(&mut thread, "\n\nthe last");
     assert_eq!(draw_lines(&mut view, &thread, 40, 6)[5], "  the last");
 }
@@ -191,7 +191,7 @@ fn scrolling_up_reaches_the_end_of_a_long_message() {
     view.scroll_up(6);
     let mut drawings = 0;
     while view.is_unfinished() || drawings == 0 {
-        // It is not laid out at once, and nothing else is shown in the meantime.
+        // The item is not laid out at once, and nothing else is shown in the meantime.
         drawings += 1;
         let now = draw_lines(&mut view, &thread, 60, 10);
         if view.is_unfinished() {
@@ -294,7 +294,7 @@ fn command_output_is_shown_once_in_an_expanded_card() {
     let lines = draw_lines(&mut view, &thread, 40, 14);
     let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
     assert_eq!((count("one"), count("two")), (1, 1), "{lines:#?}");
-    // As on a terminal, without a frame around it; and everything else is there.
+    // The content looks as on a terminal, without a frame around it, and everything else is there.
     assert!(lines.contains(&"    one".to_owned()), "{lines:#?}");
     assert_eq!(count("exitCode"), 1, "{lines:#?}");
     assert_eq!(count("\"output\""), 0, "{lines:#?}");

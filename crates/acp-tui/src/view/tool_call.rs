@@ -1,7 +1,7 @@
 //! Lays out tool calls as cards: a line with the title and the status, and below it the details.
 //!
 //! A collapsed card shows the essential part: the change, the end of a command's output, or why the call failed. An
-//! expanded one shows everything: the paths, the input and the output.
+//! expanded card shows everything: the paths, the input and the output.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -57,9 +57,9 @@ pub(super) struct ToolCallLayout {
     texts: HashMap<usize, MarkdownView>,
     /// Whether a change contains code whose highlighting is pending.
     is_highlight_pending: bool,
-    /// How many times the card was laid out again because of new highlighting.
+    /// The number of times that the card was laid out again because of new highlighting.
     highlight_retries: usize,
-    /// Whether more of a command's output must be processed.
+    /// Whether there is more output of a command to process.
     pub(super) unfinished: bool,
 }
 
@@ -229,7 +229,7 @@ struct ToolCallBody<'a> {
     open: bool,
     look: &'a DrawContext<'a>,
     deadline: Instant,
-    /// The texts that the card already shows.
+    /// The texts that the card shows so far, without the differences that users do not see.
     shown_texts: Vec<String>,
 }
 
@@ -322,7 +322,8 @@ impl ToolCallBody<'_> {
         !self.shown_texts.is_empty() && self.shown_texts.contains(&normalize_text(text))
     }
 
-    /// Returns the raw output without the parts that are already shown. Most calls repeat their command's output there.
+    /// Returns the raw output without the parts that are already shown. Most calls repeat the output of their command
+    /// there.
     fn without_shown(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),

@@ -25,10 +25,10 @@ const MAX_FILE_BYTES: usize = 32 * 1024;
 /// The maximum size of an expanded prompt, in bytes.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// The maximum length of a name, in bytes.
+/// The maximum length of a command's name, in bytes.
 const MAX_NAME_LEN: usize = 64;
 
-/// A command defined by the user.
+/// A slash command that the user has defined in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CustomCommand {
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct CustomCommand {
     pub(super) prompt: String,
 }
 
-/// The commands found in a session's directories.
+/// The custom commands that were found in a session's directories.
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
@@ -46,7 +46,8 @@ pub(crate) struct CustomCommands {
 }
 
 impl CustomCommands {
-    /// Finds the commands. If several have the same name, the one in the first directory takes precedence. May block.
+    /// Finds the commands in a session's directories. If several commands have the same name, the one in the first
+    /// directory takes precedence. May block.
     pub(crate) fn find_in(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
@@ -131,7 +132,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
             if line.trim_end() == "---" {
                 break;
             }
-            // Other lines may be for other programs.
+            // Other lines may be meant for other programs.
             let Some((key, value)) = line.split_once(':') else {
                 continue;
             };
@@ -167,7 +168,7 @@ fn unquote(text: &str) -> &str {
 /// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, and a single word for `$1` to `$9`. If
 /// the prompt has no placeholder, appends the arguments. Returns `None` if the result is too long.
 pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
-    // Split like a shell. If a quote is not closed, quotes are ordinary characters.
+    // Split the arguments like a shell. If a quote is not closed, treat quotes as ordinary characters.
     let words = shell_words::split(arguments)
         .unwrap_or_else(|_| arguments.split_whitespace().map(str::to_owned).collect());
     let mut prompt = String::new();
@@ -202,7 +203,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
 
 enum Placeholder {
     All,
-    /// The number of a word, counted from 1.
+    /// A single word of the arguments, by its number, counted from 1.
     Word(usize),
 }
 

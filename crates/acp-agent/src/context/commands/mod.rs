@@ -12,7 +12,7 @@ use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 use crate::context::commands::reserved::{COMPACT_COMMAND, HELP_COMMAND};
 use custom::{CustomCommand, CustomCommands};
 
-/// A built-in command.
+/// A slash command that is built into the agent.
 struct BuiltInCommand {
     name: &'static str,
     description: &'static str,
@@ -87,11 +87,11 @@ const BUILT_IN_COMMANDS: [BuiltInCommand; 6] = [
     },
 ];
 
-/// The commands of a session.
+/// The slash commands that are available in a session.
 #[derive(Debug, Default)]
 pub(crate) struct SlashCommands {
     custom: Vec<CustomCommand>,
-    /// The commands last sent to the client.
+    /// The commands that were last sent to the client.
     pub(crate) announced: Option<Vec<AvailableCommand>>,
     /// Problems with the user's command files.
     problems: Vec<String>,
@@ -99,15 +99,15 @@ pub(crate) struct SlashCommands {
     reported_problems: HashSet<String>,
 }
 
-/// The result of parsing the text of a prompt.
+/// The result of parsing the text of a prompt for a slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
     /// `/compact`, with a description of what the summary should keep.
     Compact(String),
-    /// A command that expands to this prompt.
+    /// A command that expands to this prompt for the model.
     Prompt(String),
-    /// Text that is not a command.
+    /// Text that is not a slash command.
     Text,
 }
 
@@ -153,7 +153,7 @@ impl SlashCommands {
         own.chain(custom).collect()
     }
 
-    /// Formats a list of the commands as Markdown.
+    /// Formats the list of the commands as Markdown.
     pub(crate) fn help(&self) -> String {
         let mut text = String::from("Type what you want done, or one of these commands:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {
@@ -197,7 +197,7 @@ impl SlashCommands {
         let own = BUILT_IN_COMMANDS.iter().find(|own| own.name == name);
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
-            // It may be a path, or a command of another program.
+            // The text may be a path, or a command of another program.
             None => Ok(PromptInput::Text),
         }
     }

@@ -1,4 +1,4 @@
-//! `/test` and `/plan`: commands that take several steps and report them as a plan.
+//! The commands `/test` and `/plan`, which take several steps and report them as a plan.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ impl TurnProgress<'_> {
         let nothing = matches!(finding, Some(ProjectHint::Nothing));
         let steps = |find, run, report| {
             let mut plan = vec![("Find the project's test command", "medium", find)];
-            // Without tests, the plan has no further entries.
+            // If there are no tests, the plan has no further entries.
             if !nothing {
                 plan.push(("Run the tests", "high", run));
                 plan.push(("Report the result", "medium", report));
@@ -146,7 +146,7 @@ impl TurnProgress<'_> {
     /// Returns the project's test command, or the next calls that are needed to find it. `ahead` is the number of calls
     /// that precede these in the same round.
     fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
-        // The call of the plan comes first in the round.
+        // The call that reports the plan comes first in the round.
         let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];
         let of = |call: &ToolRequest| -> Option<String> {
             Some(call.arguments.get("path")?.as_str()?.to_owned())

@@ -1,4 +1,4 @@
-//! A survey of a workspace, made without a language model.
+//! Surveys a workspace without a language model.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::first_line;
 use crate::tools::read::without_line_numbers;
 
-/// The maximum number of words of a goal that are searched for.
+/// The maximum number of words of a goal to search for.
 const MAX_WORDS: usize = 4;
 
 /// Returns the words of a goal that are worth searching for: long words and identifiers.
@@ -90,7 +90,7 @@ pub(super) fn survey(
             text.push_str(&format!("- Cannot read `{name}`: {}\n", result.text));
             continue;
         }
-        // Take the first line with letters from prose, and the name from a manifest.
+        // Take the first line with letters from prose, and the project's name from a manifest.
         let file = without_line_numbers(&result.text);
         let line = file.lines().map(str::trim).find(|line| {
             if find_manifest(&[name.to_owned()]).is_some() {

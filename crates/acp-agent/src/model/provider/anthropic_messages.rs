@@ -1,4 +1,4 @@
-//! Anthropic's Messages API: `POST /v1/messages`.
+//! The wire format of Anthropic's Messages API: `POST /v1/messages`.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ const DEFAULT_MAX_TOKENS: u32 = 32_000;
 /// The minimum thinking budget that the API accepts, in tokens.
 const MIN_THINKING_BUDGET: u32 = 1024;
 
-/// Returns the body of a request.
+/// Returns the body of a request to this API.
 pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let most = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
     let mut messages: Vec<Value> = request.turns.iter().map(to_message).collect();
@@ -71,7 +71,7 @@ fn cache_control() -> Value {
     json!({"type": "ephemeral"})
 }
 
-/// Marks the conversation up to this message to be cached.
+/// Marks the conversation up to this message for caching.
 fn add_cache_control(message: Option<&mut Value>) {
     let Some(content) = message.and_then(|message| message.get_mut("content")) else {
         return;
@@ -192,10 +192,10 @@ fn set_thinking(
     body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
 }
 
-/// A decoder for a response.
+/// A decoder for a response of this API.
 pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
-    /// The current block. Blocks never overlap.
+    /// The block that is being received. Blocks never overlap.
     block: AnthropicBlock,
     /// The thinking blocks, as they must be sent back in later rounds.
     opaque_parts: Vec<Value>,
@@ -357,7 +357,7 @@ impl AnthropicDecoder {
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
-            // New stop reasons may be added, and the model has responded.
+            // New stop reasons may be added. In any case, the model has responded.
             _ => StopReason::EndTurn,
         };
         finish_stream(StreamEnd {
@@ -398,12 +398,12 @@ impl EventDecoder for AnthropicDecoder {
             }
             "content_block_stop" => self.stop_block(),
             "message_stop" => return Ok(self.finish()),
-            // Some servers leave out the event's name, and have the type only here.
+            // Some servers leave out the name of the event, and have its type only here.
             "error" => {
                 let reported: Map<String, Value> = parse_event(event)?;
                 return Err(DecodeError::Reported(Value::Object(reported)));
             }
-            // `ping`, and events that are not known yet.
+            // `ping` and unknown events.
             _ => {}
         }
         Ok(Vec::new())

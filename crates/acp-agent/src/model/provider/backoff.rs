@@ -1,8 +1,8 @@
-//! Retries of failed requests to a model, and how long to wait before each.
+//! Decides whether to retry a failed request to a model, and how long to wait before that.
 
 use std::time::Duration;
 
-/// How often to retry a request, and how long to wait before each retry.
+/// The limits on retries of a request, and on the wait before each retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The maximum number of attempts, including the first one. There is always at least one.
@@ -10,12 +10,13 @@ pub struct RetryPolicy {
     /// The maximum wait before the second attempt. It doubles with each further attempt. The actual wait is random, but
     /// at least half of the maximum. If the provider asks for a certain wait, that is used instead.
     pub first_delay: Duration,
-    /// The maximum length of a wait. If the provider asks for a longer one, there is no retry.
+    /// The maximum length of a wait. If the provider asks for a longer wait, there is no retry.
     pub max_delay: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four attempts, with waits of up to 1, 2 and 4 seconds. A wait that the provider asks for may be up to a minute.
+    /// Returns a policy of four attempts, with waits of up to 1, 2 and 4 seconds. A wait that the provider asks for can
+    /// be up to a minute.
     fn default() -> Self {
         Self {
             tries: 4,
@@ -25,12 +26,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The attempts of one round, and the wait before the next attempt.
+/// The attempts of one round, and the policy for further ones.
 pub(super) struct Backoff {
     retries: RetryPolicy,
     /// The number of attempts so far.
     tries: u32,
-    /// Returns a random number that is at least 0 and less than 1.
+    /// A function that returns a random number that is at least 0 and less than 1.
     random: fn() -> f64,
 }
 
@@ -59,7 +60,7 @@ impl Backoff {
         self.tries = self.tries.saturating_add(1);
     }
 
-    /// Returns the number of the next attempt, and the maximum number of attempts.
+    /// Returns the number of the next attempt, together with the maximum number of attempts.
     pub(super) fn next_attempt(&self) -> (u32, u32) {
         (self.tries.saturating_add(1), self.retries.tries)
     }

@@ -6,7 +6,7 @@ use super::decode::DecodedPart;
 use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
-/// Assembles the tool calls of a round from the pieces that arrive.
+/// An assembler for the tool calls of a round, whose pieces arrive one by one.
 pub(super) struct CallAssembler {
     /// The number of calls in earlier rounds.
     finished_count: usize,
@@ -66,7 +66,7 @@ impl CallAssembler {
         let call = self.partial_calls.len();
         let mut parts = self.begin_call(id, tool);
         match arguments {
-            // The text of the arguments, not yet parsed.
+            // This is the text of the arguments, which has not been parsed.
             Value::String(written) => parts.extend(self.append_arguments(call, &written)),
             whole => {
                 if !whole.is_null() {
@@ -105,7 +105,7 @@ impl CallAssembler {
     pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.partial_calls.iter().position(|call| call.id == id);
         match named {
-            // A second call to which the server gave the id of the first.
+            // This is a second call to which the server gave the id of the first.
             Some(at)
                 if !tool.is_empty()
                     && self

@@ -19,7 +19,7 @@ pub(super) struct CatalogueEntry {
     pub(super) price: Option<Price>,
 }
 
-/// The price of a model's tokens.
+/// The price of a model's tokens, in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Price {
@@ -47,8 +47,8 @@ impl Price {
         }
     }
 
-    /// Creates a price of Anthropic's. Writing to the cache (for five minutes) costs a quarter more than other input,
-    /// and reading from it costs a tenth.
+    /// Creates a price in Anthropic's price structure. Writing to the cache (for five minutes) costs a quarter more
+    /// than other input, and reading from it costs a tenth.
     const fn anthropic(input: f64, output: f64) -> Self {
         let mut price = Self::new(input, input / 10.0, output);
         price.cache_write = input * 1.25;
@@ -60,7 +60,7 @@ impl Price {
         self
     }
 
-    /// Returns the cost of `usage` in billionths of a US dollar, as an integer so that large sums are exact.
+    /// Returns the cost of `usage` in billionths of a US dollar. The cost is an integer so that large sums are exact.
     #[must_use]
     pub fn cost(&self, usage: &TokenUsage) -> u64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
@@ -69,7 +69,7 @@ impl Price {
             Some((from, input, output)) if usage.input > from => (input, output),
             _ => (1.0, 1.0),
         };
-        // One dollar for a million tokens is a thousand billionths for one token.
+        // One dollar per million tokens is a thousand billionths per token.
         let part = |tokens: u64, price: f64| tokens as f64 * price * 1000.0;
         let input = input
             * (part(fresh, self.input)

@@ -19,11 +19,11 @@ use crate::model::thought::ThoughtLevel;
 /// it.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The default time that a model may send nothing. A large local model may take minutes to read a long prompt before
-/// its first word, and some providers send nothing while a model thinks.
+/// The default time for which a model may send nothing. A large local model may take minutes to read a long prompt
+/// before its first word, and some providers send nothing while a model thinks.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A language model: its provider, its name, its URL and its settings.
+/// A language model: its provider, name, URL and settings.
 ///
 /// ```
 /// use acp_agent::{Provider, ProviderModel};
@@ -50,7 +50,7 @@ pub struct ProviderModel {
     /// The environment variable for the model's key, if it is not the provider's. The variable is not read here, only
     /// shown to the user. A model that has one requires a key.
     pub key_variable: Option<String>,
-    /// Why the key file, which may contain the model's key, could not be read. `None` if it was read.
+    /// The reason why the key file, which may contain the model's key, could not be read. `None` if it was read.
     pub(crate) key_file_error: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
@@ -64,7 +64,7 @@ pub struct ProviderModel {
     pub idle_timeout: Duration,
     /// The maximum size of a response, in bytes.
     pub max_response_bytes: usize,
-    /// When to retry a failed request.
+    /// The policy for retrying failed requests.
     pub retries: RetryPolicy,
 }
 
@@ -179,7 +179,7 @@ impl ProviderModel {
     /// The URL, the name or the key is not valid.
     pub(super) fn parsed_url(&self) -> Result<Url, ModelError> {
         let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
-        // The name becomes part of the URL.
+        // The name becomes a part of the URL.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
         if self.name.is_empty() || self.name.contains(strange) {
             return Err(unusable("invalid model name".to_owned()));

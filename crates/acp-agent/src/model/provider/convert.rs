@@ -1,4 +1,4 @@
-//! Converts a conversation to turns that all providers accept. They are then written in the wire format of one
+//! Converts a conversation to turns that all providers accept. The turns are then written in the wire format of one
 //! provider.
 //!
 //! A session may have used several models, been interrupted, or been compacted. This module repairs everything that
@@ -24,18 +24,18 @@ const MAX_ID_BYTES: usize = 40;
 /// A turn of the conversation in a request to a provider.
 #[derive(Debug)]
 pub(super) enum ProviderTurn<'a> {
-    /// The user's message.
+    /// A message of the user.
     User(Vec<PromptPart<'a>>),
-    /// The model's message.
+    /// A message of the model.
     Assistant(AssistantTurn<'a>),
-    /// The results of the calls in the turn before it, in the same order.
+    /// The results of the calls in the previous turn, in the same order.
     Results(Vec<CallResult<'a>>),
 }
 
-/// The model's text, thoughts and calls in one round.
+/// The text, thoughts and calls of the model in one round.
 #[derive(Debug)]
 pub(super) struct AssistantTurn<'a> {
-    /// The text, if it is not blank.
+    /// The model's text, if it is not blank.
     pub(super) text: Option<&'a str>,
     /// The thoughts, if this round belongs to the current turn and was made by the same model.
     pub(super) thought: Option<&'a str>,
@@ -52,11 +52,11 @@ pub(super) struct PriorCall<'a> {
     /// An id that is unique in the conversation.
     pub(super) id: String,
     pub(super) tool: &'a str,
-    /// The arguments, which are always an object.
+    /// The arguments of the call, which are always an object.
     pub(super) arguments: Cow<'a, Value>,
 }
 
-/// The result of a call.
+/// The result of an earlier tool call, as it is sent to the provider.
 #[derive(Debug)]
 pub(super) struct CallResult<'a> {
     /// The [`PriorCall::id`] of the call.
@@ -78,7 +78,7 @@ pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessa
         })
 }
 
-/// Returns the messages from the user's last prompt on.
+/// Returns the messages from the user's last prompt to the end.
 fn current_turn(conversation: &[ModelMessage]) -> &[ModelMessage] {
     let start = conversation
         .iter()
@@ -106,7 +106,7 @@ struct UnansweredCall<'a> {
     images: &'a [ImageContent],
 }
 
-/// Converts a conversation to turns.
+/// Converts a conversation to turns for a provider.
 pub(super) fn to_turns<'a>(
     target: TargetModel<'_>,
     conversation: &'a [ModelMessage],
@@ -161,7 +161,7 @@ pub(super) fn to_turns<'a>(
                     }
                 }));
                 let sealed = own_opaque_parts(target, sealed.as_ref());
-                // Providers that want a model's thoughts back want those of the current turn.
+                // Providers that require a model's thoughts require those of the current turn.
                 let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
                 turns.push(ProviderTurn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
@@ -177,9 +177,9 @@ pub(super) fn to_turns<'a>(
     turns
 }
 
-/// Adds the user's message. After a turn without a response, and after the images of a tool, it is appended to the
-/// previous message. Many local models have chat templates that reject two consecutive messages of the user, and other
-/// models do not mind.
+/// Adds a message of the user. It is appended to the previous message if that is also the user's: after a turn without
+/// a response, and after the images of a tool. Many local models have chat templates that reject two consecutive
+/// messages of the user, and other models accept either form.
 fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
         Some(ProviderTurn::User(parts)) => parts.extend(said),
@@ -219,10 +219,10 @@ fn take_results<'a>(
     turns
 }
 
-/// Returns an id for a call that the wire format accepts and that is unique in the conversation.
+/// Returns an id for a call that is unique in the conversation and that the wire format accepts.
 fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    // Gemini's calls have no ids. The ones made up for them (`call#read#0`) are not sent to it.
+    // Gemini's calls have no ids. The ids that were generated for them (`call#read#0`) are not sent to it.
     let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= MAX_ID_BYTES;
     if fits && !id.is_empty() && taken.insert(id.to_owned()) {
         return id.to_owned();
@@ -246,7 +246,7 @@ fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     }
 }
 
-/// Joins the texts of the user. Returns `None` if there is anything other than text.
+/// Joins the user's texts. Returns `None` if there is anything other than text.
 pub(super) fn join_texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
     let texts: Option<Vec<&str>> = parts
         .iter()

@@ -1,4 +1,4 @@
-//! Decodes responses in any wire format. Does no I/O.
+//! Decodes responses in any wire format, without I/O.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -33,7 +33,7 @@ pub(super) trait EventDecoder: Send {
     }
 }
 
-/// A part of an event.
+/// A part of a response, as decoded from an event.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodedPart {
     Step(Step),
@@ -49,7 +49,7 @@ impl From<Step> for DecodedPart {
     }
 }
 
-/// Why a response cannot be decoded.
+/// The reason why a response cannot be decoded.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodeError {
     /// The provider sent an error instead of an event.
@@ -125,7 +125,7 @@ pub(super) struct StreamEnd {
 /// Returns the final steps of a response.
 pub(super) fn finish_stream(end: StreamEnd) -> Vec<DecodedPart> {
     let mut all = Vec::with_capacity(end.calls.len() + 3);
-    // Even an empty value is needed: it shows which model these thoughts and calls are from.
+    // Even an empty value is needed, because it shows which model made these thoughts and calls.
     if end.has_thought
         || !end.calls.is_empty()
         || end.opaque_parts.as_array().is_some_and(|s| !s.is_empty())
@@ -166,7 +166,7 @@ impl OpaqueParts {
 pub(super) mod tests {
     use super::*;
 
-    /// Decodes these events; each is named after its `type`, if it has one.
+    /// Decodes these events. Each event is named after its `type`, if it has one.
     pub(in super::super) fn decode_events(
         decoder: &mut dyn EventDecoder,
         events: &[Value],

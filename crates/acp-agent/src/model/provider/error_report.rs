@@ -1,4 +1,4 @@
-//! Error reports of providers.
+//! Parses the error reports of providers.
 
 use std::time::{Duration, SystemTime};
 
@@ -26,7 +26,7 @@ impl ErrorReport {
     pub(super) fn parse(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(body) => Self::from_json(&body),
-            // An HTML page has nothing useful.
+            // An HTML page contains nothing useful.
             Err(_) if body.trim_start().starts_with('<') || body.trim().is_empty() => {
                 Self::default()
             }

@@ -11,7 +11,7 @@ use crate::sse::{EventTooLarge, SseEvent, SseReader};
 /// The maximum number of bytes to read from an error response.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// How long to continue reading after a response is complete. At most [`MAX_DRAIN_BYTES`] bytes are read.
+/// How long to continue reading after the last event of a response. At most [`MAX_DRAIN_BYTES`] bytes are read.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 const MAX_DRAIN_BYTES: usize = 16 * 1024;
 
@@ -20,22 +20,22 @@ pub(super) struct HttpRequest {
     pub(super) client: Client,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    /// The JSON body.
+    /// The body of the request, as JSON.
     pub(super) body: Vec<u8>,
-    /// How long the provider may send nothing.
+    /// How long the provider may send nothing before the request fails.
     pub(super) idle_timeout: Duration,
     /// The maximum size of an event, in bytes.
     pub(super) max_bytes: usize,
 }
 
-/// A response that is being received.
+/// A request whose response is being received.
 pub(super) struct Exchange {
     response: Response,
     reader: SseReader,
     idle_timeout: Duration,
 }
 
-/// Why a response did not arrive or is incomplete.
+/// The reason why a response did not arrive or is incomplete.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
     /// The server cannot be reached, or the connection was lost.
@@ -96,8 +96,8 @@ impl Exchange {
         }
     }
 
-    /// Reads what follows the last event, which should be nothing. The connection can be reused for the next request
-    /// only after the response has been read to its end.
+    /// Reads any bytes after the last event, of which there should be none. The connection can be reused for the next
+    /// request only after the response has been read to its end.
     pub(super) async fn drain(mut self) {
         let reading = async {
             let mut left = MAX_DRAIN_BYTES;
@@ -112,8 +112,8 @@ impl Exchange {
     }
 }
 
-/// Removes the URL from an error, because its query may contain a key. The error message shows a safe form of the URL
-/// elsewhere.
+/// Converts an HTTP error, and removes the URL from it, because the query may contain a key. The error message shows a
+/// safe form of the URL elsewhere.
 fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }
@@ -130,7 +130,7 @@ async fn read_body_head(mut response: Response, time: Duration) -> String {
             }
         }
     };
-    // What has arrived by then is enough.
+    // The part that has arrived by then is enough.
     let _ = timeout(time, reading).await;
     String::from_utf8_lossy(&body).into_owned()
 }

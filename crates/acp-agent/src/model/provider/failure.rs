@@ -1,4 +1,4 @@
-//! Failures of a model: whether to retry, and what to tell the user.
+//! Determines, for failures of a model, whether to retry and what to tell the user.
 
 use std::io;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::text::truncate_to_head;
 #[derive(Debug)]
 pub(super) struct ModelFailure {
     pub(super) error: ModelError,
-    /// The message without advice, which is shown during a retry.
+    /// The message without advice, to show during a retry.
     pub(super) summary: String,
     pub(super) again: RetryAdvice,
 }
@@ -32,7 +32,7 @@ pub(super) enum RetryAdvice {
     After(Option<Duration>),
 }
 
-/// The model that failed.
+/// The model that failed, with the properties that messages need.
 pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
     /// The URL of the model's API.
@@ -42,7 +42,8 @@ pub(super) struct FailedModel<'a> {
 }
 
 impl FailedModel<'_> {
-    /// Creates a failure with a one-sentence message: the model, the URL, what failed, and what to do.
+    /// Creates a failure with a one-sentence message that names the model, the URL, the problem, and what the user can
+    /// do.
     pub(super) fn failure(
         &self,
         kind: ModelErrorKind,
@@ -131,7 +132,7 @@ impl FailedModel<'_> {
                 ModelErrorKind::InvalidResponse,
                 RetryAdvice::Never,
                 &format!("an event in the response is larger than {most} bytes"),
-                "check that the address is a model API",
+                "check that the URL is that of a model API",
             ),
         }
     }
@@ -145,10 +146,10 @@ impl FailedModel<'_> {
             return self.other_failure(&error_chain(error));
         }
         if !error.is_connect() {
-            // The connection was made, so it broke before or during the response.
+            // The connection had been made, so it broke before or during the response.
             return self.invalid_response(&format!("connection lost: {}", error_chain(error)));
         }
-        // A local server that is not running will not run a second later.
+        // A local server that is not running will not be running a second later.
         let later = if self.is_local {
             RetryAdvice::Never
         } else {
@@ -158,7 +159,7 @@ impl FailedModel<'_> {
             return unreachable(
                 later,
                 "connection timed out",
-                "check the address and your network connection",
+                "check the URL and your network connection",
             );
         }
         let causes = || error_sources(error).skip(1);
@@ -183,13 +184,13 @@ impl FailedModel<'_> {
             return unreachable(
                 later,
                 "host not found",
-                "check the address and your network connection",
+                "check the URL and your network connection",
             );
         }
         unreachable(
             later,
             &format!("cannot connect: {why}"),
-            "check the address and your network connection",
+            "check the URL and your network connection",
         )
     }
 
@@ -217,10 +218,10 @@ impl FailedModel<'_> {
             return fail(ModelErrorKind::UnknownModel, &what("model not found"), todo);
         }
         if code == 404 || status.is_redirection() {
-            let todo = "check the address; it usually ends in /v1";
+            let todo = "check the URL; it usually ends in /v1";
             return fail(
                 ModelErrorKind::Other,
-                &what("no model API at this address"),
+                &what("no model API at this URL"),
                 todo,
             );
         }

@@ -8,7 +8,7 @@ use super::wire_format::WireFormat;
 use super::{anthropic_messages, gemini, openai_chat, openai_responses};
 
 impl WireFormat {
-    /// Returns the body of a request.
+    /// Returns the body of a request in this wire format.
     pub(super) fn request_body(self, request: &ModelRequest<'_>) -> Value {
         match self {
             Self::AnthropicMessages => anthropic_messages::request_body(request),
@@ -18,7 +18,8 @@ impl WireFormat {
         }
     }
 
-    /// Creates a decoder for a response. `before` is the number of tool calls in the conversation so far.
+    /// Creates a decoder for a response in this wire format. `before` is the number of tool calls in the conversation
+    /// so far.
     pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),

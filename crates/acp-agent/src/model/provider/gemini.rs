@@ -1,4 +1,4 @@
-//! Gemini's `generateContent` API: `POST /v1beta/models/NAME:streamGenerateContent`.
+//! The wire format of Gemini's `generateContent` API: `POST /v1beta/models/NAME:streamGenerateContent`.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::sse::SseEvent;
 /// The value to send instead of a signature for a call that another model made.
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Returns the body of a request.
+/// Returns the body of a request to this API.
 pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let third = request.model.contains("gemini-3");
     let contents: Vec<Value> = request
@@ -163,10 +163,10 @@ fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
-/// A decoder for a response.
+/// A decoder for a response of this API.
 pub(super) struct GeminiDecoder {
     calls: CallAssembler,
-    /// The signatures of calls.
+    /// The parts with signatures of calls, as they must be sent back.
     signed_parts: Vec<Value>,
     /// The last signature of a part other than a call.
     signature: Option<String>,
@@ -330,7 +330,7 @@ impl EventDecoder for GeminiDecoder {
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                 return Err(DecodeError::UnexpectedEnd(reason));
             }
-            // New finish reasons may be added, and the model has responded.
+            // New finish reasons may be added. In any case, the model has responded.
             _ => StopReason::EndTurn,
         };
         decoded.extend(self.finish(stop));
@@ -417,7 +417,7 @@ mod tests {
             ends(json!({ "error": error })),
             Err(DecodeError::Reported(error))
         );
-        // The event that counts tokens before the model has responded.
+        // This event counts tokens before the model has responded.
         assert_eq!(ends(json!({"usageMetadata": {}})), Ok(vec![]));
     }
 

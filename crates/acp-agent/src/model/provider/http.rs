@@ -1,5 +1,5 @@
-//! The HTTP clients. They are created with the first request to a model, because reading the system's certificates
-//! takes longer than starting the rest of the agent.
+//! Creates the HTTP clients for models. They are created with the first request, because reading the system's
+//! certificates takes longer than starting the rest of the agent.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use super::request::UnsupportedParameters;
 /// The timeout for connecting, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The HTTP clients of an agent. All of its models share them and their connections.
+/// The HTTP clients of an agent, which all of its models share with their connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
     /// A client for each combination of two properties: whether the URL is on this machine, and whether it uses TLS.
@@ -36,7 +36,7 @@ impl HttpClients {
             (true, true) => d,
         };
         cell.get_or_try_init(|| async move {
-            // This blocks: it reads files.
+            // This blocks, because it reads files.
             let built = tokio::task::spawn_blocking(move || build_client(here, tls)).await;
             built.map_err(|e| e.to_string())?
         })
@@ -72,7 +72,7 @@ fn build_client(here: bool, tls: bool) -> Result<Client, String> {
     let mut client = Client::builder()
         .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
-        // reqwest would send a key in a header such as `x-api-key` on to wherever a redirect points.
+        // `reqwest` would send a key in a header such as `x-api-key` to any server to which a redirect leads.
         .redirect(redirect::Policy::none())
         // The size limits apply to bytes as received, so a small response must not be decompressed into a huge one.
         .no_gzip();
@@ -80,10 +80,10 @@ fn build_client(here: bool, tls: bool) -> Result<Client, String> {
         client = client.no_proxy();
     }
     if tls {
-        // Fails if a provider is installed already, which is fine too.
+        // This fails if a provider is installed already, which is fine too.
         let _ = ring::default_provider().install_default();
     } else {
-        // A local model must not require CA certificates, which small containers lack.
+        // A local model must work without CA certificates, which small containers lack.
         client = without_tls(client)?;
     }
     client.build().map_err(|e| crate::causes::error_chain(&e))

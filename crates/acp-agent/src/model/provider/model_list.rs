@@ -10,7 +10,7 @@ use super::config::ProviderModel;
 use super::models::ModelFactory;
 use crate::causes::error_chain;
 
-/// The time limit for getting the list, including connecting.
+/// The time limit for requesting a list of models, including the time to connect.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum size of the response, in bytes. The largest known list, OpenRouter's, has almost 1 MiB.
@@ -22,14 +22,14 @@ const MAX_MODELS: usize = 500;
 /// The maximum length of a model's name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// A list of models. Servers use one of the two keys, and llama.cpp uses both.
+/// A server's list of models. Servers use one of the two keys, and llama.cpp uses both.
 #[derive(Deserialize)]
 struct ModelList {
     data: Option<Vec<Value>>,
     models: Option<Vec<Value>>,
 }
 
-/// A model in a list.
+/// A model in a server's list.
 #[derive(Deserialize)]
 struct ModelListEntry {
     id: Option<String>,
@@ -48,11 +48,11 @@ struct ModelListEntry {
 }
 
 impl ModelFactory {
-    /// Lists the models of the server that serves `at`. They get those settings of `at` that concern the server, but
-    /// not those of the model itself.
+    /// Lists the models of the server that serves `at`. They get the settings of `at` that concern the server, but not
+    /// those that concern its model.
     ///
     /// # Errors
-    /// The reason why the list is not available.
+    /// The list is not available. The error is the reason.
     pub(crate) async fn list_models(
         &self,
         at: &ProviderModel,

@@ -1,4 +1,4 @@
-//! Creates models of providers.
+//! Creates the models of providers.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Model for ServedModel {
     fn thought_levels(&self) -> &[ThoughtLevel] {
         let known = catalogue::thought_levels(self.model.provider, &self.model.name);
         match self.model.thought {
-            // A user who sets a level for an unknown model knows that it can think.
+            // A user who sets a thought level for an unknown model knows that it can think.
             Some(_) if known.is_empty() => &catalogue::COMMON_THOUGHT_LEVELS,
             _ => known,
         }

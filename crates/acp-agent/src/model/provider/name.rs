@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A provider of models, or the definer of a wire format that other servers also use.
+/// A provider of models, or the definer of a wire format that other servers use too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
@@ -24,7 +24,7 @@ impl Provider {
     /// All providers.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Returns the provider's name as users enter it.
+    /// Returns the provider's name as users enter it: `anthropic`, `openai` or `gemini`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

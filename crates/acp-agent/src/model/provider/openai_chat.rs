@@ -1,5 +1,5 @@
-//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, with the deviations of compatible servers: Ollama, vLLM,
-//! LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
+//! The wire format of OpenAI's Chat Completions API, `POST /v1/chat/completions`, with the deviations of compatible
+//! servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// Returns the body of a request.
+/// Returns the body of a request to this API.
 pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.instructions.trim().is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn reasoning_effort(level: ThoughtLevel) -> &'static str {
 fn add_turn(messages: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
         ProviderTurn::User(parts) => {
-            // Send one string if possible: the templates of some local models do not accept a list.
+            // Send a single string if possible, because the templates of some local models do not accept a list.
             let content = match join_texts(parts) {
                 Some(text) => json!(text),
                 None => parts.iter().map(to_part).collect(),
@@ -115,14 +115,14 @@ fn assistant_message(said: &AssistantTurn<'_>) -> Value {
         });
         message["tool_calls"] = calls.collect();
     }
-    // Some APIs with reasoning models want the thoughts back, such as Kimi's and DeepSeek's.
+    // Some APIs with reasoning models require the thoughts, such as Kimi's and DeepSeek's.
     if let Some(thought) = said.thought {
         message["reasoning_content"] = json!(thought);
     }
     message
 }
 
-/// A decoder for a response.
+/// A decoder for a response of this API.
 pub(super) struct ChatDecoder {
     calls: CallAssembler,
     has_thought: bool,
@@ -158,7 +158,7 @@ struct ChatDelta {
     tool_calls: Vec<ChatToolCallDelta>,
 }
 
-/// Content: a string or, from Mistral's reasoning models, a list.
+/// The content of a message: a string or, from Mistral's reasoning models, a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ChatContent {
@@ -267,7 +267,7 @@ impl ChatDecoder {
             Some("content_filter" | "refusal") => StopReason::Refusal,
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
             Some("error") => return Err(DecodeError::UnexpectedEnd("error".to_owned())),
-            // New finish reasons may be added, and the model has responded.
+            // New finish reasons may be added. In any case, the model has responded.
             _ => StopReason::EndTurn,
         };
         Ok(finish_stream(StreamEnd {

@@ -1,4 +1,4 @@
-//! OpenAI's Responses API: `POST /v1/responses`.
+//! The wire format of OpenAI's Responses API: `POST /v1/responses`.
 //!
 //! The provider stores nothing. Every request contains the whole conversation, and the model's encrypted reasoning is
 //! sent back along with the calls that followed it.
@@ -20,7 +20,7 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// Returns the body of a request.
+/// Returns the body of a request to this API.
 pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let mut input = Vec::with_capacity(request.turns.len());
     for turn in &request.turns {
@@ -42,7 +42,7 @@ pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.parameters,
-                // In strict mode, a tool could not have optional arguments.
+                // In strict mode, a tool cannot have optional arguments.
                 "strict": false,
             })
         });
@@ -131,7 +131,7 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     }
 }
 
-/// A decoder for a response.
+/// A decoder for a response of this API.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
     /// The index of each output item that is a call, and the index of the call.
@@ -310,7 +310,7 @@ impl ResponsesDecoder {
 
 impl EventDecoder for ResponsesDecoder {
     fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
-        // Some compatible servers end the stream with it, as in Chat Completions.
+        // Some compatible servers end the stream with this marker, as in Chat Completions.
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
         }
@@ -374,14 +374,14 @@ impl EventDecoder for ResponsesDecoder {
                 return Err(error.map_or_else(|| missing("`error`"), DecodeError::Reported));
             }
             "error" => {
-                // The error is in a member of its own, or it is the whole event.
+                // The error is in a field of its own, or it is the whole event.
                 let error = match read.error {
                     Some(error) => error,
                     None => parse_event(event)?,
                 };
                 return Err(DecodeError::Reported(error));
             }
-            // The starts and ends of parts, which the deltas imply, and events that are not known yet.
+            // The starts and ends of parts, which the deltas imply, and unknown events.
             _ => match read.error {
                 Some(error) => return Err(DecodeError::Reported(error)),
                 None => Vec::new(),

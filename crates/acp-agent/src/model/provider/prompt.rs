@@ -11,7 +11,7 @@ use crate::text::to_code_block;
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
-    /// The model's name, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The name of the model, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: &'a str,
     pub(super) takes_images: bool,
 }
@@ -27,7 +27,7 @@ pub(super) enum PromptPart<'a> {
     },
 }
 
-/// Converts a prompt.
+/// Converts a prompt of the user for a model.
 pub(super) fn convert_prompt<'a>(
     target: TargetModel<'_>,
     content: &'a [ContentBlock],
@@ -92,8 +92,8 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
     (!text.trim().is_empty()).then_some(PromptPart::Text(text))
 }
 
-/// Converts an image for a model that accepts images. If the model does not, or if the data is not an image, returns a
-/// note instead.
+/// Converts an image for a model. If the model does not accept images, or if the data is not an image, returns a note
+/// instead.
 pub(super) fn convert_image<'a>(
     target: TargetModel<'_>,
     mime_type: &'a str,

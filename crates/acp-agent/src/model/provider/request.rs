@@ -1,12 +1,12 @@
-//! A request to a model, independent of the wire format.
+//! Defines a request to a model, independent of the wire format.
 
 use super::convert::ProviderTurn;
 use crate::model::interface::ToolSpec;
 use crate::model::thought::ThoughtLevel;
 
-/// A request to a model, independent of the wire format.
+/// A request for one round of a model, before it is written in a wire format.
 pub(super) struct ModelRequest<'a> {
-    /// The model's name.
+    /// The name of the model, as the provider knows it.
     pub(super) model: &'a str,
     pub(super) instructions: &'a str,
     pub(super) turns: Vec<ProviderTurn<'a>>,
@@ -19,7 +19,8 @@ pub(super) struct ModelRequest<'a> {
     pub(super) unsupported: UnsupportedParameters,
 }
 
-/// Parameters that some servers or accounts do not support. Each is left out after a request with it was rejected.
+/// The parameters that a server or an account does not support. Each is left out after a request that contained it was
+/// rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct UnsupportedParameters {
     /// Whether the server rejects summaries of thoughts.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Creates a secret. Removes white space around it.
+    /// Creates a secret. Removes white space at its start and end.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
     }

@@ -1,4 +1,4 @@
-//! A model of a provider, as it is used by the agent.
+//! Implements the agent's interface of a model for the models of providers.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::request::ModelRequest;
 use crate::model::error::ModelError;
 use crate::model::interface::RoundRequest;
 
-/// A model of a provider.
+/// A model of a provider that the agent can call.
 pub(super) struct ServedModel {
     pub(super) http: Arc<HttpClients>,
     pub(super) model: ProviderModel,
     pub(super) address: Url,
-    /// The URL for display, without its query.
+    /// The URL of the API for display, without its query.
     pub(super) display_url: String,
-    /// The model's name, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The name of the model, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: String,
-    /// The name for display.
+    /// The name of the model for display.
     pub(super) name: String,
     pub(super) window: Option<u64>,
     pub(super) takes_images: bool,

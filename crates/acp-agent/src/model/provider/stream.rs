@@ -1,4 +1,4 @@
-//! One round of a model: sends the request, retries if the model is busy, and converts the response to steps.
+//! Runs one round of a model: sends the request, retries if the model is busy, and converts the response to steps.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::model::step::{Step, Steps};
 /// The minimum number of bytes that an event counts toward the limit on a response.
 const MIN_EVENT_BYTES: usize = 32;
 
-/// A round in progress.
+/// A round of a model that is in progress.
 pub(super) struct ModelRound<'a> {
     served: &'a ServedModel,
     request: RoundRequest<'a>,
@@ -29,7 +29,7 @@ pub(super) struct ModelRound<'a> {
     /// Decoded steps that have not been returned yet.
     pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
-    /// Whether text or thoughts have been returned. If so, the request cannot be retried.
+    /// Whether text or thoughts have been returned. After that, the request cannot be retried.
     has_output: bool,
     /// The number of bytes received so far.
     bytes: usize,
@@ -48,7 +48,7 @@ enum RoundState {
 struct ResponseStream {
     exchange: Exchange,
     decoder: Box<dyn EventDecoder>,
-    /// Whether any event has been received.
+    /// Whether any event of the response has been received.
     has_received: bool,
 }
 
@@ -235,7 +235,7 @@ impl<'a> ModelRound<'a> {
             .served
             .failed_model()
             .invalid_response(&format!("response larger than {most} bytes"));
-        // A retry would be no shorter.
+        // The response to a retry would not be shorter.
         failure.again = RetryAdvice::Never;
         Err(failure)
     }

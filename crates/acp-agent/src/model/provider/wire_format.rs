@@ -12,7 +12,7 @@ use super::secret::Secret;
 /// The version of Anthropic's API, which servers require in a header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A wire format: how requests to a model and its responses are encoded.
+/// The wire format in which requests to a model and its responses are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WireFormat {
@@ -35,7 +35,7 @@ impl WireFormat {
         Self::Gemini,
     ];
 
-    /// Returns the name of the wire format.
+    /// Returns the name of the wire format, as in settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl WireFormat {
             headers.insert("anthropic-version", version);
         }
         let key = key.map_or("", Secret::reveal);
-        // Some servers reject an empty key.
+        // Some servers reject a header with an empty key.
         if key.is_empty() {
             return Ok(headers);
         }
@@ -95,7 +95,7 @@ impl WireFormat {
             ),
         };
         let mut value = HeaderValue::from_str(&value)?;
-        // Keeps the key out of `Debug` output.
+        // This keeps the key out of `Debug` output.
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok(headers)

@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 
 use crate::store::error::StoreError;
 
-/// Converts an SQLite error.
+/// Converts an SQLite error to an error of the store.
 pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
     let text = format!("session database: {error}");
     match error.sqlite_error_code() {

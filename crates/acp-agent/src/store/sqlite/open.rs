@@ -13,7 +13,8 @@ use crate::store::sqlite::error::store_error;
 /// How long to wait for a lock that another process holds on the database.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The statements that convert each format to the next. Released statements never change; new ones are appended.
+/// The statements that convert each format of the database to the next. Released statements never change, and new ones
+/// are appended.
 const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE session (
@@ -88,7 +89,7 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    // Usually no migration is missing. Then this does not wait for another process that writes.
+    // Usually, no migration is missing. In that case, this does not wait for another process that writes.
     if missing_migrations(connection, path)?.is_empty() {
         return Ok(());
     }
@@ -108,7 +109,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(store_error)
 }
 
-/// Returns the statements that the database still needs.
+/// Returns the migration statements that the database still needs.
 fn missing_migrations(
     connection: &Connection,
     path: &Path,

@@ -14,7 +14,7 @@ use crate::store::stored_session::{
     StoredSession,
 };
 
-/// A session whose revision is as expected.
+/// A session whose revision has been checked.
 struct ExpectedSession {
     key: i64,
     next: u64,

@@ -1,7 +1,7 @@
 //! The thread that owns the database connection.
 //!
 //! SQLite blocks, so it runs on a thread of its own. Jobs that arrive while the thread is busy are run together in one
-//! transaction. So many sessions can stream at once without a transaction for each token.
+//! transaction. This allows many sessions to stream at once without a transaction for each token.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -21,10 +21,10 @@ pub(super) struct SqliteWorker {
     jobs: mpsc::Sender<Box<dyn SqliteJob>>,
 }
 
-/// A job for the database.
+/// A job to run on the database thread.
 trait SqliteJob: Send {
     fn writes(&self) -> bool;
-    /// Runs the job. Returns `false` if the job failed and its changes must be undone.
+    /// Runs the job. Returns `false` if the job failed, so that its changes must be undone.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Sends the result to the caller, after the transaction has ended.
     fn finish(self: Box<Self>, transaction: &Result<(), StoreError>);
@@ -116,7 +116,7 @@ impl SqliteWorker {
         }
     }
 
-    /// Runs a job that changes nothing.
+    /// Runs a job that does not change the database.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,

@@ -309,7 +309,7 @@ async fn unresponsive_server_delays_nothing() {
     let f = AgentFixture::new(agent, NO_OFFERS).await;
     assert_eq!(f.prompt_for_text("go").await, "done");
     assert!(
-        call_text(&f.only_tool_call()).contains("Not started after"),
+        call_text(&f.only_tool_call()).contains("did not start within"),
         "{}",
         call_text(&f.only_tool_call())
     );

@@ -48,7 +48,7 @@ async fn hanging_server_delays_no_other_and_is_reported_on_timeout() {
     }
     let waited = f.tool_calls().remove(0);
     assert_eq!(waited.title, "Waiting for the MCP server `hanging`");
-    assert!(call_text(&waited).contains("Not started after"));
+    assert!(call_text(&waited).contains("did not start within"));
     // When it is given up its process ends.
     wait_for_file(&f, "silent").await;
     let hanging = parse_pid(&f.read_file("silent")).unwrap();

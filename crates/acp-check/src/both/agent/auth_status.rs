@@ -1,4 +1,4 @@
-//! Authentication status: whether sessions can be opened without a login. Unstable.
+//! Checks of an agent's authentication status: whether sessions can be opened without a login. Unstable.
 //!
 //! Checks that log out need an auth method in the options, and log in again.
 
@@ -13,11 +13,11 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "auth-status";
-    1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => returns_valid_status;
+    1 Must "The response to `auth/status` has a state, and every account in it has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => needs_no_login;
-    3 Should "After `logout`, the state is no longer logged in." => updates_status_after_logout;
-    4 Must "If the state says that no login is required, `session/new` requires none." => needs_no_login_for_session;
-    5 Should "A status change is sent exactly once." => reports_change_once;
+    3 Should "After `logout`, `auth/status` no longer reports that the user is logged in." => updates_status_after_logout;
+    4 Must "If the state is `not_required`, `session/new` works without a login." => needs_no_login_for_session;
+    5 Should "Each status change is reported exactly once." => reports_change_once;
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
 }
 
@@ -56,7 +56,7 @@ async fn request_status_logged_out(
     Ok(response)
 }
 
-/// Logs out and in again. Returns the status updates sent meanwhile, and the final status.
+/// Logs out and in again. Returns the status updates that were sent meanwhile, and the final status.
 async fn collect_status_changes(
     harness: &mut AgentHarness,
 ) -> Result<(Vec<Value>, Value), CheckStop> {
@@ -84,7 +84,7 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         Ok(asked) => require(asked.code() != Some(-32000), || {
             "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
-        // The agent cannot be logged out here. The request above was not rejected.
+        // This agent cannot be logged out by the check. The request above was not rejected.
         Err(CheckStop::Skip(_)) => Ok(()),
         Err(stop) => Err(stop),
     }

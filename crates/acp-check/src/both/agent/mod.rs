@@ -1,4 +1,4 @@
-//! Requirements for agents that both versions have. One file for each part of the schema.
+//! Requirements for agents that both versions have, with one file for each part of the schema.
 
 mod auth_status;
 mod providers;
@@ -12,7 +12,7 @@ use acp_rules::schema::SchemaVersion;
 
 use crate::check::Check;
 
-/// Returns the checks for a version, part by part.
+/// Returns the checks for agents that speak this version, part by part.
 pub(crate) fn checks(version: SchemaVersion) -> Vec<Check> {
     match version {
         SchemaVersion::V1 => [

@@ -1,6 +1,7 @@
-//! Model providers that a client can configure. Unstable.
+//! Checks of model providers that a client can configure. Unstable.
 //!
-//! Changes are reverted as far as they are listed. An agent keeps them as long as its process runs.
+//! The checks revert their changes as far as the list shows the previous settings. An agent keeps changes as long as
+//! its process runs.
 
 use serde_json::{Value, json};
 
@@ -13,23 +14,23 @@ use crate::wire::ReceivedResponse;
 checks! { V1 V2 Agent "providers";
     1 Must "The response to `providers/list` contains providers." => lists_providers;
     2 Must "Provider ids are unique." => has_unique_ids;
-    3 Must "After `providers/set`, the provider is listed as it was set." => sets_provider;
+    3 Must "After `providers/set`, the provider is listed with its new settings." => sets_provider;
     4 Must "`providers/set` replaces all previous settings of the provider." => replaces_settings;
     5 Must "`providers/list` does not return a provider's headers, which may be secret." => hides_headers;
     6 Must "A disabled provider is listed without a configuration." => disables_provider;
-    7 Must "Disabling a required provider fails with invalid params." => rejects_disabling_required;
-    8 Should "Setting an unknown provider fails with invalid params." => rejects_set_of_unknown;
-    9 Should "Setting an unsupported protocol for a provider fails with invalid params." => rejects_unknown_protocol;
+    7 Must "Disabling a required provider fails with an invalid-params error." => rejects_disabling_required;
+    8 Should "Setting an unknown provider fails with an invalid-params error." => rejects_set_of_unknown;
+    9 Should "Setting an unsupported protocol for a provider fails with an invalid-params error." => rejects_unknown_protocol;
     10 Should "Disabling an unknown provider succeeds." => disables_unknown_provider;
 }
 
 const SET_METHOD: &str = "providers/set";
 const DISABLE_METHOD: &str = "providers/disable";
 
-/// A name that no provider and no protocol has.
+/// A name that is not the name of any provider or protocol.
 const UNKNOWN_PROVIDER: &str = "_acp-check/none";
 
-/// A base URL that nothing listens at. No check makes a request to a model.
+/// A base URL at which nothing listens. No check makes a request to a model.
 const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 
 /// A secret in the headers, which the agent must not return.
@@ -56,7 +57,7 @@ async fn find_settable_provider(harness: &mut AgentHarness) -> Result<Value, Che
     let mut providers = require_providers(harness).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
         Some(provider) => Ok(provider),
-        None => skip("no provider is listed with a protocol that it supports"),
+        None => skip("no listed provider supports a protocol"),
     }
 }
 
@@ -75,7 +76,7 @@ async fn set_provider(
     harness.request_result(SET_METHOD, params).await.map(drop)
 }
 
-/// Returns the current entry for a provider in `providers/list`.
+/// Returns the current entry of a provider in the response to `providers/list`.
 async fn current_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -88,7 +89,7 @@ async fn current_provider(
     }
 }
 
-/// Restores the settings that a provider was listed with. Errors in the response are ignored.
+/// Restores the settings with which a provider was originally listed. Errors in the response are ignored.
 async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {
@@ -158,7 +159,9 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let mut providers = require_providers(harness).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
-        return skip("no provider can be set: each is required or supports no protocol");
+        return skip(
+            "no provider can be set, because each one is required or supports no protocol",
+        );
     };
     set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let params = json!({"providerId": provider["providerId"]});

@@ -1,4 +1,4 @@
-//! Archiving and unarchiving sessions. Unstable.
+//! Checks of archiving and unarchiving sessions in an agent. Unstable.
 
 use serde_json::{Value, json};
 
@@ -18,23 +18,23 @@ use crate::wire::ReceivedResponse;
 checks! { V1 V2 Agent "session-archive";
     1 Must "An agent that supports archiving also supports `session/list`." => supports_session_list;
     2 Must "An archived session is listed only if archived sessions are requested." => hides_archived;
-    3 Must "With archived sessions included, the list contains both kinds." => includes_archived;
-    4 Must "With only archived sessions requested, the list contains no others." => lists_only_archived;
+    3 Must "If archived sessions are included, the list contains archived and other sessions." => includes_archived;
+    4 Must "If only archived sessions are requested, the list contains no other sessions." => lists_only_archived;
     5 Must "Every listed session says whether it is archived." => reports_archived;
-    6 Must "An unknown archive filter fails with invalid params." => rejects_unknown_filter;
+    6 Must "An unknown archive filter fails with an invalid-params error." => rejects_unknown_filter;
     7 Must "An unarchived session is listed again." => lists_unarchived_again;
     8 Must "Archiving a session keeps its history." => keeps_history;
     9 Must "Archiving an archived session succeeds." => accepts_second_archive;
     10 Must "Unarchiving a session that is not archived succeeds." => accepts_unarchive_of_unarchived;
-    11 Must "Archiving an unknown session fails with not found." => rejects_archive_of_unknown;
-    12 Must "Unarchiving an unknown session fails with not found." => rejects_unarchive_of_unknown;
+    11 Must "Archiving an unknown session fails with a not-found error." => rejects_archive_of_unknown;
+    12 Must "Unarchiving an unknown session fails with a not-found error." => rejects_unarchive_of_unknown;
     13 Must "Archiving a session cancels its running turn." => cancels_running_turn;
 }
 
 const ARCHIVE_METHOD: &str = "session/archive";
 const UNARCHIVE_METHOD: &str = "session/unarchive";
 
-/// Opens a session, runs one turn, and returns the id. Skips unless the session is listed.
+/// Opens a session, runs one turn, and returns the session's id. Skips the check if the session is not listed.
 async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     require_session_capability(harness, "archive").await?;
     let session = new_session_with_turn(harness).await?;
@@ -59,7 +59,7 @@ async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, Strin
 
 async fn supports_session_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_session_capability(harness, "archive").await?;
-    // In version 2, an agent that supports sessions supports listing them.
+    // In version 2, an agent that supports sessions also supports listing them.
     let offers = harness
         .require_capability(&session_capability(harness, "list"))
         .is_ok();
@@ -216,7 +216,7 @@ async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckSto
     match harness.prompt_response(&prompt).await? {
         ReceivedResponse::Result(result) => {
             let reason = &result["stopReason"];
-            // It may have ended just then.
+            // The turn may have ended at that moment.
             require(*reason == "cancelled" || *reason == "end_turn", || {
                 format!("the turn ended with {reason}; expected \"cancelled\"")
             })

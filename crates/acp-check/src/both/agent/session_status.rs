@@ -1,4 +1,4 @@
-//! The status of a session: whether the agent has it in memory. Unstable.
+//! Checks of session status in an agent: whether the agent has a session in memory. Unstable.
 
 use serde_json::{Value, json};
 
@@ -16,16 +16,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-status";
-    1 Must "A new session has the status open." => reports_new_session_open;
-    2 Should "A closed session does not have the status open." => reports_closed_session_not_open;
-    3 Must "The status of an unknown session fails with not found, and the error names the session." => rejects_unknown_session;
+    1 Must "A new session has the status `open`." => reports_new_session_open;
+    2 Should "A closed session does not have the status `open`." => reports_closed_session_not_open;
+    3 Must "A status request for an unknown session fails with a not-found error that names the session." => rejects_unknown_session;
     4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => does_not_open_session;
 }
 
-// Checks for version 2 only. The numbers continue.
+// Checks for version 2 only. Their numbers continue those above.
 checks! { V2 Agent "session-status";
     5 Should "The status of an open session includes its state." => includes_state;
-    6 Must "The state in the status is the last one reported." => reports_last_state;
+    6 Must "The state in the status is the last state that the agent reported." => reports_last_state;
 }
 
 const STATUS_METHOD: &str = "session/status";
@@ -134,7 +134,7 @@ async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-/// Requires that the session's status has the state that the agent reported last, if it reported one.
+/// Requires that the session's status has the state that the agent reported last, if it reported any.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     let response = request_status(harness, session).await?;
     let updates = harness.updates().rev();

@@ -1,4 +1,4 @@
-//! Steps that checks share. They do the same in either protocol version.
+//! Steps that checks of both protocol versions share.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn session_capability(harness: &AgentHarness, name: &str) -> String {
     }
 }
 
-/// Initializes the connection. Skips unless the agent supports this session capability.
+/// Initializes the connection. Skips the check unless the agent supports this session capability.
 pub(super) async fn require_session_capability(
     harness: &mut AgentHarness,
     name: &str,
@@ -54,7 +54,7 @@ pub(super) async fn new_session_with_turn(harness: &mut AgentHarness) -> Result<
     Ok(session)
 }
 
-/// Returns the listed sessions of the check's directory, requesting page after page. `archived` is the archive filter,
+/// Returns the listed sessions in the check's directory, requesting page after page. `archived` is the archive filter,
 /// if any.
 pub(super) async fn list_sessions(
     harness: &mut AgentHarness,
@@ -67,7 +67,7 @@ pub(super) async fn list_sessions(
     harness.list_sessions_v2(params).await
 }
 
-/// Returns a session's entry in a list. Skips if there is none, since an agent may list new sessions late.
+/// Returns a session's entry in a list. Skips the check if there is none, because an agent may list new sessions late.
 pub(super) fn find_session<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),

@@ -1,4 +1,4 @@
-//! Subagents: sessions that an agent starts for parts of its work. Unstable.
+//! Checks of subagents, which are sessions that an agent starts for parts of its work. Unstable.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-// Version 2 has no capability for it: every client shows subagents.
+// Version 2 has no capability for subagents, because every client shows them.
 checks! { V1 Agent "subagents";
-    1 Must "Subagent updates are sent only to clients that support them." => announces_only_if_supported;
+    1 Must "Subagent updates are sent only to clients that support subagents." => announces_only_if_supported;
 }
 
 checks! { V1 V2 Agent "subagents";
-    2 Must "A subagent is announced before any of its updates." => announces_before_updates;
-    3 Must "A subagent has exactly one parent session, which is not its own session." => has_one_parent;
+    2 Must "A subagent is announced before any of its updates are sent." => announces_before_updates;
+    3 Must "A subagent has exactly one parent, and is not its own parent." => has_one_parent;
     4 Must "Subagent updates match the schema." => matches_schema;
 }
 
-/// Asks the agent to start a subagent. Returns the id of the session, and all updates.
+/// Asks the agent to start a subagent. Returns the id of the session and all of its updates.
 async fn run_delegation(
     harness: &mut AgentHarness,
     offers: bool,
@@ -47,7 +47,7 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// Like `run_delegation`, but skips unless the agent has announced a subagent.
+/// Asks the agent to start a subagent like `run_delegation`, but skips the check unless the agent announces one.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
@@ -61,7 +61,8 @@ fn is_announcement(reported: &Value) -> bool {
     update_type(&reported["update"]) == "subagent_update"
 }
 
-/// Returns the ids of all sessions in an update: the session it is for, and the sender and recipient of a message.
+/// Returns the ids of all sessions in an update: the session that the update is for, and the sender and recipient of a
+/// message.
 fn named_sessions(reported: &Value) -> impl Iterator<Item = &str> {
     let update = &reported["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);

@@ -1,4 +1,4 @@
-//! System prompts that a client sets for its sessions. Unstable.
+//! Checks of system prompts that a client sets for its sessions with an agent. Unstable.
 
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "system-prompt";
     1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new;
-    2 Must "Loading, resuming and forking a session accept a system prompt." => appends_to_existing;
+    2 Must "Requests that load, resume or fork a session accept a system prompt." => appends_to_existing;
     3 Must "A system prompt with an unknown mode is rejected, and no session is opened." => rejects_unknown_mode;
     4 Must "A system prompt in override mode is accepted only if the agent supports it." => accepts_override_only_if_supported;
     5 Must "A system prompt that is not text is rejected, and no session is opened." => rejects_other_content;
     6 Must "A null system prompt is treated as absent." => accepts_null;
-    7 Should "The system prompt takes effect in the session." => uses_appended_prompt;
+    7 Should "The agent follows the system prompt in the session." => uses_appended_prompt;
 }
 
 const CAPABILITY_NAME: &str = "systemPrompt";
@@ -34,12 +34,12 @@ fn text_content(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
-/// Returns a harmless system prompt.
+/// Returns a harmless system prompt with this mode.
 fn polite_prompt(mode: &str) -> Value {
     system_prompt(mode, text_content("Be polite."))
 }
 
-/// Returns the methods that open an existing session and that the agent supports.
+/// Returns the methods for opening an existing session that the agent supports.
 fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
     let mut methods = Vec::new();
     if harness.version() == SchemaVersion::V2 {
@@ -67,7 +67,7 @@ fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
     methods
 }
 
-/// Opens a session, runs one turn, closes it if the agent supports that, and returns its id.
+/// Opens a session, runs one turn, closes the session if the agent supports that, and returns its id.
 async fn create_old_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = new_session_with_turn(harness).await?;
     if harness.version() == SchemaVersion::V2
@@ -174,7 +174,7 @@ async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = harness.open_session_with(params).await?;
     let session = session["sessionId"].as_str().unwrap_or_default();
     let turn = run_task(harness, session, AgentTask::Recall).await?;
-    // In version 2 a message may come as a whole.
+    // In version 2, a message may arrive as a whole.
     let said: String = turn
         .updates
         .iter()

@@ -1,4 +1,4 @@
-//! Authentication status. Unstable.
+//! Checks of how a client uses the authentication status. Unstable.
 
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Resul
     require_never_called(harness, &["auth/status"], "auth.status")
 }
 
-/// Advertises the auth status, reports a status after the client's first prompt, and requires that the client still
-/// responds.
+/// Advertises support for `auth/status`, reports a status after the client's first prompt, and requires that the client
+/// still responds.
 async fn require_tolerance(
     harness: &mut ClientHarness,
     what: &str,

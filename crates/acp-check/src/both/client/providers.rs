@@ -1,4 +1,4 @@
-//! Model providers that a client can configure. Unstable.
+//! Checks of how a client configures model providers. Unstable.
 
 use serde_json::json;
 

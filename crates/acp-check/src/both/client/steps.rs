@@ -1,4 +1,4 @@
-//! Steps that checks share. They do the same in either protocol version.
+//! Steps that checks of both protocol versions share.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -10,7 +10,7 @@ use crate::client_harness_v2::WATCH_TIME;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedMessage;
 
-/// Returns the capability `name` in the agent's response to `initialize`, to be changed.
+/// Returns the capability `name` in the agent's response to `initialize`, so that a check can change it.
 pub(super) fn capability_mut<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
     match harness.version() {
         SchemaVersion::V1 => &mut harness.initialize_result["agentCapabilities"][name],
@@ -18,7 +18,7 @@ pub(super) fn capability_mut<'a>(harness: &'a mut ClientHarness, name: &str) -> 
     }
 }
 
-/// Returns the agent's session capabilities, to be changed.
+/// Returns the agent's session capabilities, so that a check can change them.
 pub(super) fn session_capabilities_mut(harness: &mut ClientHarness) -> &mut Value {
     let name = match harness.version() {
         SchemaVersion::V1 => "sessionCapabilities",
@@ -27,7 +27,7 @@ pub(super) fn session_capabilities_mut(harness: &mut ClientHarness) -> &mut Valu
     capability_mut(harness, name)
 }
 
-/// Waits for the client's first prompt. In version 2, accepts it as well.
+/// Waits for the client's first prompt. In version 2, also acknowledges it.
 pub(super) async fn wait_for_prompt(
     harness: &mut ClientHarness,
 ) -> Result<ReceivedPrompt, CheckStop> {
@@ -49,7 +49,7 @@ pub(super) async fn end_turn(
 }
 
 /// Acts as an agent that lists one session and can resume it, until the first turn has ended and for a while after
-/// that. What the client sent is then in `messages`.
+/// that. The harness then has the client's messages in `messages`.
 pub(super) async fn serve_one_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let offered = session_capabilities_mut(harness);
     offered["list"] = json!({});
@@ -77,7 +77,7 @@ pub(super) async fn serve_one_turn(harness: &mut ClientHarness) -> Result<(), Ch
     Ok(())
 }
 
-/// Reads a prompt from a message.
+/// Reads a prompt from a message of the client.
 fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     let params = message.params();
     ReceivedPrompt {

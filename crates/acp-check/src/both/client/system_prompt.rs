@@ -1,4 +1,4 @@
-//! System prompts that a client sets for its sessions. Unstable.
+//! Checks of system prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn received_system_prompts(
     Ok(given.collect())
 }
 
-/// Like `received_system_prompts`, for an agent that supports append mode.
+/// Returns the system prompts like `received_system_prompts`, for an agent that supports append mode.
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {

@@ -1,4 +1,4 @@
-//! Agent plan.
+//! Checks of the plans that an agent reports.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ checks! { V1 Agent "agent-plan";
     2 Should "Every plan entry has a human-readable description." => describes_entries;
 }
 
-/// Makes the agent show a plan. Returns the texts of all entries, for each plan update in order.
+/// Makes the agent show a plan. Returns the texts of all entries for each plan update, in order.
 async fn collect_plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
     let session = harness.new_session().await?;
     let turn = harness.run_task_or_skip(&session, AgentTask::Plan).await?;
@@ -30,8 +30,8 @@ fn entry_texts(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Requires that no update omits entries. An entry that is missing from one update but back in the next was omitted;
-/// one that stays away was removed, which is allowed.
+/// Requires that no update omits entries. An entry that is missing from one update but present in the next was omitted.
+/// An entry that stays away was removed, which is allowed.
 async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = collect_plans(harness).await?;
     for three in plans.windows(3) {
@@ -48,7 +48,7 @@ async fn includes_all_entries(harness: &mut AgentHarness) -> Result<(), CheckSto
         }
     }
     if plans.len() < 3 {
-        return skip("fewer than three plan updates");
+        return skip("the agent sent fewer than three plan updates");
     }
     Ok(())
 }

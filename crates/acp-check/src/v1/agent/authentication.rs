@@ -1,4 +1,4 @@
-//! Authentication: logging in and out.
+//! Checks of logging in to an agent and logging out.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = harness.initialize().await?;
     if said["authMethods"].as_array().is_none_or(Vec::is_empty) {
-        return skip("the agent offers no auth methods, so none can be rejected");
+        return skip("the agent offers no auth methods, so it need not reject any");
     }
     let params = json!({"methodId": "acp-check-no-such-method"});
     match harness.request("authenticate", params).await? {
@@ -57,7 +57,7 @@ async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-/// Initializes the connection, and returns params for `authenticate`. Skips unless an auth method was chosen.
+/// Initializes the connection, and returns params for `authenticate`. Skips the check unless an auth method was chosen.
 async fn login_params(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     harness.initialize().await?;
     match harness.auth_method() {

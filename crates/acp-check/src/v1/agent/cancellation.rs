@@ -1,4 +1,4 @@
-//! Prompt turn: cancellation.
+//! Checks of how an agent cancels turns.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ async fn cancel_during_request(
         .wait_for_held_request(&session, task, method)
         .await?;
     harness.cancel(&session).await?;
-    // The agent may cancel its request as well. Give it time to.
+    // The agent may cancel its request as well, so give it time to do so.
     harness.drain_messages().await?;
     let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
     harness.respond_to_held(asked, &error).await?;
@@ -130,7 +130,7 @@ async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     require_no_response(harness, what)
 }
 
-/// Requires that the agent has sent no response without a request.
+/// Requires that the agent has sent no response that belongs to no request.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(harness.responses_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")
@@ -154,7 +154,7 @@ async fn cancels_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
-    // Only if the agent's turns can take long is it certain that this one had not ended.
+    // It is certain that this turn had not ended only if the agent's turns can take long.
     let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
     harness.wait_for_turn_response(&prompt).await?;
@@ -195,7 +195,7 @@ async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(),
         .await?;
     harness.drain_messages().await?;
     if harness.responses_to(&prompt).is_empty() {
-        // It may continue with its work.
+        // The agent may continue with its work.
         harness.cancel(&session).await?;
     }
     match harness.prompt_response(&prompt).await? {

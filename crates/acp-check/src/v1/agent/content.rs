@@ -1,4 +1,4 @@
-//! Content: the blocks of prompts, and of what the agent sends.
+//! Checks of the content in prompts and in an agent's messages.
 
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ async fn handles_unknown_type(harness: &mut AgentHarness) -> Result<(), CheckSto
     require_response(harness, block, "an unknown content type").await
 }
 
-/// Requires that a prompt with `block` gets a result or an error, and that the session stays usable.
+/// Requires that a prompt with `block` gets a result or an error, and that the session remains usable.
 async fn require_response(
     harness: &mut AgentHarness,
     block: Value,
@@ -161,7 +161,7 @@ async fn accepts_several_blocks(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-/// Returns the content blocks in an update.
+/// Returns the content blocks that an update contains.
 fn content_blocks(update: &Value) -> Vec<&Value> {
     match &update["content"] {
         Value::Array(items) => items
@@ -180,7 +180,7 @@ async fn request_other_content(harness: &mut AgentHarness) -> Result<(), CheckSt
         let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
         let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
         let prompt = harness.wire.send_request("session/prompt", prompt).await?;
-        // Another check tests whether it is accepted.
+        // Another check tests whether the image is accepted.
         if let ReceivedResponse::Error { .. } = harness.wait_for_turn_response(&prompt).await? {
             harness.wire.add_note("the image was rejected");
         }

@@ -1,4 +1,4 @@
-//! Elicitation: requests for input from the user.
+//! Checks of an agent's requests for input from the user.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ checks! { V1 Agent "elicitation";
 
 const CREATE_METHOD: &str = "elicitation/create";
 
-/// Opens a session for a client that supports `elicitation`.
+/// Opens a session with a client that has the capability `elicitation`.
 async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;

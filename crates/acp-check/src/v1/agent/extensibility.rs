@@ -1,4 +1,4 @@
-//! Extensibility: `_meta`, and custom methods.
+//! Checks of how an agent handles `_meta` and custom methods.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ checks! { V1 Agent "extensibility";
     10 Must "The agent adds no custom fields to types of the specification." => adds_no_custom_fields;
 }
 
-/// Returns a value for `_meta`, with values of many types under a name that nobody else uses.
+/// Returns a value for `_meta` that has many types of values under a name that nobody else uses.
 fn arbitrary_meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],

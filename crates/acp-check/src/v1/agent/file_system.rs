@@ -1,4 +1,4 @@
-//! File system: access to the client's files.
+//! Checks of an agent's access to the client's files.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ checks! { V1 Agent "file-system";
 const READ_METHOD: &str = "fs/read_text_file";
 const WRITE_METHOD: &str = "fs/write_text_file";
 
-/// Makes the agent read and edit a file for a client with the capability `fs`. Fails if the agent calls `method`.
+/// Makes the agent read and edit a file with a client that has the capability `fs`. Fails if the agent calls `method`.
 async fn run_without_capability(
     harness: &mut AgentHarness,
     fs: Value,
@@ -96,7 +96,7 @@ async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop
     })
 }
 
-/// Makes the agent do a task, responds to its requests of `method` with `answer`, and requires that the session stays
+/// Makes the agent do a task, responds to its `method` requests with `answer`, and requires that the session remains
 /// usable.
 async fn continues_after_response(
     harness: &mut AgentHarness,

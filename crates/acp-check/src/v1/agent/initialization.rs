@@ -1,4 +1,4 @@
-//! Initialization: versions and capabilities.
+//! Checks of how an agent negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ checks! { V1 Agent "initialization";
     8 Must "A client that supports only writing files gets no other client requests." => uses_only_writing;
     9 Must "A client that supports only terminals gets no other client requests." => uses_only_terminals;
     10 Should "The agent reports its capabilities, even if there are none." => reports_capabilities;
-    11 Must "Every method the agent offers exists." => supports_offered_methods;
+    11 Must "The agent supports every method that it advertises." => supports_offered_methods;
     12 Should "Requests before `initialize` get a response." => handles_early_request;
     13 Should "A second `initialize` gets a response." => handles_second_initialize;
     14 Should "After an invalid `initialize`, a valid one succeeds." => accepts_initialize_after_invalid;
@@ -76,8 +76,8 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// Makes the agent read, edit and run a command for a client with these capabilities. Fails if the agent calls a file
-/// or terminal method that does not start with `offered`.
+/// Makes the agent read, edit and run a command with a client that has these capabilities. Fails if the agent calls a
+/// file or terminal method that does not start with `offered`.
 async fn initialize_supporting(
     harness: &mut AgentHarness,
     capabilities: Value,
@@ -153,7 +153,7 @@ async fn reports_capabilities(harness: &mut AgentHarness) -> Result<(), CheckSto
 async fn supports_offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";
     harness.initialize().await?;
-    // `logout` is not tried here: it would log out the user who runs this.
+    // `logout` is not tested here, because it would log out the user who runs the check.
     let methods = [
         ("/agentCapabilities/loadSession".to_owned(), "session/load"),
         (format!("{SESSION_CAPABILITIES}/resume"), "session/resume"),

@@ -1,4 +1,4 @@
-//! Requirements of version 1 for agents. One file for each page of the specification.
+//! Requirements of version 1 for agents, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -27,7 +27,7 @@ mod usage;
 
 use crate::check::Check;
 
-/// Returns all checks, page by page.
+/// Returns all checks for agents, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

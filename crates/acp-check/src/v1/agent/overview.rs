@@ -1,4 +1,4 @@
-//! The overview: JSON-RPC 2.0, and requirements for the params of all methods.
+//! Checks of how an agent follows JSON-RPC 2.0, and of requirements for the params of all methods.
 
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ async fn keeps_numeric_string_id(harness: &mut AgentHarness) -> Result<(), Check
 
 async fn accepts_number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    // The second is the largest that every language represents exactly.
+    // The second id is the largest integer that every language represents exactly.
     for id in [-7, 9_007_199_254_740_991_i64] {
         send_request_with_id(harness, json!(id), UNKNOWN_METHOD).await?;
     }
@@ -133,7 +133,7 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     if theirs == prompt {
         // The two ids are the same, and both requests must still get a response.
         harness
-            .require_responsive("a request of its own with the id of the prompt")
+            .require_responsive("the agent sent a request with the same id as the prompt")
             .await?;
     } else {
         send_request_with_id(harness, theirs.clone(), UNKNOWN_METHOD).await?;
@@ -147,7 +147,7 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Requires that there is no response among the messages. `to` describes what must get none.
+/// Requires that none of the messages is a response. `to` describes the message that must not get one.
 fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let response = received
         .iter()
@@ -363,7 +363,7 @@ async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), Che
     let prompt = json!([{"type": "text", "text": harness.prompt_text(AgentTask::Answer)}]);
     let session = match &opened {
         ReceivedResponse::Result(opened) => opened["sessionId"].clone(),
-        // It may require a login first, but it has the method.
+        // The agent may require a login first, but it has the method.
         ReceivedResponse::Error { .. } => json!(UNKNOWN_SESSION),
     };
     let params = json!({"sessionId": session, "prompt": prompt});
@@ -377,12 +377,12 @@ async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), Che
     Ok(())
 }
 
-/// Makes the agent read, edit and run a command. Returns every value of `field` in the locations, diffs and requests
-/// that it sends.
+/// Makes the agent read a file, edit it and run a command. Returns every value of `field` in the locations, diffs and
+/// requests that the agent sends.
 async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
     let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        // A turn that fails has reported something, too.
+        // Even a turn that fails has reported something.
         if let Err(CheckStop::Harness(why)) = harness.run_task(&session, task).await {
             return Err(CheckStop::Harness(why));
         }

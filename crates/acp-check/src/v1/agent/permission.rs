@@ -1,4 +1,4 @@
-//! Tool calls: requesting permission.
+//! Checks of an agent's permission requests.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, C
     collect_permission_requests(harness)
 }
 
-/// Like `permission_requests`, but requires that the turn succeeds.
+/// Makes the agent edit a file like `permission_requests`, but requires that the turn succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.new_session().await?;
     harness.run_task_or_skip(&session, AgentTask::Edit).await?;

@@ -1,4 +1,4 @@
-//! Prompt turn: from the prompt to the stop reason.
+//! Checks of an agent's turns, from the prompt to the stop reason.
 
 use acp_wire::v1::StopReason;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ checks! { V1 Agent "prompt-turn";
     13 Must "Every prompt gets a response, even one sent during a running turn." => responds_to_second_prompt;
 }
 
-/// The types of updates that belong to a turn. Others, such as the usage, may be sent at any time.
+/// The types of updates that belong to a turn. Other types, such as the usage, may be sent at any time.
 pub(super) const TURN_UPDATE_TYPES: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -61,7 +61,7 @@ async fn sends_output_before_response(harness: &mut AgentHarness) -> Result<(), 
     require(reported, || "the turn ended without any output".to_owned())
 }
 
-/// Returns the type of the first update of a turn in this session, ignoring the first `after` messages.
+/// Returns the type of the first update that belongs to a turn of this session, ignoring the first `after` messages.
 pub(super) fn find_turn_update(
     harness: &AgentHarness,
     session: &str,
@@ -108,7 +108,7 @@ async fn names_session_in_updates(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// Returns `true` if params of the method have a `sessionId`.
+/// Returns `true` if the params of the method have a `sessionId`.
 fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
@@ -241,7 +241,7 @@ async fn responds_to_second_prompt(harness: &mut AgentHarness) -> Result<(), Che
     let first = harness.begin_prompt(&session, &text).await?;
     let second = harness.begin_prompt(&session, &text).await?;
     for prompt in [first, second] {
-        // The agent may queue it, reject it, or end the first turn.
+        // The agent may queue the second prompt, reject it, or end the first turn.
         harness.prompt_response(&prompt).await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Session setup: closing sessions.
+//! Checks of how an agent closes sessions.
 
 use serde_json::json;
 
@@ -71,7 +71,7 @@ async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     match close_in_turn(harness).await? {
         ReceivedResponse::Result(result) => {
             let reason = result["stopReason"].as_str().unwrap_or_default();
-            // It may have ended just then.
+            // The turn may have ended at that moment.
             require(matches!(reason, "cancelled" | "end_turn"), || {
                 format!("the turn ended with {reason:?}; expected \"cancelled\"")
             })

@@ -1,4 +1,4 @@
-//! Session config options.
+//! Checks of the config options of an agent's sessions.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ checks! { V1 Agent "session-config-options";
     19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
 }
 
-/// Opens a session, and returns its id and its config options. Skips if it has none.
+/// Opens a session, and returns its id and its config options. Skips the check if the session has none.
 async fn session_with_options(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>), CheckStop> {
@@ -74,14 +74,14 @@ fn option_values(option: &Value) -> Vec<&Value> {
     values.collect()
 }
 
-/// Requires that every option has one of its possible values.
+/// Requires that the current value of every option is one of its possible values.
 fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     for option in options {
         let current = &option["currentValue"];
         let fits = match option["type"].as_str() {
             Some("select") => option_values(option).contains(&current),
             Some("boolean") => current.is_boolean(),
-            // The values of other types are unknown.
+            // The values of other types of options are unknown.
             _ => true,
         };
         require(fits, || {
@@ -92,14 +92,14 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Returns the option that checks set: the one for modes, since switching to another model may fail, or else the first
-/// select option.
+/// Returns the option that checks set: the option for modes, because switching to another model may fail, or otherwise
+/// the first select option.
 fn find_select_option(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
     match modes.or_else(|| choices().next()) {
         Some(option) => Ok(option),
-        None => skip("no select config option"),
+        None => skip("the session has no select config option"),
     }
 }
 
@@ -178,8 +178,8 @@ async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-/// Sets a select option to another value. Returns the option's id, the value, and the options in the response. Skips if
-/// the agent rejects it.
+/// Sets a select option to another value. Returns the option's id, the value, and the options in the response. Skips
+/// the check if the agent rejects the value.
 async fn set_other_value(
     harness: &mut AgentHarness,
 ) -> Result<(Value, Value, Vec<Value>), CheckStop> {
@@ -233,8 +233,8 @@ async fn rejects_invalid_value(harness: &mut AgentHarness) -> Result<(), CheckSt
     require_rejected(harness, params, "an invalid value").await
 }
 
-/// Makes the agent change its options on its own. Returns the session's id, the options before, and those of the last
-/// update.
+/// Makes the agent change its options on its own. Returns the session's id, the options before the change, and the
+/// options in the last update.
 async fn wait_for_agent_change(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
@@ -248,7 +248,7 @@ async fn wait_for_agent_change(
 
 async fn update_has_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before, updated) = wait_for_agent_change(harness).await?;
-    // The response to a request that changes nothing has the current options.
+    // The response to a request that changes nothing contains the current options.
     let known = if updated.is_empty() {
         before
     } else {
@@ -286,7 +286,7 @@ async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize_with(params).await?;
     let (session, before) = session_with_options(harness).await?;
     let Some(option) = before.iter().find(|option| option["type"] == "boolean") else {
-        return skip("no boolean config option");
+        return skip("the session has no boolean config option");
     };
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
     let mut params = setting_params(&session, &id, &value);
@@ -310,12 +310,12 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     let (other, theirs) = session_with_options(harness).await?;
     let (id, value, _) = set_other_value(harness).await?;
     let before = &option_with_id(&theirs, &id)["currentValue"];
-    // Setting the same option would not show its value before.
+    // Setting the same option would not show the value that it had before.
     let Some(another) = theirs
         .iter()
         .find(|option| option["type"] == "select" && option["id"] != id)
     else {
-        return skip("only one select config option");
+        return skip("the session has only one select config option");
     };
     let params = setting_params(&other, &another["id"], &another["currentValue"]);
     let after = config_options(&harness.request_result(SET_METHOD, params).await?);
@@ -325,7 +325,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     })
 }
 
-/// Returns the config option that has the modes.
+/// Returns the config option that selects the mode.
 fn find_mode_option(options: &[Value]) -> Option<&Value> {
     let mut modes = options.iter().filter(|option| option["type"] == "select");
     modes.find(|option| option["category"] == "mode")
@@ -340,8 +340,8 @@ async fn has_mode_option_and_modes(harness: &mut AgentHarness) -> Result<(), Che
     ) {
         (false, false) => skip("the agent's sessions have no modes"),
         (true, true) => Ok(()),
-        (true, false) => fail("there are `modes`, but no config option of category `mode`"),
-        (false, true) => fail("there is a config option of category `mode`, but no `modes`"),
+        (true, false) => fail("the session has `modes`, but no config option of category `mode`"),
+        (false, true) => fail("the session has a config option of category `mode`, but no `modes`"),
     }
 }
 
@@ -365,13 +365,13 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
     let Some(mode) = mode.map(|option| &option["id"]) else {
         return skip("the agent does not report modes both as `modes` and as a config option");
     };
-    // The response to setting the mode's own option would not show its value before.
+    // The response to setting the option for modes would not show the value that it had before.
     let mut others = options_there
         .iter()
         .filter(|option| option["type"] == "select");
     let Some(another) = others.find(|option| option["id"] != *mode) else {
         return skip(
-            "the agent has no other config option to set, so the option of the mode cannot be read",
+            "the session has no other config option to set, so the option for modes cannot be read",
         );
     };
     let set = set_other_mode(harness, session, &opened["modes"]).await?;
@@ -399,7 +399,7 @@ async fn require_options_after_reopen(
 ) -> Result<(), CheckStop> {
     let session = harness.new_session().await?;
     harness.require_capability(capability)?;
-    // An agent need not store a session without a turn.
+    // An agent need not store a session in which there was no turn.
     harness
         .run_task_or_skip(&session, AgentTask::Answer)
         .await?;

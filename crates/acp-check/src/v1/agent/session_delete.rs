@@ -1,4 +1,4 @@
-//! Session delete: removing sessions from the list.
+//! Checks of how an agent deletes sessions.
 
 use serde_json::json;
 
@@ -19,8 +19,8 @@ checks! { V1 Agent "session-delete";
 
 const SESSION_CAPABILITIES: &str = "/agentCapabilities/sessionCapabilities";
 
-/// Opens a session, runs one turn, deletes the session, and returns its id. If possible, it is closed first, since
-/// agents may reject deleting an open session.
+/// Opens a session, runs one turn, deletes the session, and returns its id. If possible, the session is closed first,
+/// because agents may reject deleting an open session.
 async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION_CAPABILITIES}/delete"))?;

@@ -1,4 +1,4 @@
-//! Session info: changed titles.
+//! Checks of how an agent reports changed session titles.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ checks! { V1 Agent "session-info";
     2 Should "No title updates are sent for a deleted session." => sends_no_title_after_deletion;
 }
 
-/// Returns the session's title in the last update that has one.
+/// Returns the session's title from the last update that contains one.
 fn last_title(harness: &AgentHarness, session: &str) -> Option<Value> {
     let of_session = harness
         .updates()
@@ -45,7 +45,7 @@ async fn lists_last_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.require_capability("/agentCapabilities/sessionCapabilities/list")?;
     let params = json!({"cwd": harness.directory().project()});
     let list = harness.request_result("session/list", params).await?;
-    // Another title may have come meanwhile.
+    // The agent may have sent another title in the meantime.
     let reported = last_title(harness, &session).unwrap_or_default();
     let sessions = list["sessions"].as_array().into_iter().flatten();
     let mut listed = sessions.filter(|listed| listed["sessionId"] == session.as_str());

@@ -1,4 +1,4 @@
-//! Session list.
+//! Checks of how an agent lists sessions.
 
 use std::path::PathBuf;
 
@@ -16,19 +16,19 @@ checks! { V1 Agent "session-list";
     2 Should "A session with at least one prompt is listed." => lists_prompted_session;
     3 Must "With `cwd`, only sessions of that directory are listed." => filters_by_directory;
     4 Must "If there are no sessions, the list is empty." => lists_nothing_for_other_directory;
-    5 Should "An unknown cursor fails." => rejects_unknown_cursor;
+    5 Should "A request with an unknown cursor fails." => rejects_unknown_cursor;
     6 Must "Each session is listed once across all pages." => lists_each_session_once;
     7 Must "A session is listed with its working directory." => lists_working_directory;
     8 Should "An agent without the capability rejects `session/list`." => rejects_unsupported_list;
     9 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
-    10 Must "An empty title fails with invalid params." => rejects_empty_title;
+    10 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
     11 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
 const LIST_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/list";
 const TITLE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/title";
 
-/// The title that checks set.
+/// The title that checks set for a session.
 pub(crate) const NEW_TITLE: &str = "Set by the check";
 
 /// The maximum number of pages to request.
@@ -61,7 +61,7 @@ pub(super) async fn list_sessions(
     skip(format!("the list has more than {MAX_PAGES} pages"))
 }
 
-/// Opens sessions, runs one turn in each, and returns their ids. Skips unless the agent can list sessions.
+/// Opens sessions, runs one turn in each, and returns their ids. Skips the check unless the agent can list sessions.
 async fn open_sessions(
     harness: &mut AgentHarness,
     how_many: usize,
@@ -199,7 +199,8 @@ async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// Opens a session, runs one turn, and returns the session's id. Skips unless the agent lets clients set titles.
+/// Opens a session, runs one turn, and returns the session's id. Skips the check unless the agent lets clients set
+/// titles.
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE_CAPABILITY)?;
@@ -222,7 +223,7 @@ async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     require(listed["title"] == kept, || {
         format!(
-            "the returned title is {kept:?}, but it is listed as {}",
+            "the returned title is {kept:?}, but the listed title is {}",
             listed["title"]
         )
     })

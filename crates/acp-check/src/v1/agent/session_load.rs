@@ -1,4 +1,4 @@
-//! Session setup: opening existing sessions, with (load) or without (resume) a replay.
+//! Checks of how an agent opens existing sessions, with a replay (load) or without one (resume).
 
 use serde_json::{Value, json};
 
@@ -30,8 +30,8 @@ const LOAD_CAPABILITY: &str = "/agentCapabilities/loadSession";
 const RESUME_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/resume";
 const CLOSE_CAPABILITY: &str = "/agentCapabilities/sessionCapabilities/close";
 
-/// Opens a session, runs one turn, and closes the session if the agent supports that. Returns its id and the turn.
-/// Skips unless the agent has the capability `offered`.
+/// Opens a session, runs one turn, and closes the session if the agent supports that. Returns the session's id and the
+/// turn. Skips the check unless the agent has the capability `offered`.
 async fn create_closed_session(
     harness: &mut AgentHarness,
     offered: &str,
@@ -65,7 +65,7 @@ async fn open_existing(
     let id = harness.wire.send_request(method, params).await?;
     match harness.wait_for_turn_response(&id).await? {
         ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
-        // The specification does not say that an open session can be opened again.
+        // The specification does not say that a session that is open can be opened again.
         ReceivedResponse::Error { message, .. }
             if harness.require_capability(CLOSE_CAPABILITY).is_err() =>
         {
@@ -79,7 +79,7 @@ async fn open_existing(
     }
 }
 
-/// Loads a session that has one turn. Returns its id, the turn, and the replayed updates.
+/// Loads a session that has one turn. Returns the session's id, the turn, and the replayed updates.
 async fn load_session(
     harness: &mut AgentHarness,
 ) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
@@ -103,7 +103,7 @@ fn is_message(reported: &&Value) -> bool {
     )
 }
 
-/// Returns `true` if an update replays part of a turn. Other updates may be sent at any time.
+/// Returns `true` if an update replays a part of the turn. Other updates may be sent at any time.
 fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
     match update_kind(reported) {
         "user_message_chunk" => true,
@@ -115,7 +115,7 @@ fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
     }
 }
 
-/// Returns the text of all updates of one type without whitespace, since chunks may be split differently.
+/// Returns the text of all updates of one type, without whitespace, because chunks may be split differently.
 fn text_of_kind<'a>(reported: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let chunks = reported
         .into_iter()
@@ -156,7 +156,7 @@ async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let user = replayed
         .iter()
         .position(|reported| update_kind(reported) == "user_message_chunk");
-    // Take the last one: it may have sent something before the first prompt.
+    // Take the last message, because the agent may have sent something before the first prompt.
     let agent = replayed
         .iter()
         .rposition(|reported| update_kind(reported) == "agent_message_chunk");

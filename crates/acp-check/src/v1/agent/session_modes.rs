@@ -1,4 +1,4 @@
-//! Session modes.
+//! Checks of the modes of an agent's sessions.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V1 Agent "session-modes";
     7 Should "`session/set_mode` for an unknown session fails." => rejects_unknown_session;
 }
 
-/// Opens a session, and returns its id and its modes. Skips if it has none.
+/// Opens a session, and returns its id and its modes. Skips the check if the session has none.
 pub(super) async fn session_with_modes(
     harness: &mut AgentHarness,
 ) -> Result<(String, Value), CheckStop> {
@@ -36,8 +36,8 @@ fn available_ids(modes: &Value) -> Vec<&str> {
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// Sets a mode other than the current one, and returns its id. Tries one mode after another, since some may be
-/// unavailable: for example, an agent may reject a mode that never asks if it runs as root.
+/// Sets a mode other than the current one, and returns its id. Tries one mode after another, because some may be
+/// unavailable. For example, an agent may reject a mode that never asks if it runs as root.
 pub(super) async fn set_other_mode(
     harness: &mut AgentHarness,
     session: &str,

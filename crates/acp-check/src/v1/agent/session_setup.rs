@@ -1,4 +1,4 @@
-//! Session setup: opening new sessions, and their params.
+//! Checks of how an agent opens new sessions and uses their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ checks! { V1 Agent "session-setup";
     1 Must "A new session has an id." => has_id;
     2 Must "Session ids are unique." => has_unique_ids;
     3 Must "A session uses its own working directory, not the agent's." => uses_session_directory;
-    4 Should "A relative working directory fails." => rejects_relative_cwd;
+    4 Should "Opening a session with a relative working directory fails." => rejects_relative_cwd;
     5 Should "The agent connects to MCP servers over stdin and stdout." => connects_to_mcp_server;
     6 Must "MCP servers are started with the given arguments and environment." => passes_mcp_arguments;
     7 Must "Several sessions can be used at once." => supports_several_sessions;
@@ -72,7 +72,7 @@ async fn uses_session_directory(harness: &mut AgentHarness) -> Result<(), CheckS
             other.display()
         ));
     }
-    // What it says about the file shows which one it has read.
+    // The agent's answer about the file shows which file it has read.
     let said = turn.text().to_lowercase();
     let reported = tool_call_content(&turn.updates) + &said;
     match (reported.contains("omega"), reported.contains("alpha")) {
@@ -107,7 +107,7 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
 /// An MCP server, as a shell script, that writes files about how it was started.
 const MCP_SERVER_SCRIPT: &str = include_str!("mcp_server.sh");
 
-/// How often to look for the files that the server writes.
+/// How often to look for the files that the MCP server writes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` has its
@@ -135,7 +135,7 @@ async fn read_server_note(
     }]);
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    // It may connect lazily, but not after the first prompt.
+    // The agent may connect lazily, but not after the first prompt.
     harness.run_task(&session, AgentTask::Answer).await?;
     let file = notes.with_extension(of);
     let patience = harness.wire.timeout();
@@ -201,7 +201,7 @@ async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.new_session().await?;
     let before = harness.messages.len();
     harness.run_task(&session, AgentTask::Answer).await?;
-    // Other sessions may get updates at any time, but not everything of this turn.
+    // Other sessions may get updates at any time, but not all updates of this turn.
     let of_turn = harness.updates_since(before).filter(|reported| {
         let kind = reported["update"]["sessionUpdate"].as_str();
         matches!(

@@ -1,4 +1,4 @@
-//! Slash commands.
+//! Checks of an agent's slash commands.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ checks! { V1 Agent "slash-commands";
     6 Must "An unknown slash command is treated as a normal prompt." => treats_unknown_command_as_text;
 }
 
-/// How long to wait for commands. An agent need not have any.
+/// How long to wait for the agent's commands. An agent need not have any.
 const COMMANDS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Names of commands that are assumed to change nothing.
 const SAFE_COMMANDS: [&str; 4] = ["help", "status", "context", "usage"];
 
-/// Opens a session, and returns its id and its commands. Skips if it has none.
+/// Opens a session, and returns its id and its commands. Skips the check if the session has none.
 async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let session = harness.new_session().await?;
     let reported = async {
@@ -104,7 +104,7 @@ async fn has_nonempty_hints(harness: &mut AgentHarness) -> Result<(), CheckStop>
     }
 }
 
-/// Opens a session, and returns its id and a command that is safe to run. Skips if there is none.
+/// Opens a session, and returns its id and a command that is safe to run. Skips the check if there is none.
 async fn find_safe_command(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
     let (session, commands) = wait_for_commands(harness).await?;
     match commands

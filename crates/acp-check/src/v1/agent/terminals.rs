@@ -1,4 +1,4 @@
-//! Terminals: running commands through the client.
+//! Checks of how an agent runs commands through the client.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,8 @@ async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<
     }
 }
 
-/// Makes the agent run a command, and returns the session's id. Skips unless the agent uses a client terminal.
+/// Makes the agent run a command, and returns the session's id. Skips the check unless the agent uses a client
+/// terminal.
 async fn run_command(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.new_session().await?;
     harness.try_task(&session, AgentTask::Run).await?;
@@ -186,7 +187,7 @@ async fn uses_absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// Responds to requests of `method` with an error, and requires that the session stays usable.
+/// Responds to `method` requests with an error, and requires that the session remains usable.
 async fn require_failure_handled(
     harness: &mut AgentHarness,
     method: &'static str,
@@ -201,19 +202,19 @@ async fn require_failure_handled(
 }
 
 async fn continues_after_failed_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_failure_handled(harness, CREATE_METHOD, "a command that failed to start").await
+    require_failure_handled(harness, CREATE_METHOD, "a failed `terminal/create`").await
 }
 
 async fn continues_after_failed_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_failure_handled(
         harness,
         WAIT_METHOD,
-        "a command that could not be waited for",
+        "a failed `terminal/wait_for_exit`",
     )
     .await
 }
 
-/// Responds to requests of `method` with this result, and requires that the turn ends with a stop reason.
+/// Responds to `method` requests with this result, and requires that the turn ends with a stop reason.
 async fn require_result_accepted(
     harness: &mut AgentHarness,
     method: &'static str,

@@ -1,4 +1,4 @@
-//! Tool calls: how they are reported.
+//! Checks of how an agent reports tool calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,8 @@ checks! { V1 Agent "tool-calls";
     11 Must "A terminal is embedded in a tool call before it is released." => embeds_before_release;
 }
 
-/// Makes the agent do several tasks that use tools, and returns all of its messages. Skips if it reported no tool call.
+/// Makes the agent do several tasks that use tools, and returns all of its messages. Skips the check if the agent
+/// reports no tool call.
 pub(super) async fn run_tool_tasks(
     harness: &mut AgentHarness,
     tasks: &[AgentTask],
@@ -39,7 +40,7 @@ pub(super) async fn run_tool_tasks(
     Ok(harness.messages.clone())
 }
 
-/// Returns the updates about tool calls in order, each with `true` if it starts a new call.
+/// Returns the updates about tool calls, in order, each with `true` if it starts a new call.
 fn call_updates(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
@@ -62,7 +63,7 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Returns all status changes: the tool call's id, its status before (`pending` for a new call), and its status after.
+/// Returns all status changes: the tool call's id, its previous status (`pending` for a new call), and its new status.
 fn status_changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
@@ -254,7 +255,7 @@ async fn sends_accurate_diffs(harness: &mut AgentHarness) -> Result<(), CheckSto
     })
 }
 
-/// Returns the ids of terminals that are embedded in a tool call by this message.
+/// Returns the ids of terminals that this message embeds in a tool call.
 fn embedded_terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON on stdin and stdout, and the end of the connection.
+//! Checks of how an agent reads and writes lines of JSON on stdin and stdout, and of the end of the connection.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,8 @@ checks! { V1 Agent "transports";
     20 Should "When the agent exits, no child processes keep running." => leaves_no_processes;
 }
 
-/// Runs one turn, and returns the lines on stdout that were not JSON. If there are any, other failures are ignored.
+/// Runs one turn, and returns the lines on stdout that were not JSON. If there are such lines, other failures are
+/// ignored.
 async fn collect_noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
         let session = harness.new_session().await?;
@@ -53,8 +54,8 @@ fn is_utf8(line: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a line is part of a message that was split into several lines. The line may not be log output,
-/// which can start with a bracket, too.
+/// Returns `true` if a line is a part of a message that was split into several lines. It must not be log output, which
+/// can also start with a bracket.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -167,7 +168,7 @@ async fn accepts_escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn accepts_split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request_line(harness, "Grüße 😀", "initialize") + "\n";
-    // Each byte of a non-ASCII character starts a piece.
+    // Each byte of a non-ASCII character starts a new piece.
     for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
         harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
@@ -188,7 +189,7 @@ async fn accepts_any_language(harness: &mut AgentHarness) -> Result<(), CheckSto
 async fn accepts_large_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
-    // Use a method that no agent knows: no agent should send a megabyte to a model.
+    // Use a method that no agent knows, because no agent should send a megabyte to a model.
     harness.request(UNKNOWN_METHOD, params).await?;
     Ok(())
 }
@@ -242,7 +243,7 @@ async fn survives_other_json(harness: &mut AgentHarness) -> Result<(), CheckStop
 async fn close_and_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.wire.close();
     let patience = harness.wire.timeout();
-    // Do not use `next` of the harness: it would send responses, and the output is closed.
+    // Do not use the harness's `next`: it would send responses, but the output is closed.
     let ending = async {
         while harness.wire.next().await?.is_some() {}
         Ok(())

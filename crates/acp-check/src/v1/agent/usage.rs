@@ -1,4 +1,4 @@
-//! Usage: tokens in the context, and the cost of a session.
+//! Checks of an agent's usage reports: tokens in the context, and the cost of a session.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ async fn collect_usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckSt
             .run_task_or_skip(&session, AgentTask::Answer)
             .await?;
     }
-    // The cost of the last turn may be reported after it.
+    // The agent may report the cost of the last turn after the turn.
     harness.drain_messages().await?;
     let updates = harness.updates().map(|params| &params["update"]);
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");

@@ -1,4 +1,4 @@
-//! Plans.
+//! Checks of how a client handles plans.
 
 use serde_json::{Value, json};
 

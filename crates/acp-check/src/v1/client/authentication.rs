@@ -1,4 +1,4 @@
-//! Authentication: logging in before a session is opened.
+//! Checks of how a client logs in before it opens a session.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -36,7 +36,7 @@ async fn require_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-/// Waits for `authenticate`, and returns its id and params. Skips if it does not arrive.
+/// Waits for `authenticate`, and returns its id and params. Skips the check if it does not arrive.
 async fn wait_for_login(harness: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     require_login(harness).await?;
     match wait_for_optional(harness, "authenticate").await? {
@@ -57,7 +57,7 @@ async fn sends_no_prompt_without_login(harness: &mut ClientHarness) -> Result<()
         require(!SESSION_METHODS.contains(&method), || {
             format!("the client sent `{method}`, although no session is open")
         })?;
-        // Reject every attempt.
+        // Reject every attempt to open a session.
         if !method.is_empty() && !id.is_null() {
             harness
                 .wire

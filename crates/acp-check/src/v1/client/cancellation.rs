@@ -1,4 +1,4 @@
-//! Cancellation of single requests: `$/cancel_request`.
+//! Checks of how a client cancels single requests with `$/cancel_request`.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ async fn responds_to_cancelled_wait(harness: &mut ClientHarness) -> Result<(), C
         .wire
         .send_notification("$/cancel_request", json!({"requestId": id}))
         .await?;
-    // The client may also wait for the exit, which comes when the command is killed.
+    // The client may also wait for the exit of the command, which comes when the command is killed.
     let killed = harness
         .wire
         .send_request("terminal/kill", terminal.params())

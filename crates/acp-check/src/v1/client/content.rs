@@ -1,4 +1,4 @@
-//! Content: every type of block in messages from the agent.
+//! Checks of how a client handles every type of content block from the agent.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn accepts_annotations(harness: &mut ClientHarness) -> Result<(), CheckSto
 }
 
 async fn accepts_image(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // One transparent pixel.
+    // An image of one transparent pixel.
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
     let blocks = [
         json!({"type": "image", "mimeType": "image/png", "data": pixel}),

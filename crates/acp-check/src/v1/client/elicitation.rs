@@ -1,4 +1,4 @@
-//! Elicitation: requesting input from the user.
+//! Checks of how a client requests input from the user.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn request_form(
         "sessionId": prompted.session, "mode": "form", "message": "What should it be called?",
         "requestedSchema": schema,
     });
-    // A user may have to answer. Without one, it is declined or cancelled.
+    // A user may have to answer the form. Without a user, it is declined or cancelled.
     request_result(harness, "elicitation/create", params).await
 }
 
@@ -116,7 +116,7 @@ async fn responds_despite_unknown_field(harness: &mut ClientHarness) -> Result<(
     let prompted = wait_for_prompt_with(harness, FORM_CAPABILITY).await?;
     let mut schema = sample_form();
     schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
-    // Any response will do, including an error.
+    // Any response is valid, including an error.
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Which one?", "requestedSchema": schema,
     });

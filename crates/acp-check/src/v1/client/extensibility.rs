@@ -1,4 +1,4 @@
-//! Extensibility.
+//! Checks of how a client handles `_meta` and custom methods.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! File system: access to the client's files.
+//! Checks of how a client gives access to its files.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ checks! { V1 Client "file-system";
     107 Must "Writing creates a missing file." => creates_file;
     108 Must "Writing replaces the whole file." => replaces_file;
     109 Must "Written text is read back unchanged." => keeps_written_text;
-    110 May "A relative path fails." => rejects_relative_path;
+    110 May "A request with a relative path fails." => rejects_relative_path;
     111 Should "Files outside the session's directories are not accessible." => rejects_outside_file;
     112 Should "`fs/read_text_file` fails if the client does not support it." => rejects_unsupported_read;
     113 Should "`fs/write_text_file` fails if the client does not support it." => rejects_unsupported_write;
@@ -48,7 +48,8 @@ async fn read_file(
     }
 }
 
-/// Reads the file [`FILE_TEXT`] with the params `reads_range`, which select some lines, and requires the content
+/// Reads the file [`FILE_TEXT`] with the params `reads_range`, which select some lines, and requires that the content
+/// is
 /// `expected`.
 async fn require_part(
     harness: &mut ClientHarness,
@@ -113,7 +114,7 @@ async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
     let ReceivedResponse::Error { code, error, .. } = response else {
         return Ok(());
     };
-    // Agents that test whether a file exists rely on one or the other.
+    // Agents that test whether a file exists rely on the code or on the message.
     let words = error.to_string().to_lowercase();
     let says = [
         "not found",
@@ -129,7 +130,7 @@ async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes a file, and returns what it then contains.
+/// Writes a file through the client, and returns what the file then contains.
 async fn write_file(
     harness: &mut ClientHarness,
     session: &str,
@@ -140,7 +141,7 @@ async fn write_file(
     request_result(harness, "fs/write_text_file", params).await?;
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
-        // An editor may keep it unsaved.
+        // An editor may keep the text unsaved.
         Err(_) if has_capability(harness, READ_CAPABILITY) => {
             read_file(harness, session, path, json!({})).await
         }
@@ -167,7 +168,7 @@ async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.create_file("notes.txt", FILE_TEXT)?;
     write_file(harness, &prompted.session, &path, "short\n").await?;
-    // If an editor has the file open, its buffer counts.
+    // If the file is open in an editor, the editor's buffer counts.
     let found = if has_capability(harness, READ_CAPABILITY) {
         read_file(harness, &prompted.session, &path, json!({})).await?
     } else {

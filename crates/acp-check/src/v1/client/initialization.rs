@@ -1,4 +1,4 @@
-//! Initialization: versions and capabilities.
+//! Checks of how a client negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::steps::{require_none_of, require_responsive, sent_params};
 
 checks! { V1 Client "initialization";
     101 Must "The client's first message is `initialize`." => starts_with_initialize;
-    102 Must "`initialize` has the client's latest protocol version." => requests_latest_version;
+    102 Must "`initialize` requests the client's latest protocol version." => requests_latest_version;
     103 Should "A client that does not support the agent's version closes the connection." => closes_on_unsupported_version;
     104 Must "Capabilities omitted by the agent are treated as unsupported." => requires_no_capabilities;
     105 Should "The client reports its name and version." => reports_name;

@@ -1,4 +1,4 @@
-//! Requirements of version 1 for clients. One file for each page of the specification.
+//! Requirements of version 1 for clients, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -25,7 +25,7 @@ use crate::check::Check;
 
 pub use steps::{CANCEL_REQUEST_TEXT, WAIT_REQUEST_TEXT};
 
-/// Returns all checks, page by page.
+/// Returns all checks for clients, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

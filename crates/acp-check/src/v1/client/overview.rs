@@ -1,4 +1,4 @@
-//! Overview: how a client responds to JSON-RPC 2.0 messages.
+//! Checks of how a client responds to JSON-RPC 2.0 messages.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn responds_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .send_request("_acp_check/once", json!({}))
         .await?;
     harness.wait_for_response(&id).await?;
-    // A second response would come before the response to this one.
+    // A second response would arrive before the response to this request.
     harness.request("_acp_check/then", json!({})).await?;
     let times = received_responses(harness)
         .iter()
@@ -62,7 +62,7 @@ async fn keeps_string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_large_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // The largest that numbers of every language represent exactly.
+    // This is the largest integer that the number types of all languages represent exactly.
     require_response_with_id(harness, json!(9_007_199_254_740_991_u64)).await
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls: requesting permission.
+//! Checks of how a client responds to permission requests.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::steps::{request_result, sent_params, wait_for_response};
 checks! { V1 Client "tool-calls";
     121 Must "The response to a permission request selects one of its options, or is `cancelled`." => selects_offered_option;
     122 Must "Option ids are returned unchanged, whatever characters they contain." => keeps_option_ids;
-    123 Must "With several options of the same kind, one is selected." => handles_same_kind;
+    123 Must "If several options have the same kind, the client selects one of them." => handles_same_kind;
     124 Must "A permission request may have a single option." => accepts_single_option;
     125 Must "A permission request may refer to a tool call by its id only." => accepts_call_without_details;
     126 Must "Concurrent permission requests are each answered with one of their own options." => handles_several_requests;
@@ -25,7 +25,7 @@ fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
-/// Requires that the response selects one of the options, or is `cancelled`.
+/// Requires that the response selects one of the options or is `cancelled`.
 fn require_offered_option(response: &Value, options: &Value) -> Result<(), CheckStop> {
     let outcome = &response["outcome"];
     match outcome["outcome"].as_str() {

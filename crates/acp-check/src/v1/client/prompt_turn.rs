@@ -1,4 +1,4 @@
-//! Prompt turn: its messages, and its cancellation.
+//! Checks of a client during a turn: its prompts, the messages it receives, and cancellation.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ checks! { V1 Client "prompt-turn";
     105 May "Updates for unknown sessions are ignored." => ignores_unknown_session;
     106 May "Updates after the end of the turn are accepted." => accepts_late_updates;
     107 Must "Further prompts use the same session id." => keeps_session_id;
-    108 Must "`session/cancel` has a known session id." => cancels_session;
+    108 Must "`session/cancel` refers to a known session." => cancels_session;
     109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancels_pending_permissions;
     110 Should "Tool call updates are accepted after a cancel." => accepts_updates_after_cancel;
     111 Must "Requests from the agent between turns get a response." => responds_between_turns;
@@ -84,7 +84,7 @@ async fn ignores_unknown_session(harness: &mut ClientHarness) -> Result<(), Chec
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Waits for the client's next prompt. Skips if there is none.
+/// Waits for the client's next prompt. Skips the check if there is none.
 async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match wait_for_optional(harness, "session/prompt").await? {
         Some((id, params)) => Ok(ReceivedPrompt {
@@ -96,13 +96,14 @@ async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, Chec
     }
 }
 
-/// Requires that the client still responds after the end of the turn. Skips if it has exited, which is allowed.
+/// Requires that the client still responds after the end of the turn. Skips the check if the client has exited, which
+/// is allowed.
 async fn require_responsive_after_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     let Err(CheckStop::Fail(why)) = asked else {
         return asked.map(drop);
     };
-    // If it has ended, its output ends at once.
+    // If the client has exited, its output ends at once.
     let draining = async { while let Ok(Some(_)) = harness.next().await {} };
     let _ = tokio::time::timeout(WATCH_TIME, draining).await;
     if harness.wire.has_ended() {
@@ -202,14 +203,14 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
                 .await?,
         );
     }
-    // If the client responds before it cancels, the user chose to.
+    // If the client responds before it cancels the turn, the user chose an option.
     if wait_for_optional(harness, "session/cancel")
         .await?
         .is_none()
     {
         return skip("the client did not cancel the turn");
     }
-    // Some clients respond with `cancelled` first, and cancel then.
+    // Some clients respond with `cancelled` first, and then cancel the turn.
     open.retain(|id| find_response(harness, id).as_ref().is_none_or(is_cancelled));
     if open.is_empty() {
         return skip(

@@ -1,4 +1,4 @@
-//! Session config options.
+//! Checks of how a client handles config options.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ checks! { V1 Client "session-config-options";
     103 Should "Options of unknown type are ignored." => ignores_unknown_type;
     104 Must "Options changed by the agent are accepted." => follows_option_change;
     105 Must "Grouped values are accepted." => accepts_grouped_values;
-    106 Should "If the agent has both, a client that uses config options does not use modes." => does_not_use_both;
+    106 Should "If the agent offers config options and modes, a client that uses config options does not use modes." => does_not_use_both;
 }
 
 fn mode_option(value: &str) -> Value {
@@ -24,7 +24,7 @@ fn mode_option(value: &str) -> Value {
     })
 }
 
-/// Waits until the client sets an option, responding to its other requests. Skips if it sets none.
+/// Waits until the client sets an option, responding to its other requests. Skips the check if the client sets none.
 async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = harness.session["configOptions"].clone();
     harness.results.insert(
@@ -137,7 +137,7 @@ async fn does_not_use_both(harness: &mut ClientHarness) -> Result<(), CheckStop>
         "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
     });
     wait_for_setting(harness).await?;
-    // A request that sets a mode would come before the response.
+    // A request that sets a mode would arrive before the response.
     if !harness.wire.has_ended() {
         let _ = harness.request("_acp_check/alive", json!({})).await;
     }

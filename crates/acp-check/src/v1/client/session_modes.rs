@@ -1,4 +1,4 @@
-//! Session modes.
+//! Checks of how a client handles session modes.
 
 use serde_json::json;
 
@@ -12,10 +12,10 @@ checks! { V1 Client "session-modes";
     101 Must "Mode ids are sent unchanged, whatever characters they contain." => keeps_mode_ids;
     102 Must "Mode changes by the agent are accepted." => follows_mode_change;
     103 May "Unknown modes are accepted." => accepts_unknown_mode;
-    104 Must "`session/set_mode` has a known session id." => names_known_session;
+    104 Must "`session/set_mode` refers to a known session." => names_known_session;
 }
 
-/// Adds modes to the session.
+/// Adds modes to the response to `session/new`.
 fn add_modes(harness: &mut ClientHarness) {
     harness.session["modes"] = json!({
         "currentModeId": "https://example.org/modes#ask",
@@ -26,7 +26,7 @@ fn add_modes(harness: &mut ClientHarness) {
     });
 }
 
-/// Waits until the client sets a mode. Skips if it sets none.
+/// Waits until the client sets a mode. Skips the check if the client sets none.
 async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     add_modes(harness);
     let prompted = harness.wait_for_prompt().await?;

@@ -1,4 +1,4 @@
-//! Session setup: opening sessions, and their ids.
+//! Checks of how a client opens sessions and uses their ids.
 
 use std::path::Path;
 
@@ -186,7 +186,7 @@ async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), Ch
     harness.wire.send_result(&id, session).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    // A client that uses old sessions does so now, or has done so already. Logging out is the last step to expect.
+    // A client that uses old sessions does so now or has already done so. Logging out is the last step to expect.
     if let Some((id, _)) = wait_for_optional_after_turns(harness, "logout").await? {
         harness.wire.send_result(&id, json!({})).await?;
     }

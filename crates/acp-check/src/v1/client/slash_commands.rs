@@ -1,4 +1,4 @@
-//! Slash commands.
+//! Checks of how a client handles slash commands.
 
 use serde_json::{Value, json};
 

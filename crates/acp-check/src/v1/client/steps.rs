@@ -13,7 +13,7 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-/// The agent's message when a check needs the user to cancel the turn.
+/// The agent's message in checks that need the user to cancel the turn.
 pub const CANCEL_REQUEST_TEXT: &str = "Please cancel this turn.";
 
 /// The title of a permission request that must stay pending until the turn is cancelled.
@@ -22,7 +22,7 @@ pub const WAIT_REQUEST_TEXT: &str = "Please leave this open.";
 /// How long to watch for messages that the client must not send. Long enough for a client that sends them immediately.
 pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
 
-/// Prefixes the reason of a failure with what happened before.
+/// Adds a description of what happened before to the reason of a failure.
 pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -57,7 +57,7 @@ pub(super) fn require_updates_accepted<'a>(
     })
 }
 
-/// Requires that no message with one of the methods `unwanted` arrives for a while. Responds to all others.
+/// Requires that no message with one of the `unwanted` methods arrives for a while. Responds to all other messages.
 pub(super) async fn require_none_of(
     harness: &mut ClientHarness,
     unwanted: &[&str],
@@ -76,7 +76,7 @@ pub(super) async fn require_none_of(
     Ok(())
 }
 
-/// Skips unless the client supports the capability at `pointer`: the value is true or an object.
+/// Skips the check unless the client supports the capability at `pointer`: the value is true or an object.
 pub(super) fn require_capability(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
     if has_capability(harness, pointer) {
         return Ok(());
@@ -93,7 +93,7 @@ pub(super) fn has_capability(harness: &ClientHarness, pointer: &str) -> bool {
     )
 }
 
-/// Waits for the client's first prompt. Skips unless the client supports the capability at `pointer`.
+/// Waits for the client's first prompt. Skips the check unless the client supports the capability at `pointer`.
 pub(super) async fn wait_for_prompt_with(
     harness: &mut ClientHarness,
     pointer: &str,
@@ -117,7 +117,7 @@ pub(super) async fn request_result(
     }
 }
 
-/// Sends a request that must fail, and returns the response. `what` describes the request.
+/// Sends a request that must fail, and returns the response. `what` describes the request in the reason for a failure.
 pub(super) async fn request_error(
     harness: &mut ClientHarness,
     method: &str,
@@ -132,8 +132,8 @@ pub(super) async fn request_error(
     }
 }
 
-/// Waits for a request or notification with this method, and returns its id and params. Returns `None` if it does not
-/// arrive in time: it may depend on a user, and clients do not have to send it.
+/// Waits for a request or notification with this method, and returns its id and params. Returns `None` if the message
+/// does not arrive in time. It may depend on a user, and clients do not have to send it.
 pub(super) async fn wait_for_optional(
     harness: &mut ClientHarness,
     method: &str,
@@ -145,7 +145,7 @@ pub(super) async fn wait_for_optional(
     }
 }
 
-/// Like [`wait_for_optional`], but also responds to further prompts.
+/// Waits like [`wait_for_optional`], but also responds to further prompts.
 pub(super) async fn wait_for_optional_after_turns(
     harness: &mut ClientHarness,
     method: &str,
@@ -192,7 +192,7 @@ pub(super) async fn wait_for_response(
     }
 }
 
-/// Returns the params of all messages from the client with this method.
+/// Returns the params of all messages from the client that have this method.
 pub(super) fn sent_params<'a>(
     harness: &'a ClientHarness,
     method: &'a str,
@@ -208,7 +208,7 @@ pub(super) fn sent_params<'a>(
 pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Creates the directory. The client must have opened its session.
+    /// Creates the directory. The client must have opened its session already.
     pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
         let cwd = sent_params(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
@@ -232,7 +232,7 @@ impl ScratchDirectory {
         self.0.path().join(name)
     }
 
-    /// Creates a file with this content.
+    /// Creates a file with this content, and returns its path.
     pub(super) fn create_file(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {

@@ -1,4 +1,4 @@
-//! Terminals: how commands are started, and the limit of their output.
+//! Checks of how a client starts commands, and of the limit on their output.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn output_text(response: &Value) -> &str {
 
 async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = wait_for_prompt_with(harness, TERMINAL_CAPABILITY).await?;
-    // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
+    // `$1` and not `$HOME`, because the shell does not expand its arguments again.
     let args = json!([
         "-c",
         "printf '<%s>' \"$@\"",
@@ -126,7 +126,7 @@ async fn limits_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // Three bytes each: ten bytes hold three of them, with one byte left over.
+    // Each character has three bytes. Ten bytes hold three characters, with one byte left over.
     let line = "printf '世界世界世界'";
     let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
     let kept = output_text(&response);
@@ -146,7 +146,8 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.request(harness, "terminal/wait_for_exit").await?;
     let response = cut.request(harness, "terminal/output").await?;
-    // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
+    // A client that reports truncation honestly passes this check even if it does not truncate output. Another check
+    // tests that.
     let what = match output_text(&response) {
         "0123456789" => "was not truncated",
         _ => "was cut",

@@ -1,4 +1,4 @@
-//! Terminals: from creation to release.
+//! Checks of a client's terminals, from creation to release.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ checks! { V1 Client "terminals";
     109 Must "After `terminal/kill`, the output is still available." => keeps_output_after_kill;
     110 Must "`terminal/release` kills a running command." => kills_on_release;
     111 Must "After `terminal/release`, the terminal id is invalid." => rejects_released_terminal;
-    112 Must "An unknown terminal id fails." => rejects_unknown_id;
-    113 Should "`terminal/*` fails if the client does not support it." => rejects_unsupported_terminal;
+    112 Must "A request with an unknown terminal id fails." => rejects_unknown_id;
+    113 Should "`terminal/*` fails if the client does not support terminals." => rejects_unsupported_terminal;
     114 Must "A command terminated by a signal does not report exit code 0." => reports_no_success_after_signal;
 }
 
@@ -42,8 +42,8 @@ pub(super) struct CheckTerminal {
 }
 
 impl CheckTerminal {
-    /// Waits for the first prompt and runs a shell command. Skips if the client does not support terminals. `more` has
-    /// further params.
+    /// Waits for the first prompt and runs a shell command. Skips the check if the client does not support terminals.
+    /// `more` has further params for `terminal/create`.
     pub(super) async fn run(
         harness: &mut ClientHarness,
         line: &str,
@@ -56,7 +56,7 @@ impl CheckTerminal {
         Self::run_in(harness, prompted, line, more).await
     }
 
-    /// Like `run`, in a turn that is already running.
+    /// Runs a shell command like `run`, in a turn that is already running.
     pub(super) async fn run_in(
         harness: &mut ClientHarness,
         prompted: ReceivedPrompt,
@@ -241,7 +241,7 @@ async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> 
         return fail("the command did not start");
     }
     terminal.request(harness, "terminal/release").await?;
-    // A write that had started may still arrive; nothing after it does.
+    // A write that had already started may still arrive, but no later write may.
     let _ = std::fs::remove_file(&alive);
     tokio::time::sleep(WATCH_TIME).await;
     let _ = std::fs::remove_file(&alive);
@@ -252,8 +252,8 @@ async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     harness.end_turn(&terminal.prompt, "end_turn").await
 }
 
-/// Waits for a file to appear, and returns `true` if it does in time. Polls, since a terminal does not report what its
-/// command does.
+/// Waits for a file to appear, and returns `true` if it appears in time. Polls, because a terminal does not report what
+/// its command does.
 async fn wait_for_file(path: &Path, time: std::time::Duration) -> bool {
     let looking = async {
         while !path.exists() {

@@ -1,4 +1,4 @@
-//! Tool calls: how they are reported.
+//! Checks of how a client handles tool calls.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ checks! { V1 Client "tool-calls";
     111 May "Agent terminal output in `_meta` is accepted." => accepts_agent_terminal;
 }
 
-/// Returns the update that starts a tool call.
+/// Returns the update that starts a tool call with these fields.
 fn tool_call(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
@@ -30,7 +30,7 @@ fn tool_call(id: &str, fields: Value) -> Value {
     )
 }
 
-/// Returns an update for a tool call.
+/// Returns an update of a tool call with these fields.
 fn tool_call_update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),

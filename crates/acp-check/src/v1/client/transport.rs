@@ -1,4 +1,4 @@
-//! Transports: lines of JSON, split in various ways.
+//! Checks of how a client reads lines of JSON that are split in various ways.
 
 use std::time::Duration;
 

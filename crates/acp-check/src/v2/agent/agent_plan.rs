@@ -1,4 +1,4 @@
-//! Agent plan.
+//! Checks of the plans that an agent reports.
 
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Requires that each value is one of `known` or starts with `_`. `what` describes the values.
+/// Requires that each value is in `known` or starts with `_`. `what` describes the values.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,
@@ -60,7 +60,7 @@ fn require_known_or_custom<'a>(
 
 async fn prefixes_custom_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = collect_plans(harness).await?;
-    // The last two are in the unstable schema.
+    // The last two values are in the unstable schema.
     let known = ["items", "file", "markdown"];
     require_known_or_custom("plan type", plans.iter().map(|plan| &plan["type"]), &known)
 }

@@ -1,4 +1,4 @@
-//! Authentication: logging in and out.
+//! Checks of logging in to an agent and logging out.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ checks! { V2 Agent "authentication";
     5 Must "Environment variable names of a `terminal` auth method are unique." => has_unique_variables;
 }
 
-/// Returns the auth methods that the agent offers to a client with these capabilities. Skips if there are none.
+/// Returns the auth methods that the agent offers to a client with these capabilities. Skips the check if there are
+/// none.
 async fn offered_methods(
     harness: &mut AgentHarness,
     capabilities: Value,
@@ -32,7 +33,8 @@ async fn offered_methods(
 
 async fn supports_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     offered_methods(harness, json!({})).await?;
-    // An unknown method, so no login starts. An agent that is logged in may say so; others reject it.
+    // The auth method is unknown, so no login starts. An agent that is logged in may say so, and others reject the
+    // method.
     let login = harness.request("auth/login", json!({"methodId": "acp-check/none"}));
     match login.await?.code() {
         Some(-32601) => fail("the agent has auth methods, but does not support `auth/login`"),
@@ -42,7 +44,7 @@ async fn supports_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn supports_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     offered_methods(harness, json!({})).await?;
-    // Log out only if the options have an auth method to log in again.
+    // Log out only if the options contain an auth method for logging in again.
     let Some(method) = harness.auth_method().map(str::to_owned) else {
         return skip(
             "no auth method given; choose one with --login (the check logs out and in again)",

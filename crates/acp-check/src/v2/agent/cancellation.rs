@@ -1,4 +1,4 @@
-//! Cancellation of turns and of single requests.
+//! Checks of how an agent cancels turns and single requests.
 
 use serde_json::{Value, json};
 
@@ -12,19 +12,20 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    31 Should "After a cancel, the agent becomes idle." => becomes_idle;
+    31 Should "After `session/cancel`, the agent becomes idle." => becomes_idle;
     32 Should "A cancelled turn ends with stop reason `cancelled`." => ends_cancelled;
     33 Must "A prompt after a cancelled turn is processed." => accepts_next_prompt;
-    34 Must "A cancel while idle has no effect on the next turn." => ignores_cancel_while_idle;
-    35 Must "A cancel for an unknown session is ignored." => ignores_unknown_session;
-    36 Must "A cancel does not affect other sessions." => leaves_other_sessions;
+    34 Must "`session/cancel` while the agent is idle has no effect on the next turn." => ignores_cancel_while_idle;
+    35 Must "`session/cancel` for an unknown session is ignored." => ignores_unknown_session;
+    36 Must "Cancelling a turn does not affect other sessions." => leaves_other_sessions;
     37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
     38 Must "A tool call is not executed if its permission request gets `cancelled`." => does_not_execute_cancelled_call;
     39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => responds_to_cancelled_request;
     40 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Starts a long turn, and waits until the agent is working. Skips if the turn ends before it can be cancelled.
+/// Starts a long turn, and waits until the agent is working. Skips the check if the turn ends before it can be
+/// cancelled.
 async fn start_long_prompt(
     harness: &mut AgentHarness,
     session: &str,
@@ -81,7 +82,7 @@ async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop
     harness.finish_turn_v2(&accepted).await?;
     let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
     require(turn.stop_reason != "cancelled", || {
-        "the prompt after the cancelled one was cancelled, too".to_owned()
+        "the prompt after the cancelled prompt was cancelled too".to_owned()
     })
 }
 
@@ -90,7 +91,7 @@ async fn ignores_cancel_while_idle(harness: &mut AgentHarness) -> Result<(), Che
     cancel(harness, &session).await?;
     let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
     require(turn.stop_reason != "cancelled", || {
-        "a cancel sent before the prompt cancelled its turn".to_owned()
+        "a `session/cancel` sent before the prompt cancelled the turn of that prompt".to_owned()
     })
 }
 
@@ -109,12 +110,12 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     let accepted = start_long_prompt(harness, &first).await?;
     cancel(harness, &second).await?;
     harness.wait_until_quiet().await?;
-    // It may have ended by itself meanwhile.
+    // The turn may have ended by itself in the meantime.
     let cancelled = harness.updates_of_prompt_v2(&accepted).any(|update| {
         reported_state(update) == Some("idle") && update["stopReason"] == "cancelled"
     });
     require(!cancelled, || {
-        "a cancel in another session cancelled the turn".to_owned()
+        "a `session/cancel` for another session cancelled the turn".to_owned()
     })
 }
 
@@ -136,7 +137,7 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = harness.new_session_v2().await?;
     let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
-    // An agent may end its turn without waiting for the response, and the response may take a moment.
+    // An agent may end its turn without waiting for the response, and the response may take a moment to arrive.
     harness.wait_until_quiet().await?;
     harness
         .wire
@@ -175,7 +176,7 @@ async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(),
         .await?;
     match harness.wait_for_response(&id).await? {
         ReceivedResponse::Result(_) => Ok(()),
-        // Agents do not know the method, so they may reject it before it is cancelled.
+        // Agents do not know the method, so they may reject the request before it is cancelled.
         ReceivedResponse::Error {
             code: -32800 | -32601,
             ..

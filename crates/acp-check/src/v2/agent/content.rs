@@ -1,4 +1,4 @@
-//! Content: the blocks in messages and tool calls.
+//! Checks of the content in an agent's messages and tool calls.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Tool calls, section "Diffs": file changes.
+//! Checks of the file changes that an agent reports (Tool calls, section "Diffs").
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ async fn collect_diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckSt
     Ok(diffs)
 }
 
-/// Returns the patches in Git's format, each with the diff that contains it.
+/// Returns the patches in Git's format, each with the diff that contains the patch.
 async fn collect_patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let diffs = collect_diffs(harness).await?;
     let git = diffs

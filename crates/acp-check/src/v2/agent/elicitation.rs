@@ -1,4 +1,4 @@
-//! Elicitation: requests for input from the user.
+//! Checks of an agent's requests for input from the user.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn sends_urls_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_only_mode(harness, "url").await
 }
 
-/// Makes the agent request input, and returns the forms.
+/// Makes the agent request input, and returns the forms that it sends.
 async fn collect_forms(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let asked = collect_elicitations(harness, json!({"form": {}})).await?;
     Ok(asked

@@ -1,4 +1,4 @@
-//! Extensibility: custom methods, values and metadata.
+//! Checks of an agent's custom methods, values and metadata.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn accepts_any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.run_prompt_v2(session, prompt).await.map(drop)
 }
 
-/// Requires that each value is one of `known` or starts with `_`. `what` describes the values.
+/// Requires that each value is in `known` or starts with `_`. `what` describes the values.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,
@@ -98,7 +98,7 @@ async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, Check
 
 async fn prefixes_custom_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = collect_updates(harness).await?;
-    // A separate check reports those of version 1. The last line is newer than the draft.
+    // A separate check reports the update types of version 1. The last line is newer than the draft.
     let known = [
         "user_message_chunk",
         "user_message",
@@ -161,7 +161,7 @@ async fn prefixes_custom_values(harness: &mut AgentHarness) -> Result<(), CheckS
 
 async fn prefixes_custom_stop_reasons(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = collect_updates(harness).await?;
-    // The last one is newer than the draft.
+    // The last value is newer than the draft.
     let known = [
         "end_turn",
         "max_tokens",

@@ -1,4 +1,4 @@
-//! Initialization: versions and capabilities.
+//! Checks of how an agent negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "initialization";
     1 Must "The response to `initialize` has the protocol version and the agent's name and version." => reports_name;
-    2 Must "An agent that supports version 2 responds with it when requested." => returns_requested_version;
+    2 Must "If version 2 is requested, an agent that supports version 2 responds with it." => returns_requested_version;
     3 Must "If the agent does not support the requested version, it responds with its latest version." => returns_latest_version;
     4 Must "If version 1 is negotiated, the response to a prompt ends its turn." => negotiates_version_1;
     5 Must "Unknown capabilities and fields in `initialize` are ignored." => ignores_unknown_capabilities;
@@ -19,7 +19,7 @@ checks! { V2 Agent "initialization";
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => sends_no_old_updates;
 }
 
-/// The error code of an agent that supports only newer versions than the requested one.
+/// The error code of an agent that supports only versions newer than the requested one.
 const UNSUPPORTED_VERSION_CODE: i64 = -32022;
 
 async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -67,7 +67,7 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
     });
     let said = match harness.request("initialize", params).await? {
         ReceivedResponse::Result(said) => said,
-        // Drafts later than the one that is checked define this error, and agents in use send it.
+        // Drafts later than the one that the suite checks define this error, and some agents send it.
         ReceivedResponse::Error {
             code: UNSUPPORTED_VERSION_CODE,
             ..
@@ -122,7 +122,7 @@ async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), 
     }
 }
 
-/// Makes the agent do tasks that may need the client, and returns the methods that it called.
+/// Makes the agent do tasks that may need the client, and returns the methods that the agent called.
 async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
     let session = harness.new_session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {

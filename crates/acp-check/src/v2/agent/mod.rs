@@ -1,4 +1,4 @@
-//! Requirements of version 2 for agents. One file for each page of the specification, or several for a long page.
+//! Requirements of version 2 for agents, with one file for each page of the specification, or several for a long page.
 
 mod agent_plan;
 mod authentication;
@@ -20,7 +20,7 @@ mod values;
 
 use crate::check::Check;
 
-/// Returns all checks, page by page.
+/// Returns all checks for agents, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

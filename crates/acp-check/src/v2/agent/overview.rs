@@ -1,4 +1,4 @@
-//! Overview: JSON-RPC.
+//! Checks of how an agent follows JSON-RPC 2.0.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckSt
         .wire
         .send_request("_acp-check/last", json!({}))
         .await?;
-    // A response to a notification has an id that no request has.
+    // A response to a notification has an id that belongs to no request.
     let odd = harness
         .wait_until(
             &format!("a response to request {id}"),

@@ -1,4 +1,4 @@
-//! Tool calls, section "Requesting Permission".
+//! Checks of an agent's permission requests (Tool calls, section "Requesting Permission").
 
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ async fn reports_requires_action(harness: &mut AgentHarness) -> Result<(), Check
     if latest_state(harness, &accepted) == Some("requires_action") {
         return Ok(());
     }
-    // It may also be reported after the request.
+    // The state may also be reported after the request.
     harness
         .wait_until("a `state_update` with `requires_action`", |harness, _| {
             (latest_state(harness, &accepted) == Some("requires_action")).then_some(())

@@ -1,4 +1,4 @@
-//! Prompt lifecycle: from the acknowledged prompt to the end of the turn.
+//! Checks of an agent's turns, from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut states = harness
         .updates_of_prompt_v2(&accepted)
         .filter_map(reported_state);
-    // Start at the first `running`: what comes before was on its way already.
+    // Start at the first `running`, because anything before it was already on its way.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
     require(ends <= 1, || {
@@ -83,7 +83,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Returns the text of the user message that the agent reported, as a whole or in chunks.
+/// Returns the text of the user message that the agent reported, either as a whole or in chunks.
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
@@ -165,7 +165,7 @@ async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop
         .map(drop)
 }
 
-/// Requires that the agent accepts a prompt with this additional block.
+/// Requires that the agent accepts a prompt that also contains this block.
 async fn require_accepted(
     harness: &mut AgentHarness,
     needs: Option<&str>,
@@ -209,7 +209,7 @@ async fn accepts_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn accepts_images(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    // One pixel.
+    // An image of one pixel.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let block = json!({"type": "image", "mimeType": "image/png", "data": data});
     require_accepted(harness, Some("/capabilities/session/prompt/image"), block).await

@@ -1,4 +1,4 @@
-//! Session setup, section "Resuming Sessions": the replay of the history.
+//! Checks of how an agent replays a session's history (Session setup, section "Resuming Sessions").
 
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ fn messages_of_type<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator
         .filter(move |update| update_type(update).starts_with(of))
 }
 
-/// Resumes a closed session with one turn. Returns the updates of the history that arrive before the response, and
-/// those after it.
+/// Resumes a closed session that has one turn. Returns the updates of the history that arrive before the response, and
+/// those that arrive after it.
 async fn resume_session(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,

@@ -1,4 +1,4 @@
-//! Session config options.
+//! Checks of the config options of an agent's sessions.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V2 Agent "session-config-options";
     7 Must "Setting a config option does not affect other sessions." => leaves_other_sessions;
 }
 
-/// Opens a session, and returns its id and its config options. Skips if there are none.
+/// Opens a session, and returns its id and its config options. Skips the check if there are none.
 async fn open_session_with_options(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>), CheckStop> {
@@ -32,7 +32,7 @@ async fn open_session_with_options(
     }
 }
 
-/// Returns the values of an option: one list, or one per group. A value may be in several groups.
+/// Returns the values of an option as one list, or as one list per group. A value may be in several groups.
 fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries
@@ -60,7 +60,8 @@ fn current_value(options: &[Value], id: &Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Sets an option, and returns all options in the response. Skips if the agent rejects the value, which is allowed.
+/// Sets an option, and returns all options in the response. Skips the check if the agent rejects the value, which is
+/// allowed.
 async fn set_option(
     harness: &mut AgentHarness,
     session: &str,
@@ -125,7 +126,7 @@ async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
         return skip("the session has no select option");
     };
-    // Set it to its current value, so that nothing else has a reason to change.
+    // Set the option to its current value, so that nothing else has a reason to change.
     let value = ("id", &option["currentValue"]);
     let now = set_option(harness, &session, &option["configId"], value).await?;
     let gone = |option: &&Value| {
@@ -183,7 +184,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     };
     let second = harness.new_session().await?;
     set_option(harness, &first, id, ("id", value)).await?;
-    // The other session must get no update: one would mean that its options have changed.
+    // The other session must not get an update, because an update would mean that its options have changed.
     harness.wait_until_quiet().await?;
     let changed = harness.updates().find(|params| {
         let options = params["update"]["configOptions"].as_array();

@@ -1,4 +1,4 @@
-//! Session list: listing and deleting sessions.
+//! Checks of how an agent lists and deletes sessions.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ checks! { V2 Agent "session-list";
     4 Must "Session ids in the list are unique." => has_unique_ids;
     5 Must "A deleted session is no longer listed." => omits_deleted_session;
     6 Must "`session/set_title` returns the new title, and the session is listed with it." => sets_title;
-    7 Must "An empty title fails with invalid params." => rejects_empty_title;
+    7 Must "Setting an empty title fails with an invalid-params error." => rejects_empty_title;
     8 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
@@ -90,7 +90,7 @@ async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckSt
     })
 }
 
-/// Like `create_prompted_session`, but skips unless the agent lets clients set titles.
+/// Creates a session like `create_prompted_session`, but skips the check unless the agent lets clients set titles.
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE_CAPABILITY)?;
@@ -109,7 +109,7 @@ async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let found = listed.iter().find(|info| info["sessionId"] == *session);
     let listed = found.map_or(&Value::Null, |info| &info["title"]);
     require(listed == kept, || {
-        format!("the returned title is {kept:?}, but it is listed as {listed}")
+        format!("the returned title is {kept:?}, but the listed title is {listed}")
     })
 }
 

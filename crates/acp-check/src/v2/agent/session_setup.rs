@@ -1,4 +1,4 @@
-//! Session setup: opening, resuming and closing sessions.
+//! Checks of how an agent opens, resumes and closes sessions.
 
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ async fn handles_unknown_server(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.require_capability("/capabilities/session")?;
     let mut params = harness.session_params();
     params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
-    // It may succeed or fail, as long as it gets a response, and so does the next request.
+    // The request may succeed or fail, as long as it gets a response, and so may the next request.
     harness.request("session/new", params).await?;
     harness
         .request("_acp-check/alive", json!({}))

@@ -1,4 +1,4 @@
-//! Tool calls: their progress, their output, and embedded terminals.
+//! Checks of how an agent reports tool calls: their progress, their output, and embedded terminals.
 
 use std::collections::HashMap;
 
@@ -87,8 +87,8 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         ));
     };
     require_calls(first)?;
-    // The first turn's calls may still get updates. A violation is a call that starts in the second turn with the id
-    // of one that has ended.
+    // Calls of the first turn may still get updates. A violation is a call that starts in the second turn with the id
+    // of a call that has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
     let mut accepted = updates_of_kind(second, "tool_call_update").filter(begins);
@@ -129,7 +129,7 @@ async fn sends_chunks_for_known_calls(harness: &mut AgentHarness) -> Result<(), 
     }
 }
 
-/// Makes the agent run a command, and returns all updates. Skips if it reports no terminal.
+/// Makes the agent run a command, and returns all updates. Skips the check if the agent reports no terminal.
 async fn collect_terminal_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.new_session_v2().await?;
     let updates = harness.run_task_v2(&session, AgentTask::Run).await?.updates;

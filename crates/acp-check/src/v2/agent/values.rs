@@ -1,8 +1,8 @@
-//! Tests of values that checks on several pages share.
+//! Functions that test values, shared by checks on several pages.
 
 use serde_json::Value;
 
-/// Returns the first value that occurs more than once, not counting nulls.
+/// Returns the first value that occurs more than once, ignoring nulls.
 pub(super) fn find_duplicate<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     for value in values.filter(|value| !value.is_null()) {

@@ -1,4 +1,4 @@
-//! Agent plan.
+//! Checks of how a client handles plans.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Authentication: logging in and out.
+//! Checks of how a client logs in and out.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ checks! { V2 Client "authentication";
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Rejects `session/new` until the client logs in. Returns the auth method of the login, or `None` if there was none in
-/// time.
+/// Rejects `session/new` until the client logs in. Returns the auth method of the login, or `None` if the client does
+/// not log in in time.
 async fn wait_for_login(
     harness: &mut ClientHarness,
     methods: Value,

@@ -1,4 +1,4 @@
-//! Cancellation of turns and of single requests.
+//! Checks of how a client cancels turns and single requests.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,14 @@ use acp_rules::schema::Envelope;
 use super::permissions::permission_params;
 
 checks! { V2 Client "prompt-lifecycle";
-    131 Must "After a cancel, pending permission requests get `cancelled`." => cancels_pending_permissions;
-    132 Should "Updates are accepted after a cancel." => accepts_later_updates;
+    131 Must "After the client cancels a turn, pending permission requests get `cancelled`." => cancels_pending_permissions;
+    132 Should "Updates are accepted after the client cancels a turn." => accepts_later_updates;
     133 Must "A request cancelled with `$/cancel_request` still gets a response." => responds_to_cancelled_request;
     134 Must "`$/cancel_request` for an unknown request is ignored." => ignores_unknown_request;
 }
 
-/// Asks in a message that the turn be cancelled, and waits until the client does. Skips if it does not.
+/// Asks in a message that the turn be cancelled, and waits until the client cancels it. Skips the check if the client
+/// does not.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -32,11 +33,11 @@ async fn request_cancel(
     match harness.wait_for_message("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
-                "the client cancelled session {}, which is not its own",
+                "the client cancelled a turn of session {}, which it did not open",
                 params["sessionId"]
             )
         }),
-        Err(_) => skip("the client did not cancel when asked to"),
+        Err(_) => skip("the client did not cancel the turn when asked to"),
     }
 }
 
@@ -55,7 +56,7 @@ fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedRespo
 
 async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.begin_turn_v2().await?;
-    // Use a request that no policy allows by itself, so that nobody answers it before the cancel.
+    // Use a request that no policy allows by itself, so that nothing answers it before the turn is cancelled.
     let mut params = permission_params(&prompted.session);
     params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
     let id = harness
@@ -86,7 +87,7 @@ async fn accepts_later_updates(harness: &mut ClientHarness) -> Result<(), CheckS
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
     harness.send_update(&prompted.session, call).await?;
     harness
-        .require_responsive_v2("an update after a cancel")
+        .require_responsive_v2("an update after `session/cancel`")
         .await?;
     harness.end_turn_v2(&prompted, "cancelled").await
 }

@@ -1,4 +1,4 @@
-//! Content: the blocks in messages.
+//! Checks of how a client handles the content blocks in messages.
 
 use serde_json::{Value, json};
 

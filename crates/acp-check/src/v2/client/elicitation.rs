@@ -1,4 +1,4 @@
-//! Elicitation: requests for input from the user.
+//! Checks of how a client requests input from the user.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Extensibility: custom methods, and metadata.
+//! Checks of how a client handles custom methods and metadata.
 
 use serde_json::{Value, json};
 

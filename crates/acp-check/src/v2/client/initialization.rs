@@ -1,4 +1,4 @@
-//! Initialization: versions and capabilities.
+//! Checks of how a client negotiates the version and the capabilities.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ async fn uses_sessions_only_if_supported(harness: &mut ClientHarness) -> Result<
         }
         Ok(())
     };
-    // A client that stays connected and sends nothing is right, too.
+    // A client that stays connected and sends nothing is also correct.
     tokio::time::timeout(WATCH_TIME, watching)
         .await
         .unwrap_or(Ok(()))
@@ -106,7 +106,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
     let before = harness.messages.len();
     match harness.wait_for_prompt().await {
         Ok(prompted) => harness.end_turn(&prompted, "end_turn").await?,
-        // It does not support version 1, and has closed the connection.
+        // The client does not support version 1, and has closed the connection.
         Err(_) if harness.wire.has_ended() && harness.messages.len() == before => return Ok(()),
         Err(stop) => return Err(stop),
     }

@@ -1,4 +1,4 @@
-//! Requirements of version 2 for clients. One file for each page of the specification.
+//! Requirements of version 2 for clients, with one file for each page of the specification.
 
 mod agent_plan;
 mod authentication;
@@ -16,7 +16,7 @@ mod tool_calls;
 
 use crate::check::Check;
 
-/// Returns all checks, page by page.
+/// Returns all checks for clients, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

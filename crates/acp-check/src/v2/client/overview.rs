@@ -1,4 +1,4 @@
-//! Overview: JSON-RPC.
+//! Checks of how a client follows JSON-RPC 2.0.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckS
         .send_request("_acp-check/last", json!({}))
         .await?;
     harness.wait_for_response(&id).await?;
-    // A response to a notification has an id that no request has.
+    // A response to a notification has an id that belongs to no request.
     let odd = harness
         .messages
         .iter()

@@ -1,4 +1,4 @@
-//! Tool calls, section "Requesting Permission".
+//! Checks of how a client responds to permission requests (Tool calls, section "Requesting Permission").
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ checks! { V2 Client "tool-calls";
     127 Must "Permission requests of an announced subagent are answered like those of its parent." => responds_for_subagent;
 }
 
-/// Returns params of a permission request with one option to allow and one to reject.
+/// Returns the params of a permission request with one option that allows and one that rejects.
 pub(super) fn permission_params(session: &str) -> Value {
     json!({
         "sessionId": session,
@@ -28,7 +28,7 @@ pub(super) fn permission_params(session: &str) -> Value {
     })
 }
 
-/// Requests permission, and requires a valid response.
+/// Requests permission, and requires that the response is valid.
 async fn require_permission_response(
     harness: &mut ClientHarness,
     change: impl FnOnce(&mut Value),

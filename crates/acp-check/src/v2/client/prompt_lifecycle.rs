@@ -1,4 +1,4 @@
-//! Prompt lifecycle: from the acknowledged prompt to the end of the turn.
+//! Checks of a client's turns, from the acknowledged prompt to the end of the turn.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn require_idle_accepted(harness: &mut ClientHarness, idle: Value) -> Resu
     harness.send_state_v2(&prompted, idle).await?;
     let alive = harness.require_responsive_v2(&why).await;
     if let Err(CheckStop::Fail(_)) = alive {
-        // Its input may close slightly before its output.
+        // The client's input may close slightly before its output.
         let draining = async { while let Ok(Some(_)) = harness.next().await {} };
         let _ = tokio::time::timeout(WATCH_TIME, draining).await;
         if harness.wire.has_ended() {

@@ -1,4 +1,4 @@
-//! Session config options and slash commands.
+//! Checks of how a client handles config options and slash commands.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Session setup: opening, using and closing sessions.
+//! Checks of how a client opens, uses and closes sessions.
 
 use serde_json::{Value, json};
 

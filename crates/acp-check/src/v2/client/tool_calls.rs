@@ -1,4 +1,4 @@
-//! Tool calls: partial updates, and content that the client does not know.
+//! Checks of how a client handles tool calls: partial updates, and content that the client does not know.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The agent that is right: it does what it is asked by one word each.
+//! The correct agent. It does what a one-word prompt asks for.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use crate::mutants::agent_v2;
 use crate::mutants::layer::start_behind_mutation;
 use crate::mutants::unstable::{self, SystemPrompts};
 
-/// What the suite asks it with.
+/// Returns the prompts with which the suite asks for each task.
 pub(crate) fn task_prompts() -> HashMap<AgentTask, String> {
     [
         (AgentTask::Answer, "answer"),
@@ -44,17 +44,17 @@ pub(crate) fn task_prompts() -> HashMap<AgentTask, String> {
     .into()
 }
 
-/// Serves a connection. What it keeps is gone with it.
+/// Serves a connection. The agent's state is dropped with the connection.
 pub(crate) fn start(transport: Transport) {
     serve(transport, Options::new());
 }
 
-/// As [`start`], for clients that may speak version 2.
+/// Serves a connection like [`start`], for clients that may speak version 2.
 pub(crate) fn start_v2(transport: Transport) {
     serve(transport, Options::new().draft_version_2());
 }
 
-/// Serves a connection: what the library has not, is done in front of it.
+/// Serves a connection. A layer in front of the agent provides what the library does not support.
 fn serve(transport: Transport, options: Options) {
     let right = CorrectAgent::default();
     let change = unstable::into_mutation(Arc::clone(&right.system_prompts));
@@ -63,21 +63,21 @@ fn serve(transport: Transport, options: Options) {
     });
 }
 
-/// The method of logging in. At first one is logged in.
+/// The id of the auth method. The user is logged in at first.
 pub(crate) const LOGIN_METHOD_ID: &str = "check";
 
-/// How many sessions are on a page of the list.
+/// The number of sessions on a page of the list.
 const PAGE_SIZE: usize = 2;
 
-/// What was said in a session: the person's words and the agent's.
+/// The messages of a session: who sent each of them, and its text.
 type SessionHistory = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
 struct CorrectAgent {
     sessions: Arc<Mutex<HashMap<String, (String, SessionHistory)>>>,
-    /// What sessions are called, where somebody has said so.
+    /// The titles that clients have set, by session.
     titles: Arc<Mutex<HashMap<String, String>>>,
-    /// What sessions were opened with as their system prompts.
+    /// The system prompts with which sessions were opened.
     system_prompts: SystemPrompts,
     servers: crate::mutants::mcp::RunningServers,
     logged_out: Arc<AtomicBool>,
@@ -206,7 +206,7 @@ impl Agent for CorrectAgent {
 }
 
 impl CorrectAgent {
-    /// What every turn shows: the session's title, what it has used, and the pictures and files of the prompt.
+    /// Shows what every turn shows: the session's title, its usage, and the images and files of the prompt.
     async fn show_turn_start(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
         let turns = self.stored_history(turn.id())?.len();
         if turns == 0 {

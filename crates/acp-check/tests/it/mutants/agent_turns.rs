@@ -1,4 +1,4 @@
-//! What the right agent does in a turn, by one word each.
+//! The turns of the correct agent, each for a one-word prompt.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use acp::v1::{
     ToolCallLocation, ToolKind,
 };
 
-/// What can be set in each session.
+/// Returns the config options of a session.
 pub(crate) fn config_options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
     serde_json::from_value(serde_json::json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
@@ -33,7 +33,7 @@ async fn read_notes(turn: &Turn) -> acp::Result<String> {
     std::fs::read_to_string(path).map_err(|e| acp::Error::internal(e.to_string()))
 }
 
-/// An id for a tool call that no other has.
+/// Returns a unique id for a tool call.
 fn next_call_id(what: &str) -> String {
     static NEXT_CALL_ID: AtomicU64 = AtomicU64::new(1);
     format!("{what}-{}", NEXT_CALL_ID.fetch_add(1, Ordering::Relaxed))
@@ -138,7 +138,7 @@ pub(crate) async fn run_command_task(turn: &Turn) -> acp::Result<StopReason> {
         ended = terminal.wait_for_exit() => ended.map(drop),
     };
     let printed = terminal.output().await;
-    // A client that does not let go of it is no reason to fail.
+    // A client that does not release the terminal is no reason to fail.
     let _ = terminal.release().await;
     match ended.and(printed) {
         Ok(printed) => {
@@ -176,13 +176,13 @@ pub(crate) async fn run_plan_task(turn: &Turn) -> acp::Result<StopReason> {
         turn.set_plan(entries.collect()).await?;
     }
     turn.send_message("That is the plan.").await?;
-    // What it has a plan for can be done now.
+    // With a plan, the agent can switch to the mode for carrying it out.
     turn.set_config_options(config_options("code", false))
         .await?;
     Ok(StopReason::EndTurn)
 }
 
-/// Asks by a form, or else by a page, if the client can show either.
+/// Requests input with a form, or with a URL if the client supports only URLs.
 pub(crate) async fn run_ask_task(turn: &Turn) -> acp::Result<StopReason> {
     let schema = serde_json::json!({"type": "object", "properties": {"color": {"type": "string"}}});
     let form = ElicitationMode::Form {
@@ -204,7 +204,7 @@ pub(crate) async fn run_ask_task(turn: &Turn) -> acp::Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-/// Has a subagent greet, if the client shows subagents.
+/// Has a subagent say hello, if the client shows subagents.
 pub(crate) async fn run_delegate_task(turn: &Turn) -> acp::Result<StopReason> {
     if turn.client().capabilities().subagents.is_some() {
         let subagent = turn

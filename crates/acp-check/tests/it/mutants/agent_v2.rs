@@ -1,4 +1,4 @@
-//! What the right agent does in version 2 besides, and what it does there in another way.
+//! The parts of the correct agent that exist only in version 2, or differ there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,12 +9,12 @@ use acp::v1::{
 };
 use serde_json::{Value, json};
 
-/// Whether version 2 is spoken.
+/// Returns `true` if the connection speaks version 2.
 pub(crate) fn is_version_2(turn: &Turn) -> bool {
     turn.client().version() == ProtocolVersion::V2
 }
 
-/// An id that there has not been.
+/// Returns a unique id.
 pub(crate) fn next_id(what: &str) -> String {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     format!("{what}-{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))
@@ -25,7 +25,7 @@ async fn send_update(turn: &Turn, update: Value) -> acp::Result<()> {
         .await
 }
 
-/// Says hello in every way there is.
+/// Sends an answer in every form that there is.
 pub(crate) async fn run_answer_task(turn: &Turn) -> acp::Result<StopReason> {
     turn.set_title("Checked").await?;
     turn.report_usage(UsageUpdate::new(10_u64, 1000_u64))
@@ -70,7 +70,7 @@ async fn elicit_input(turn: &Turn) -> acp::Result<()> {
     Ok(())
 }
 
-/// Runs a command in a terminal of its own, which it shows.
+/// Runs a command in a display terminal.
 pub(crate) async fn run_command_task(turn: &Turn) -> acp::Result<StopReason> {
     let id = next_id("run");
     let mut terminal = turn

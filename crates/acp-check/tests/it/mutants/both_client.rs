@@ -1,21 +1,21 @@
-//! Clients that are wrong in what is the same in both versions.
+//! Client mutants for parts that are the same in both versions.
 
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{Mutant, Mutation, call_when, change_call, end_when, mutant};
 
-/// The mutants of a version, `v1` or `v2`.
+/// Returns the mutants of a version, `v1` or `v2`.
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = unsupported_method_mutants();
     mutants.extend(other_mutants());
     for mutant in &mut mutants {
-        // The tests end before many of them are made.
+        // Leaking is fine, because the tests end before there are many of these.
         mutant.kills = format!("{version}/{}", mutant.kills).leak();
     }
     mutants
 }
 
-/// Calls a method as soon as it has a session.
+/// Calls a method as soon as a session is open.
 fn call_in_session(method: &str, params: Value) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let call = json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params});
     call_when(
@@ -30,43 +30,43 @@ fn unsupported_method_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/101",
             "the client called `session/archive`, but the agent does not support `archive`",
-            "the client archives without being offered to",
+            "the client archives a session although the agent does not support that",
             call_in_session("session/archive", of_session.clone()),
         ),
         mutant(
             "session-archive/101",
             "the client called `session/unarchive`, but the agent does not support `archive`",
-            "the client takes out of an archive that there is not",
+            "the client unarchives a session although the agent does not support that",
             call_in_session("session/unarchive", of_session.clone()),
         ),
         mutant(
             "session-archive/102",
             "the client called `session/list` with `archived`",
-            "the client asks for an archive that there is not",
+            "the client requests archived sessions although the agent does not support archiving",
             change_call("session/list", |params| params["archived"] = json!("only")),
         ),
         mutant(
             "session-status/101",
             "the client called `session/status`, but the agent does not support `status`",
-            "the client asks for the status without being offered to",
+            "the client requests a session's status although the agent does not support that",
             call_in_session("session/status", of_session),
         ),
         mutant(
             "auth-status/101",
             "the client called `auth/status`, but the agent does not support `auth.status`",
-            "the client asks for the status without being offered to",
+            "the client requests the authentication status although the agent does not support that",
             call_in_session("auth/status", json!({})),
         ),
         mutant(
             "providers/101",
             "the client called `providers/list`, but the agent does not support `providers`",
-            "the client looks for providers without being offered to",
+            "the client lists providers although the agent does not support them",
             call_in_session("providers/list", json!({})),
         ),
         mutant(
             "system-prompt/101",
             "the client called `session/new` with a system prompt",
-            "the client gives a system prompt without being offered to",
+            "the client sends a system prompt although the agent does not support them",
             open_with_system_prompt(
                 json!({"mode": "append", "content": [{"type": "text", "text": "Hm."}]}),
             ),
@@ -74,7 +74,7 @@ fn unsupported_method_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Opens its sessions with this system prompt.
+/// Opens sessions with this system prompt.
 fn open_with_system_prompt(prompt: Value) -> impl Fn() -> Mutation + Send + Sync {
     change_call("session/new", move |params| {
         params["systemPrompt"] = prompt.clone();
@@ -86,25 +86,25 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/102",
             "after an unknown authentication state",
-            "the client ends at a state that it does not know",
+            "the client exits on an unknown authentication state",
             end_when(|message| message["params"]["state"] == "_acp-check/perhaps"),
         ),
         mutant(
             "auth-status/103",
             "after an authentication status update",
-            "the client ends when it is told of a status",
+            "the client exits on an authentication status update",
             end_when(|message| message["method"] == "auth/status_update"),
         ),
         mutant(
             "providers/102",
             "the client called `providers/disable` for a required provider",
-            "the client disables whatever there is",
+            "the client disables required providers",
             call_in_session("providers/disable", json!({"providerId": "main"})),
         ),
         mutant(
             "system-prompt/102",
             "the client called `session/new` with system prompt mode \"override\", which the agent does not support",
-            "the client overrides without being offered to",
+            "the client uses override mode although the agent does not support it",
             open_with_system_prompt(
                 json!({"mode": "override", "content": [{"type": "text", "text": "Hm."}]}),
             ),
@@ -112,13 +112,13 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "system-prompt/103",
             "the client called `session/new` with the system prompt",
-            "its system prompt is empty",
+            "the client sends an empty system prompt",
             open_with_system_prompt(json!({"mode": "append", "content": []})),
         ),
         mutant(
             "system-prompt/103",
             "the client called `session/new` with the system prompt",
-            "its system prompt is an image",
+            "the client sends an image as a system prompt",
             open_with_system_prompt(json!({"mode": "append", "content": [
                 {"type": "image", "mimeType": "image/png", "data": "eA=="},
             ]})),

@@ -1,11 +1,11 @@
-//! Changes that pages of mutants have in common: to what the peer says and hears, call by call.
+//! Changes that many mutants share, to what the peer sends and receives.
 
 use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, mutate_messages};
 
-/// Answers a call of `method` in the peer's place, by a `result` or an `error`, where `when` holds of its params.
+/// Responds to calls of `method` in the peer's place, with a `result` or an `error`, if `when` is true for the params.
 pub(crate) fn respond_instead(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -22,7 +22,7 @@ pub(crate) fn respond_instead(
     })
 }
 
-/// Answers with an error the calls of `method` where `when` holds of their params.
+/// Responds with an error to calls of `method` if `when` is true for the params.
 pub(crate) fn reject_if(
     method: &'static str,
     code: i64,
@@ -32,7 +32,7 @@ pub(crate) fn reject_if(
     respond_instead(method, when, json!({"error": error}))
 }
 
-/// Says that it has carried out the calls of `method` where `when` holds of their params, and has not.
+/// Responds as if calls of `method` had been executed, if `when` is true for the params, without executing them.
 pub(crate) fn succeed_without_effect_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -40,7 +40,7 @@ pub(crate) fn succeed_without_effect_if(
     respond_instead(method, when, json!({"result": {}}))
 }
 
-/// Answers every call of `method` with this result instead of carrying it out.
+/// Responds to every call of `method` with this result instead of executing it.
 pub(crate) fn respond_with(
     method: &'static str,
     result: Value,
@@ -48,7 +48,7 @@ pub(crate) fn respond_with(
     respond_instead(method, |_| true, json!({"result": result}))
 }
 
-/// Answers a call of the peer's own of `method` in the suite's place, which does not hear of it.
+/// Responds to the peer's calls of `method` in the suite's place. The suite does not receive them.
 pub(crate) fn intercept_request(
     method: &'static str,
     result: Value,
@@ -63,7 +63,7 @@ pub(crate) fn intercept_request(
     })
 }
 
-/// Keeps a call of `method` from the peer where `when` holds of its params.
+/// Drops calls of `method` before the peer receives them, if `when` is true for the params.
 pub(crate) fn drop_request_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -80,7 +80,7 @@ pub(crate) fn drop_request_if(
     })
 }
 
-/// Answers every call of `method` but the first with an error.
+/// Responds to every call of `method` except the first with an error.
 pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| {
         let id = passing.message.take().unwrap()["id"].clone();
@@ -90,12 +90,12 @@ pub(crate) fn reject_after_first(method: &'static str) -> impl Fn() -> Mutation 
     })
 }
 
-/// Keeps every call of `method` but the first from the peer.
+/// Drops every call of `method` except the first before the peer receives it.
 pub(crate) fn deliver_only_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_after_first(method, |passing| *passing.message = None)
 }
 
-/// Changes every call of `method` that the peer hears, but the first.
+/// Changes every call of `method` that the peer receives, except the first.
 fn change_after_first(
     method: &'static str,
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
@@ -114,7 +114,7 @@ fn change_after_first(
     }
 }
 
-/// Answers `method` with an error after all, when it has been carried out.
+/// Responds to `method` with an error, although the peer has executed it.
 pub(crate) fn fail_after_success(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         if passing.said
@@ -128,7 +128,7 @@ pub(crate) fn fail_after_success(method: &'static str) -> impl Fn() -> Mutation 
     })
 }
 
-/// Changes the result of every answer to `method` before the peer hears it.
+/// Changes the result of every response to `method` before the peer receives it.
 pub(crate) fn change_incoming_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -144,7 +144,7 @@ pub(crate) fn change_incoming_result(
     })
 }
 
-/// Leaves out every update of these kinds of which `when` holds.
+/// Drops every update of these types for which `when` is true.
 pub(crate) fn drop_updates_if(
     kinds: &'static [&'static str],
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
@@ -161,7 +161,7 @@ pub(crate) fn drop_updates_if(
     })
 }
 
-/// Sends another update behind each that `next` gives one for.
+/// Sends another update after each update for which `next` returns one.
 pub(crate) fn follow_update(
     next: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -177,7 +177,7 @@ pub(crate) fn follow_update(
     })
 }
 
-/// Sends an update behind each answer to `method`, for the session it was about.
+/// Sends an update after each response to `method`, for the session of the request.
 pub(crate) fn send_update_after_response(
     method: &'static str,
     update: Value,
@@ -201,7 +201,7 @@ pub(crate) fn send_update_after_response(
     }
 }
 
-/// Answers a notification, with an error.
+/// Responds to a notification with an error.
 pub(crate) fn respond_to_notification(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         if passing.is_incoming(method) {
@@ -212,19 +212,19 @@ pub(crate) fn respond_to_notification(method: &'static str) -> impl Fn() -> Muta
     })
 }
 
-/// The kind of the update that the peer sends, if it is one.
+/// Returns the type of the update that the peer sends, if the message is an update.
 pub(crate) fn update_kind<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["sessionUpdate"].as_str()
 }
 
-/// The state that the peer tells of, if it tells of one.
+/// Returns the state that the peer reports, if the message reports one.
 pub(crate) fn reported_state<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["state"].as_str()
 }
 
-/// An answer to the request in `message`.
+/// Returns a response to the request in `message`.
 pub(crate) fn result_line(message: &Value, result: Value) -> LayerLine {
     let mut answer = json!({"jsonrpc": "2.0", "id": message["id"]});
     answer["result"] = result;
@@ -236,7 +236,7 @@ fn error_line(message: &Value, code: i64) -> LayerLine {
     LayerLine::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
 }
 
-/// From a message on that the peer hears it says nothing more.
+/// Drops everything that the peer sends after it has received a message that satisfies the predicate.
 pub(crate) fn fall_silent_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -253,7 +253,7 @@ pub(crate) fn fall_silent_after(
     }
 }
 
-/// Refuses a method from the time on when the peer has heard another.
+/// Rejects a method after the peer has received a call of another method.
 pub(crate) fn reject_after(
     first: &'static str,
     method: &'static str,
@@ -271,7 +271,7 @@ pub(crate) fn reject_after(
     }
 }
 
-/// Changes the answers that the peer hears, whatever is in them.
+/// Changes the responses that the peer receives.
 pub(crate) fn change_incoming_response(
     method: &'static str,
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -287,7 +287,7 @@ pub(crate) fn change_incoming_response(
     })
 }
 
-/// Keeps back the updates that are so.
+/// Drops the updates that satisfy the predicate.
 pub(crate) fn drop_outgoing_updates(
     left_out: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -299,7 +299,7 @@ pub(crate) fn drop_outgoing_updates(
     })
 }
 
-/// Says something more after each update that is so. It is given the params of that.
+/// Sends further messages after each update that satisfies the predicate. The function gets the params of the update.
 pub(crate) fn send_after_update(
     after: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     says: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
@@ -314,7 +314,7 @@ pub(crate) fn send_after_update(
     })
 }
 
-/// Changes the code of the errors that the peer answers to a method.
+/// Changes the code of the peer's error responses to a method.
 pub(crate) fn change_error_code(
     method: &'static str,
     code: i64,
@@ -331,7 +331,7 @@ pub(crate) fn change_error_code(
     })
 }
 
-/// Answers a method with a result where it is an error.
+/// Replaces the peer's error responses to a method with a result.
 pub(crate) fn replace_error(
     method: &'static str,
     with: fn() -> Value,
@@ -348,7 +348,7 @@ pub(crate) fn replace_error(
     })
 }
 
-/// Answers with another id where the id is a string.
+/// Changes the id of the peer's responses if it is a string.
 pub(crate) fn change_string_id() -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(|passing| {
         if passing.said
@@ -361,7 +361,7 @@ pub(crate) fn change_string_id() -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// Answers notifications.
+/// Responds to notifications.
 pub(crate) fn respond_to_notifications() -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(|passing| {
         let notification = |message: &Value| message.get("id").is_none();
@@ -372,7 +372,7 @@ pub(crate) fn respond_to_notifications() -> impl Fn() -> Mutation + Send + Sync 
     })
 }
 
-/// Calls something of its own after it has heard what is so.
+/// Sends calls of the peer's own after it has received a message that satisfies the predicate.
 pub(crate) fn call_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     call: impl Fn() -> Value + Clone + Send + Sync + 'static,
@@ -384,7 +384,7 @@ pub(crate) fn call_after(
     })
 }
 
-/// Sets a field of an object; without a value it is taken out.
+/// Sets a field of an object, or removes the field if there is no value.
 pub(crate) fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
     match (object, value) {
         (Value::Object(fields), Some(value)) => drop(fields.insert(field.to_owned(), value)),
@@ -393,7 +393,7 @@ pub(crate) fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// The first item of a list, once more.
+/// Repeats the first item of a list.
 pub(crate) fn duplicate_first(list: &mut Value) {
     if let Some(items) = list.as_array_mut()
         && let Some(first) = items.first().cloned()
@@ -402,18 +402,18 @@ pub(crate) fn duplicate_first(list: &mut Value) {
     }
 }
 
-/// From a message on in which there is this text the peer says nothing more.
+/// Drops everything that the peer sends after it has received a message that contains this text.
 pub(crate) fn fall_silent_at(text: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     fall_silent_after(move |message| message.to_string().contains(text))
 }
 
-/// The id of the check of a shape.
+/// Returns the id of the check of a shape.
 pub(crate) fn find_shape_id(checks: &[Check], shape: &str, variant: Option<&str>) -> &'static str {
     let check = checks.iter().find(|check| match check.procedure {
         CheckProcedure::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,
         _ => false,
     });
     let check = check.unwrap_or_else(|| panic!("{shape} {variant:?} has no check"));
-    // The tests end before many of them are made.
+    // Leaking is fine, because the tests end before there are many of these.
     check.id().leak()
 }

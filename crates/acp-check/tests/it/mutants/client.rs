@@ -1,4 +1,4 @@
-//! The client that is right: it opens a session, prompts, lends what it can, looks at old sessions, and ends.
+//! The correct client. It opens a session, sends prompts, offers everything it supports, uses old sessions, and exits.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use acp_host::{Host, HostSession, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// How long a list of old sessions is of use.
+/// How long the response to a request for old sessions is useful.
 const LIST_LIFETIME: Duration = Duration::from_millis(200);
 
-/// Uses an agent.
+/// Uses an agent as a client with all capabilities.
 pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let directory = tempfile::Builder::new()
@@ -37,13 +37,13 @@ pub(crate) fn start_client(transport: Transport) {
             host: Arc::clone(&host),
             cancel: Arc::clone(&cancel),
         };
-        // Whatever the agent makes impossible, ends it.
+        // If the agent makes something impossible, the client exits.
         let _ = use_agent(transport, client, &cancel, SessionSetup::new(&cwd)).await;
         host.close().await;
     });
 }
 
-/// Uses an agent, and lends it nothing.
+/// Uses an agent as a client without capabilities.
 pub(crate) fn start_minimal_client(transport: Transport) {
     tokio::spawn(async move {
         let Ok(agent) =
@@ -93,7 +93,7 @@ async fn open_and_use(
     use_old_sessions(agent, &session, setup).await
 }
 
-/// A turn, which the person cancels when they are asked to.
+/// Runs a turn. The user cancels it when asked to.
 async fn run_turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<StopReason> {
     let mut prompting = std::pin::pin!(session.prompt(text));
     tokio::select! {
@@ -104,7 +104,7 @@ async fn run_turn(session: &ClientSession, cancel: &Notify, text: &str) -> Resul
     prompting.await
 }
 
-/// Sets every option there is to another value.
+/// Sets every option to another value.
 async fn set_all_options(session: &ClientSession) -> Result<()> {
     let options: Vec<SessionConfigOption> = session
         .thread()
@@ -121,7 +121,7 @@ async fn set_all_options(session: &ClientSession) -> Result<()> {
     Ok(())
 }
 
-/// Does with old sessions what can be done with them.
+/// Does with old sessions everything that the agent supports.
 async fn use_old_sessions(
     agent: &AgentConnection,
     session: &ClientSession,
@@ -133,7 +133,7 @@ async fn use_old_sessions(
         let listing = tokio::time::timeout(LIST_LIFETIME, agent.list_sessions(&all));
         let listed = match listing.await {
             Ok(listed) => listed?.sessions,
-            // It is not of use any more.
+            // The response is no longer useful.
             Err(_) => Vec::new(),
         };
         for old in listed {
@@ -167,7 +167,7 @@ impl Client for MinimalCheckClient {
     }
 }
 
-/// There is nobody to ask.
+/// A prompter without a user.
 struct CheckPrompter;
 
 impl Prompter for CheckPrompter {
@@ -178,7 +178,7 @@ impl Prompter for CheckPrompter {
 
 struct CorrectClient {
     host: Arc<Host<CheckPrompter>>,
-    /// The person is asked to cancel.
+    /// Notified when the agent asks the user to cancel the turn.
     cancel: Arc<Notify>,
 }
 

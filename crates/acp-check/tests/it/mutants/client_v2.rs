@@ -1,5 +1,5 @@
-//! The client that is right in version 2: it logs in where it has to, opens a session, prompts, cancels when it is asked
-//! to, and uses what else there is before it ends.
+//! The correct client in version 2. It logs in if necessary, opens a session, sends prompts, cancels when asked to, and
+//! uses the other features before it exits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use acp::v1::{
 use acp::{Options, Transport, jsonrpc};
 use tokio::sync::Notify;
 
-/// Uses an agent.
+/// Uses an agent as a version 2 client.
 pub(crate) fn start_client(transport: Transport) {
     tokio::spawn(async move {
         let told = Arc::new(Notify::new());
@@ -23,7 +23,7 @@ pub(crate) fn start_client(transport: Transport) {
         let Ok(agent) = acp::testing::start_client(transport, right, options).await else {
             return;
         };
-        // What the agent refuses ends it.
+        // If the agent rejects something, the client exits.
         let _ = use_agent(&agent, &told).await;
         agent.close();
     });
@@ -58,7 +58,7 @@ async fn use_agent(agent: &AgentConnection, told: &Notify) -> acp::Result<()> {
     // There may be no such option.
     let _ = session.set_config_option("loud", true).await;
     let request = ListSessionsRequest::new();
-    // One that is given up, which tells the agent so, and one that is not.
+    // Drop one request, which sends `$/cancel_request`, and wait for another.
     tokio::select! {
         biased;
         _ = agent.list_sessions(&request) => {}
@@ -102,7 +102,7 @@ impl Client for CorrectClientV2 {
             RequestPermissionOutcome::Selected(chosen) => {
                 Ok(RequestPermissionOutcome::Selected(chosen))
             }
-            // What cannot be allowed waits for a person, who does not come.
+            // A request that cannot be allowed waits for a user, who never comes.
             _ => std::future::pending().await,
         }
     }

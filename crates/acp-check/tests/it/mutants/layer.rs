@@ -1,5 +1,5 @@
-//! What makes a right peer wrong: it stands between the peer and the suite and changes what the peer says, or what it
-//! hears.
+//! The layer that turns a correct peer into a mutant. It is between the peer and the suite, and changes the messages
+//! that the peer sends or receives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,55 +10,55 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 /// A peer that is wrong on purpose.
 pub(crate) struct Mutant {
-    /// The check that catches it.
+    /// The id of the check that must catch the mutant.
     pub(crate) kills: &'static str,
-    /// What the check's reason has in it.
+    /// A text that the check's reason must contain.
     pub(crate) why: &'static str,
-    /// What is wrong with it.
+    /// A description of what is wrong with the mutant.
     pub(crate) what: &'static str,
-    /// For a check of a shape: another check, in which such a message comes.
+    /// For a check of a shape, the other check in which such a message is sent.
     pub(crate) seen_in: Option<&'static str>,
-    /// How it is wrong. Made anew for each connection.
+    /// The change to the correct peer. It is created anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
-    /// What it ends at, of what it reads at once, whatever that is.
+    /// A predicate for bytes that are read at once. The peer exits when it is true.
     pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
-    /// It does not mind that its input has ended.
+    /// Whether the peer keeps running after its input has ended.
     pub(crate) hangs: bool,
 }
 
-/// Changes what the peer says and hears, message by message.
+/// A function that changes the messages that the peer sends and receives, one by one.
 pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
 
-/// A message that passes, and what is to go on in its place.
+/// A message that passes through the layer, and the messages that take its place.
 pub(crate) struct PassingMessage<'a> {
-    /// Whether the peer says it, and not the suite.
+    /// Whether the peer sends the message, rather than the suite.
     pub(crate) said: bool,
-    /// The method; of an answer, that of the request it answers.
+    /// The method of the message. For a response, the method of its request.
     pub(crate) method: &'a str,
-    /// Whether it is an answer.
+    /// Whether the message is a response.
     pub(crate) answers: bool,
-    /// The message. It goes on as it is left here, unless it is taken. `None` for a line that is no JSON, which goes
-    /// on as it is.
+    /// The message, which is passed on as the change leaves it, unless the change takes it. `None` for a line that is
+    /// not JSON, which is passed on unchanged.
     pub(crate) message: &'a mut Option<Value>,
-    /// The line as it came, with its end.
+    /// The line as received, with its line end.
     pub(crate) line: &'a [u8],
-    /// What goes on after it.
+    /// The lines to pass on after the message.
     pub(crate) then: &'a mut Vec<LayerLine>,
-    /// What goes back to the one it came from: an answer in the other's place, say.
+    /// The lines to send back to the sender, such as a response in the other side's place.
     pub(crate) back: &'a mut Vec<LayerLine>,
 }
 
-/// What goes over the wire.
+/// Something that the layer sends.
 #[derive(Debug, Clone)]
 pub(crate) enum LayerLine {
     Json(Value),
-    /// These bytes and no line end.
+    /// These bytes, without a line end.
     Bytes(Vec<u8>),
     /// The end of the output.
     End,
 }
 
-/// A mutant of its table.
+/// Creates a mutant from its check, the reason, a description, and the change.
 pub(crate) fn mutant(
     kills: &'static str,
     why: &'static str,
@@ -76,7 +76,7 @@ pub(crate) fn mutant(
     }
 }
 
-/// One that ends at bytes that others read.
+/// Creates a mutant that exits when it reads bytes that satisfy `at`.
 pub(crate) fn crashing_mutant(
     kills: &'static str,
     why: &'static str,
@@ -89,20 +89,20 @@ pub(crate) fn crashing_mutant(
 }
 
 impl Mutant {
-    /// It does not mind that its input has ended.
+    /// Makes the mutant keep running after its input has ended.
     pub(crate) fn hanging(mut self) -> Self {
         self.hangs = true;
         self
     }
 
-    /// For a check of a shape: the check in which such a message comes.
+    /// Sets the check in which the message of a shape is sent.
     pub(crate) fn seen_in(mut self, check: &'static str) -> Self {
         self.seen_in = Some(check);
         self
     }
 }
 
-/// Changes the result of every answer of the peer's to `method`.
+/// Changes the result of every response of the peer to `method`.
 pub(crate) fn change_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -121,7 +121,7 @@ pub(crate) fn change_result(
     }
 }
 
-/// Answers every `method` with an error instead of carrying it out.
+/// Responds to every call of `method` with an error instead of executing it.
 pub(crate) fn reject_request(
     method: &'static str,
     code: i64,
@@ -138,7 +138,7 @@ pub(crate) fn reject_request(
     }
 }
 
-/// Answers with an error every call of `method` from the `first` on, which is counted from 1.
+/// Responds with an error to every call of `method` from the `first` call on, counted from 1.
 pub(crate) fn reject_from_nth(
     method: &'static str,
     code: i64,
@@ -156,7 +156,7 @@ pub(crate) fn reject_from_nth(
     }
 }
 
-/// Changes the params of every call of the peer's of `method`.
+/// Changes the params of every call of `method` that the peer sends.
 pub(crate) fn change_call(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -175,7 +175,7 @@ pub(crate) fn change_call(
     }
 }
 
-/// Changes every update of one kind that the peer sends.
+/// Changes every update of one type that the peer sends.
 pub(crate) fn change_update(
     kind: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -187,7 +187,7 @@ pub(crate) fn change_update(
     })
 }
 
-/// Keeps back everything the peer says of `method`: its calls, or its answers.
+/// Drops everything that the peer sends for `method`: its calls, or its responses.
 pub(crate) fn drop_outgoing(
     method: &'static str,
     answers: bool,
@@ -201,7 +201,7 @@ pub(crate) fn drop_outgoing(
     }
 }
 
-/// Keeps everything of `method` from the peer: calls of it, or answers to it.
+/// Drops everything for `method` before the peer receives it: calls, or responses.
 pub(crate) fn drop_incoming(
     method: &'static str,
     answers: bool,
@@ -215,7 +215,7 @@ pub(crate) fn drop_incoming(
     }
 }
 
-/// Says twice what it says of `method`: its calls, or its answers.
+/// Sends everything that the peer sends for `method` twice: its calls, or its responses.
 pub(crate) fn send_twice(
     method: &'static str,
     answers: bool,
@@ -229,7 +229,7 @@ pub(crate) fn send_twice(
     })
 }
 
-/// Changes the params of every call of `method` before the peer hears it.
+/// Changes the params of every call of `method` before the peer receives it.
 pub(crate) fn change_incoming(
     method: &'static str,
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -245,7 +245,7 @@ pub(crate) fn change_incoming(
     })
 }
 
-/// Two changes, the second of what the first has left.
+/// Combines two changes. The second change is applied to the result of the first.
 pub(crate) fn apply_both(
     first: impl Fn() -> Mutation + Send + Sync,
     second: impl Fn() -> Mutation + Send + Sync,
@@ -264,7 +264,7 @@ pub(crate) fn apply_both(
     }
 }
 
-/// Calls a method when it has heard a message.
+/// Sends `said` when the peer receives a message that satisfies `heard`.
 pub(crate) fn call_when(
     heard: impl Fn(&PassingMessage<'_>) -> bool + Clone + Send + Sync + 'static,
     said: Value,
@@ -276,7 +276,7 @@ pub(crate) fn call_when(
     })
 }
 
-/// Ends when it hears such a message.
+/// Makes the peer exit when it receives a message that satisfies `heard`.
 pub(crate) fn end_when(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -287,7 +287,7 @@ pub(crate) fn end_when(
     })
 }
 
-/// Any other change.
+/// Creates a mutation from a function that changes messages.
 pub(crate) fn mutate_messages(
     change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -298,18 +298,18 @@ pub(crate) fn mutate_messages(
 }
 
 impl PassingMessage<'_> {
-    /// Whether the peer calls `method`.
+    /// Returns `true` if the peer calls `method`.
     pub(crate) fn is_outgoing(&self, method: &str) -> bool {
         self.said && !self.answers && self.method == method
     }
 
-    /// Whether the suite calls `method`.
+    /// Returns `true` if the suite calls `method`.
     pub(crate) fn is_incoming(&self, method: &str) -> bool {
         !self.said && !self.answers && self.method == method
     }
 }
 
-/// The target that is `right`, with a mutant's change.
+/// Returns a target that is the correct peer with the mutant's change.
 pub(crate) fn with_mutation(
     right: fn(Transport),
     mutant: Mutant,
@@ -327,7 +327,7 @@ pub(crate) fn with_mutation(
     }
 }
 
-/// Starts a peer that is behind a change.
+/// Starts a peer behind a change.
 pub(crate) fn start_behind_mutation(
     change: Mutation,
     outside: Transport,
@@ -338,7 +338,7 @@ pub(crate) fn start_behind_mutation(
     relay_messages(outside, inside, change, None, false);
 }
 
-/// Passes on what the suite, which is `outside`, and the peer say, with a change.
+/// Passes messages between the suite (`outside`) and the peer, with a change.
 fn relay_messages(
     outside: Transport,
     inside: Transport,
@@ -347,7 +347,7 @@ fn relay_messages(
     hangs: bool,
 ) {
     let change = Arc::new(Mutex::new(change));
-    // What either side has asked, by id: the method.
+    // The methods of the requests that each side has sent, by id.
     let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
     let (from_peer, to_peer) = inside.into_split();
     let (from_suite, to_suite) = outside.into_split();
@@ -457,7 +457,7 @@ fn relay_line(
         back: &mut returned,
     });
     let message = message.map(|message| {
-        // What nobody has changed goes on as it was written.
+        // A message that nothing has changed is passed on as it was written.
         let same = message == value;
         if same {
             LayerLine::Bytes(line.to_vec())

@@ -1,4 +1,4 @@
-//! What the right agent does with MCP servers: it starts them and greets them.
+//! The MCP servers of the correct agent, which starts and initializes them.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -7,12 +7,12 @@ use acp::v1::McpServer;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-/// Servers that run. They end with the agent.
+/// The MCP servers that are running. They exit with the agent.
 #[derive(Default, Clone)]
 pub(crate) struct RunningServers(Arc<Mutex<Vec<Child>>>);
 
 impl RunningServers {
-    /// Connects to those over stdin and stdout. One that cannot be started is left out.
+    /// Connects to the servers over stdin and stdout. A server that cannot be started is left out.
     pub(crate) async fn start_and_connect(&self, servers: &[McpServer]) {
         for server in servers {
             let McpServer::Stdio(server) = server else {

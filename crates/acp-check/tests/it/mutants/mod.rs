@@ -1,5 +1,5 @@
-//! The suite is tested itself: the right peers pass every check, and for each check there is a peer that is wrong on
-//! purpose, and that it catches.
+//! Tests the suite itself. The correct peers pass every check, and for each check there is at least one mutant that it
+//! catches.
 
 mod agent;
 mod agent_turns;
@@ -26,15 +26,15 @@ use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, 
 
 use layer::{Mutant, with_mutation};
 
-/// How long the right peers may take.
+/// How long to wait for the correct peers.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a peer that is wrong may leave something out, before that is noticed. A machine that has much else to do may
-/// take longer for what is done right: then it is tried again with more patience.
+/// How long to wait for a message that a mutant omits. A busy machine may take longer even for a correct message, so
+/// the check is repeated with more time.
 const MUTANT_TIMEOUTS: [Duration; 3] =
     [Duration::from_millis(700), Duration::from_secs(4), TIMEOUT];
 
-/// How many mutants are tried at once.
+/// The number of mutants that are tested at the same time.
 const MAX_PARALLEL_MUTANTS: usize = 16;
 
 type CorrectPeer = fn(Transport);
@@ -50,7 +50,7 @@ fn options_with_timeout(patience: Duration) -> CheckOptions {
     }
 }
 
-/// The right peer passes all, and skips only what is named.
+/// Checks that the correct peer passes all checks, and skips only those in `skipped`.
 async fn assert_passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
     let outcomes =
         acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;
@@ -62,12 +62,12 @@ async fn assert_passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str])
     let wrong: Vec<String> = wrong.map(describe_outcome).collect();
     assert!(
         wrong.is_empty(),
-        "the right peer does not pass:\n{}",
+        "the correct peer does not pass:\n{}",
         wrong.join("\n")
     );
     for id in skipped {
         let outcome = outcomes.iter().find(|outcome| outcome.check.id() == *id);
-        let outcome = outcome.unwrap_or_else(|| panic!("{id} is no check"));
+        let outcome = outcome.unwrap_or_else(|| panic!("{id} is not a check"));
         assert!(
             matches!(outcome.verdict, Verdict::Skip(_)),
             "{id} is not skipped: {}",
@@ -99,7 +99,7 @@ fn describe_outcome(outcome: &CheckOutcome) -> String {
     )
 }
 
-/// Every check catches each mutant that is made for it, for the reason that is wrong with it.
+/// Checks that each check catches its mutants for the right reason.
 async fn assert_kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut alive = Vec::new();
     let mut without = Vec::new();
@@ -125,7 +125,7 @@ async fn assert_kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutan
     let mut running = tokio::task::JoinSet::new();
     for mutant in mutants {
         let check = checks.iter().find(|check| check.id() == mutant.kills);
-        let check = *check.unwrap_or_else(|| panic!("{} is no check", mutant.kills));
+        let check = *check.unwrap_or_else(|| panic!("{} is not a check", mutant.kills));
         let (room, played) = (Arc::clone(&room), played.clone());
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
@@ -134,7 +134,7 @@ async fn assert_kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutan
                 check.procedure,
                 CheckProcedure::Shape(_) | CheckProcedure::Rules
             ) {
-                // The message comes in the check that is named with the mutant.
+                // The message is sent in the check that the mutant names.
                 let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
                 let carrier = played.iter().find(|check| check.id() == carrier);
                 checks.push(*carrier.unwrap_or_else(|| panic!("{} names no check", mutant.kills)));
@@ -205,7 +205,7 @@ async fn correct_client_passes_version_1() {
     .await;
 }
 
-/// What a client need not do, no check wants of it.
+/// Checks that the minimal client fails no check, because no check requires an optional feature.
 #[tokio::test]
 async fn minimal_client_passes_version_1() {
     let checks = acp_check::client_checks(SchemaVersion::V1);
@@ -233,7 +233,7 @@ async fn minimal_client_passes_version_1() {
         outcomes.any(|o| o.check.id() == id && o.verdict == Verdict::Pass)
     };
     for id in v1_client::SKIPPED_CHECKS {
-        assert!(passed(id), "{id} is passed by nobody");
+        assert!(passed(id), "no peer passes {id}");
     }
 }
 
@@ -287,7 +287,7 @@ async fn client_checks_of_version_2_kill_their_mutants() {
     .await;
 }
 
-/// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
+/// Checks that a peer is not blamed for speaking another version: what cannot be tested is skipped.
 async fn assert_all_skipped(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes =
         acp_check::run_checks(Arc::new(right), &checks, options_with_timeout(TIMEOUT)).await;

@@ -1,5 +1,5 @@
-//! What the right agent has of the unstable schema, which the library has not: it stands in front of the library's agent,
-//! and answers in its place.
+//! The parts of the correct agent that are in the unstable schema but not in the library. They are a layer in front of
+//! the library's agent that responds in its place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 use crate::mutants::changes::result_line;
 use crate::mutants::layer::{LayerLine, Mutation, PassingMessage};
 
-/// The texts of the system prompts, by session.
+/// The texts of system prompts, by session.
 pub(crate) type SystemPrompts = Arc<Mutex<HashMap<String, String>>>;
 
 const INVALID_PARAMS: i64 = -32602;
 const NOT_FOUND: i64 = -32002;
 
-/// What is known of a session.
+/// The state of a session in this layer.
 #[derive(Default)]
 struct SessionRecord {
     open: bool,
     archived: bool,
-    /// The state that was told last, in version 2.
+    /// The last state that was reported, in version 2.
     state: Option<Value>,
 }
 
-/// A request that waits for its answer, and what it has said.
+/// A pending request, with the part of its params that its response depends on.
 enum UnstableRequest {
-    /// Which archived sessions are listed.
+    /// A request to list sessions, with its archive filter.
     List(String),
-    /// The system prompt of the session that is opened, and which it is, if that is known.
+    /// A request to open a session, with its system prompt and the session's id, if known.
     Session(Option<String>, Option<String>),
 }
 
@@ -41,7 +41,7 @@ struct UnstablePeer {
     system_prompts: SystemPrompts,
 }
 
-/// An agent that has all of it, in front of one that has not.
+/// Returns the layer that adds the unstable parts to an agent without them.
 pub(crate) fn into_mutation(system_prompts: SystemPrompts) -> Mutation {
     let mut unstable = UnstablePeer {
         version: 1,
@@ -66,7 +66,7 @@ pub(crate) fn into_mutation(system_prompts: SystemPrompts) -> Mutation {
     })
 }
 
-/// The code of an error, and its data.
+/// The code and the data of an error.
 type ErrorReply = (i64, Value);
 
 impl UnstablePeer {
@@ -109,7 +109,7 @@ impl UnstablePeer {
         self.sessions.get_mut(id).ok_or(refused)
     }
 
-    /// A session that is open is closed on the way.
+    /// Handles requests to archive a session. A session that is open is closed first.
     fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let known = self.find_session(&message["params"])?;
         known.archived = true;
@@ -288,12 +288,12 @@ impl UnstablePeer {
     }
 }
 
-/// The session that a request names.
+/// Returns the session that a request names.
 fn session_id_of(message: &Value) -> Option<String> {
     message["params"]["sessionId"].as_str().map(str::to_owned)
 }
 
-/// The text of a system prompt, if it can be applied.
+/// Returns the text of a system prompt, if the system prompt is valid.
 fn applicable_text(prompt: &Value) -> Option<String> {
     if prompt["mode"] != "append" && prompt["mode"] != "override" {
         return None;

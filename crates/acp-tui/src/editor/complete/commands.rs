@@ -11,10 +11,10 @@ const MAX_COMMANDS: usize = 1_000;
 /// The maximum length of a name, description or hint, in characters. Longer ones are truncated.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// A command of the agent, cleaned for display.
+/// A slash command of the agent, cleaned for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandItem {
-    /// The name without the slash.
+    /// The name of the command, without the slash.
     pub(crate) name: String,
     description: String,
     /// A hint about the input that follows the name.
@@ -22,7 +22,7 @@ pub(crate) struct CommandItem {
 }
 
 impl CommandItem {
-    /// Returns the commands that can be typed.
+    /// Converts the agent's commands to items. Leaves out commands that cannot be typed.
     pub(crate) fn from_available(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
             let start: String = text.chars().take(MAX_DESCRIPTION_CHARS).collect();
@@ -66,7 +66,7 @@ pub(super) fn search_commands(commands: &[CommandItem], query: &str) -> Vec<(usi
             detail: command.description.clone(),
             end_first: false,
         };
-        // An exact name wins, whatever else matches.
+        // A command with exactly this name comes first, whatever else matches.
         let exact = command.name == query;
         found.push((exact, score, index, row));
     }

@@ -37,7 +37,7 @@ struct FinderShared {
 struct FinderState {
     begun: bool,
     closed: bool,
-    /// The next query, until the thread takes it.
+    /// The next query, which stays here until the thread takes it.
     query: Option<String>,
     matches: Arc<FileMatches>,
 }
@@ -45,7 +45,7 @@ struct FinderState {
 /// The matches of a query.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
-    /// The query, or `None` if there has been none.
+    /// The query that the matches are for, or `None` if there has been no query.
     pub(crate) query: Option<String>,
     /// The matches, best first.
     pub(crate) files: Vec<FileMatch>,
@@ -55,12 +55,12 @@ pub(crate) struct FileMatches {
     pub(crate) has_more: bool,
 }
 
-/// A file or a directory that matches.
+/// A file or directory that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMatch {
     /// The path relative to the project, as displayed. A directory's path ends with `/`.
     pub(crate) display_path: String,
-    /// The path relative to the project.
+    /// The actual path relative to the project.
     pub(crate) path: PathBuf,
     /// The indices of the matched grapheme clusters in the displayed path.
     pub(crate) match_indices: Vec<u32>,
@@ -200,7 +200,7 @@ impl FinderWorker {
         let mut looked = Instant::now();
         let matcher = &mut self.matcher;
         let entries = list_files(&shared.root, hidden, |so_far| {
-            // Reading the clock is cheap, but not cheap enough for every file.
+            // Reading the clock is cheap, but not cheap enough to do it for every file.
             if so_far.len() % 64 != 0 {
                 return true;
             }
@@ -239,7 +239,7 @@ fn includes_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }
 
-/// How well an entry matches; higher is better. Of equal matches, the shorter path comes first.
+/// The rank of a match, where higher is better. If two entries match equally well, the shorter path comes first.
 type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
 fn search_files(

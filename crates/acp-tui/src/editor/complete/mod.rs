@@ -19,7 +19,7 @@ use super::popup::PopupRow;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletionTrigger {
     kind: TriggerKind,
-    /// The byte position of the `/` or `@`.
+    /// The byte position of the `/` or `@` in the text.
     pub(crate) start: usize,
     /// The text between that character and the cursor.
     pub(crate) query: String,
@@ -61,7 +61,7 @@ impl CompletionTrigger {
     }
 }
 
-/// A list of completions.
+/// An open list of completions for the text before the cursor.
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) trigger: CompletionTrigger,
@@ -88,7 +88,7 @@ pub(crate) enum CompletionChoice {
 }
 
 impl Completion {
-    /// Creates the list for a trigger.
+    /// Creates the list of completions for a trigger.
     pub(crate) fn new(
         trigger: CompletionTrigger,
         commands: &[CommandItem],
@@ -162,7 +162,7 @@ impl Completion {
             if self.is_stale() {
                 return None;
             }
-            // It was selected in a different list.
+            // The completion was selected in a different list.
             self.selected_index = 0;
         }
         match &self.items {
@@ -201,7 +201,7 @@ impl Completion {
         }
     }
 
-    /// Selects the next or the previous completion, wrapping around.
+    /// Selects the next completion, or the previous one if `back` is set. Wraps around.
     pub(crate) fn select_next(&mut self, back: bool) {
         let all = self.rows.len().max(1);
         let step = if back { all - 1 } else { 1 };

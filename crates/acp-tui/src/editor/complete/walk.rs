@@ -12,7 +12,7 @@ pub(super) const MAX_ENTRIES: usize = 100_000;
 pub(super) struct ProjectEntry {
     /// The path relative to the project, sanitized for display. A directory's path ends with `/`.
     pub(super) display_path: Box<str>,
-    /// The actual path, if it differs from the displayed one.
+    /// The actual path, if it differs from the displayed path.
     path: Option<Box<Path>>,
 }
 
@@ -45,7 +45,7 @@ impl ProjectEntry {
     }
 }
 
-/// Lists the files of a project, without the files that version control ignores, and without hidden files unless
+/// Lists the files of a project, except for files that version control ignores, and hidden files unless they are
 /// requested. After each file, `go_on` receives everything found so far and returns whether to continue.
 pub(super) fn list_files(
     root: &Path,

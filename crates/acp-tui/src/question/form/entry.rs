@@ -17,7 +17,7 @@ const MAX_INPUT_BYTES: usize = 64 * 1024;
 /// The maximum number of choices shown at once. If there are more, typing filters them.
 const MAX_VISIBLE_CHOICES: usize = 8;
 
-/// The effect of a key on an entry.
+/// The effect of a key on a form entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldOutcome {
     /// The entry does not use this key.
@@ -28,7 +28,7 @@ pub(super) enum FieldOutcome {
     Next,
 }
 
-/// A form field and the user's input for it.
+/// A form field together with the user's input for it.
 pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
@@ -40,7 +40,7 @@ pub(super) struct FormEntry {
 
 enum FormEntryState {
     Text(LineInput),
-    /// Yes, no, or no answer yet.
+    /// A boolean: yes, no, or no answer yet.
     Boolean(Option<bool>),
     Choice(ChoiceList),
 }
@@ -82,7 +82,7 @@ impl FormEntry {
                     FormFieldKind::Secret => LineInput::masked(MAX_INPUT_BYTES),
                     _ => LineInput::new(MAX_INPUT_BYTES),
                 };
-                // As received, not as shown, because it may be sent back.
+                // Use the default as received and not as shown, because it may be sent back.
                 let text = match &default {
                     Some(Value::String(text)) => text.clone(),
                     Some(value) => field.format_value(value),
@@ -104,7 +104,7 @@ impl FormEntry {
         self.field.name()
     }
 
-    /// Gives the entry the focus, which comes from the entry below or above.
+    /// Gives the entry the focus. `from_below` means that the focus comes from the entry below.
     pub(super) fn focus(&mut self, from_below: bool) {
         if let FormEntryState::Choice(list) = &mut self.state {
             list.cursor = match from_below {
@@ -203,7 +203,7 @@ impl FormEntry {
         Ok(value)
     }
 
-    /// Returns the value to send. From then on, the entry shows its errors.
+    /// Returns the value to send, or `None` to omit the field. From then on, the entry shows its errors.
     pub(super) fn check(&mut self) -> Result<Option<Value>, String> {
         self.shows_errors = true;
         self.value()
@@ -282,7 +282,7 @@ impl FormEntry {
         (lines, cursor)
     }
 
-    /// Describes the keys of the entry, if it has any.
+    /// Describes the keys that work in the entry, if there are any.
     fn key_hint(&self, focused: bool) -> Option<String> {
         let text = match &self.state {
             FormEntryState::Boolean(None) if !focused => "no answer",
@@ -304,7 +304,7 @@ impl ChoiceList {
             .map(|choice| values.contains(&choice.value))
             .collect();
         if !many {
-            // A value that is listed twice is selected once.
+            // A value that is listed twice is selected only once.
             let first = chosen.iter().position(|chosen| *chosen);
             for (at, chosen) in chosen.iter_mut().enumerate() {
                 *chosen = Some(at) == first;
@@ -343,7 +343,7 @@ impl ChoiceList {
         chosen.filter(|_| !self.many).unwrap_or(0)
     }
 
-    /// Handles a key. Also returns whether the key selected something.
+    /// Handles a key. Also returns whether the key selected a choice.
     fn handle_key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
         let last = self.matches.len().saturating_sub(1);
         match key.code {

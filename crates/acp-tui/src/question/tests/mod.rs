@@ -121,7 +121,7 @@ fn find_text(buf: &Buffer, what: &str) -> (u16, u16) {
             return (x, u16::try_from(y).unwrap());
         }
     }
-    panic!("{what} is not in\n{rows}")
+    panic!("{what} is missing from\n{rows}")
 }
 
 fn permission_option(id: &str, name: &str, kind: PermissionOptionKind) -> PermissionOption {

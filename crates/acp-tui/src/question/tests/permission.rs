@@ -193,7 +193,7 @@ fn fast_typing_answers_nothing() {
         view.handle_key(key('a'), at(250)),
         QuestionOutcome::Early
     ));
-    // Still early: the user has not paused.
+    // The key is still early, because the user has not paused.
     assert!(matches!(
         view.handle_key(key('y'), at(450)),
         QuestionOutcome::Early
@@ -227,7 +227,7 @@ fn fast_typing_answers_nothing() {
         shown.press_key(KeyCode::Esc),
         QuestionOutcome::Ignored
     ));
-    // After a pause the question has the keys, and from then on each key counts.
+    // After a pause, the question gets the keys, and from then on each key counts.
     assert!(matches!(
         shown.view.handle_key(key('q'), at(1020)),
         QuestionOutcome::Changed
@@ -273,7 +273,7 @@ fn long_question_scrolls_above_fixed_options() {
     );
     shown.press_key(KeyCode::Home);
     assert!(shown.screen().contains("echo line-1 "));
-    // Also on a small screen with many options.
+    // This also works on a small screen with many options.
     let many = (0..30).map(|n| {
         permission_option(
             &n.to_string(),
@@ -295,7 +295,7 @@ fn long_question_scrolls_above_fixed_options() {
     shown.press_key(KeyCode::Up);
     let screen = buffer_text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
-    // Not before all possible answers have been visible.
+    // An answer counts only once all possible answers have been visible.
     assert_eq!(chosen_option(&shown.press_key(KeyCode::Enter)), None);
     let screen = buffer_text(&shown.draw(60, 12).0);
     assert!(screen.contains("read to the end first"), "{screen}");

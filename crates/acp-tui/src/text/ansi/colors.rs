@@ -122,7 +122,7 @@ fn convert_color(color: vt100::Color) -> Option<Color> {
     })
 }
 
-/// Returns the color itself if it is available, or else the nearest available one.
+/// Returns the color itself if the terminal supports it, or otherwise the nearest color that it supports.
 fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,

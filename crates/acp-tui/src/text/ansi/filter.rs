@@ -2,7 +2,8 @@
 
 use crate::text::columns::is_hidden;
 
-/// The maximum repeat count in an escape sequence. Some programs draw lines by repetition, but none draws longer ones.
+/// The maximum repeat count in an escape sequence. Some programs draw lines by repetition, but no line is longer than
+/// this.
 const MAX_REPEAT: u32 = 500;
 
 /// A filter that keeps text and the escape sequences that move the cursor or set colors.
@@ -42,7 +43,7 @@ impl AnsiFilter {
     fn next_state(&self, c: char, out: &mut String) -> AnsiState {
         match (self.state, c) {
             (_, '\u{1b}') => AnsiState::Escape,
-            // Aborts the current sequence.
+            // This character aborts the current sequence.
             (AnsiState::Sequence(..), '\u{18}' | '\u{1a}') => {
                 out.push('\u{18}');
                 AnsiState::Ground
@@ -58,7 +59,7 @@ impl AnsiFilter {
             }
             (AnsiState::Escape, ']') => AnsiState::Text(true),
             (AnsiState::Escape, 'P' | 'X' | '^' | '_') => AnsiState::Text(false),
-            // The end of a string.
+            // This ends the string.
             (AnsiState::Escape, '\\') => AnsiState::Ground,
             (AnsiState::Escape, ' '..='/') => AnsiState::Designation,
             (AnsiState::Escape, '0'..='~') => {
@@ -120,7 +121,7 @@ fn push_plain(c: char, out: &mut String) {
         '\0'..='\u{1f}' | '\u{7f}' => {}
         // The screen does not show the replacement character, and supports no characters three columns wide.
         '\u{fffd}' | '\u{17d8}' => out.push('?'),
-        // Would make the previous character wider than the screen assumes.
+        // This character would make the previous one wider than the screen assumes.
         '\u{fe0f}' => {}
         c if is_hidden(c) => {}
         c => out.push(c),

@@ -52,7 +52,7 @@ pub(crate) struct TerminalText {
     filter: AnsiFilter,
     /// The rows and columns of the screen.
     size: (NonZeroU16, NonZeroU16),
-    /// The position in the output up to which it has been processed.
+    /// The position in the output up to which the output has been processed.
     read_len: u64,
     /// The position in the output at which the screen was last cleared.
     cleared_at: u64,
@@ -77,10 +77,10 @@ impl TerminalText {
         }
     }
 
-    /// Processes new output of a terminal for a few milliseconds. Returns whether more is waiting.
+    /// Processes new output of a terminal for a few milliseconds. Returns whether more output is waiting.
     ///
-    /// If so, call it again in the next frame. Starts from the beginning if the width has changed or the output was
-    /// cleared.
+    /// If more is waiting, call this again in the next frame. Starts from the beginning if the width has changed or the
+    /// output was cleared.
     pub(crate) fn update(&mut self, terminal: &ThreadTerminal, width: u16) -> bool {
         let size = screen_size(terminal, width);
         if size != self.size || terminal.cleared_at() != self.cleared_at {
@@ -92,7 +92,7 @@ impl TerminalText {
         let output = terminal.output_since(self.read_len);
         let start = terminal.total_bytes().saturating_sub(output.len() as u64);
         if start > self.read_len {
-            // More was printed than is stored. What was read before has scrolled off.
+            // More output was printed than is stored. Output that was read before has scrolled off.
             *self = Self::with_size(size, terminal.cleared_at());
             self.read_len = start;
             self.parser.callbacks_mut().has_lost_output = true;
@@ -202,7 +202,8 @@ impl TerminalText {
         let mut line = Line::default();
         let mut left = usize::from(self.size.1.get());
         for (mut text, look) in pieces {
-            // The screen measures single characters, the view grapheme clusters, which are occasionally wider.
+            // The screen measures single characters, and the view measures grapheme clusters, which are occasionally
+            // wider.
             while text.width() > left {
                 text.pop();
             }
@@ -262,9 +263,9 @@ struct Scrollback {
     rows: VecDeque<String>,
     /// The size of the rows in bytes.
     bytes: usize,
-    /// The number of rows that were dropped before these.
+    /// The number of rows that were dropped before the stored rows.
     dropped_rows: usize,
-    /// Whether output before those rows was lost.
+    /// Whether output before the dropped rows was lost.
     has_lost_output: bool,
 }
 

@@ -54,7 +54,7 @@ fn line_texts(text: &TerminalText) -> Vec<String> {
     lines.iter().map(Line::to_string).collect()
 }
 
-/// Returns the lines shown for output that was printed at once.
+/// Returns the lines that are shown for output that was printed all at once.
 fn shown_lines(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
     update_fully(&mut terminal, &TerminalFixture::new(text), width);
@@ -144,7 +144,7 @@ fn colors_match_those_of_the_terminal() {
         "\u{1b}[31mred\u{1b}[0m \u{1b}[38;5;208morange\u{1b}[m \u{1b}[38;2;10;20;250mblue\u{1b}[m \
          \u{1b}[1;4mbold\u{1b}[22;24m \u{1b}[7minverse\u{1b}[27m\u{1b}[2mdim\u{1b}[m \u{1b}[44m  \u{1b}[m   \n",
     );
-    // On the screen, and scrolled off it.
+    // The text is both on the screen and scrolled off it.
     let mut scrolled = TerminalFixture::new(&printed.terminal().output());
     scrolled.print(&"\n".repeat(60));
     let line = |printed: &TerminalFixture, colors| {
@@ -243,7 +243,7 @@ fn output_dropped_by_the_thread_is_noted() {
 
 #[test]
 fn output_is_parsed_in_portions() {
-    // Each erases the whole screen: the most work for the fewest bytes.
+    // Each of these sequences erases the whole screen, which is the most work for the fewest bytes.
     let printed = TerminalFixture::new(&"\u{1b}[2J".repeat(200_000));
     let mut terminal = TerminalText::new();
     assert!(terminal.update(printed.terminal(), 500));
@@ -307,7 +307,7 @@ proptest! {
             prop_assert!(line.width() <= usize::from(width), "{:?}", text);
             prop_assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{:?}", text);
         }
-        // In two pieces, with the same result as at once.
+        // The output in two pieces has the same result as the output in one.
         let mut at_once = TerminalText::new();
         update_fully(&mut at_once, &TerminalFixture::new(&(text + &more)), width);
         prop_assert_eq!(at_once.lines(0..at_once.len(), &Theme::default()), both);

@@ -1,4 +1,4 @@
-//! The change to a file, independent of the format in which it was received.
+//! Represents the change to a file, independent of the format in which it was received.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -55,11 +55,11 @@ pub(super) struct Hunk<'t> {
 pub(super) struct DiffRow<'t> {
     /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number. On a side where the line does not exist, the number of the neighboring line.
+    /// The old and the new line number. On a side that does not have the line, the number of the neighboring line.
     pub numbers: [usize; 2],
     /// The line without its line ending.
     pub text: &'t str,
-    /// Whether the line ends without a line feed.
+    /// Whether the line lacks a line feed at its end.
     pub lacks_final_newline: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Creates a diff from the old and the new text of a file. Texts larger than `largest` bytes are not compared.
+    /// Creates a diff from the old and the new text of a file. Texts of more than `largest` bytes are not compared.
     pub(super) fn from_texts(
         change: &FileChange,
         texts: &'t FileTexts,

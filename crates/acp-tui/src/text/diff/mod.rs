@@ -24,10 +24,10 @@ use crate::text::columns::{
     MAX_LINE_CHARS, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
-/// The maximum number of changed lines shown. The rest are only counted.
+/// The maximum number of changed lines that are shown. Further lines are only counted.
 const MAX_CHANGED_LINES: usize = 5_000;
 
-/// The maximum number of lines shown that a patch contains outside of its changes.
+/// The maximum number of lines outside of a patch's changes that are shown.
 const MAX_REMARKS: usize = 100;
 
 /// The maximum number of files shown.
@@ -73,9 +73,9 @@ pub(crate) enum DiffLayout {
     /// Side by side if the view is wide enough, otherwise unified.
     #[default]
     Auto,
-    /// Old lines above new ones.
+    /// Old lines above new lines.
     Unified,
-    /// Old lines on the left and new ones on the right. Falls back to unified below 40 columns.
+    /// Old lines on the left and new lines on the right. Falls back to unified below 40 columns.
     SideBySide,
 }
 
@@ -164,7 +164,7 @@ fn render_diff_with_budget(
     shown.finish()
 }
 
-/// The output of a diff: the lines laid out so far.
+/// The lines of a diff that have been laid out so far.
 struct DiffOutput<'a> {
     lines: Vec<Line<'static>>,
     width: usize,
@@ -175,9 +175,9 @@ struct DiffOutput<'a> {
     shows_all: bool,
     /// The number of changed lines that may still be shown.
     remaining: usize,
-    /// The number of remarks so far.
+    /// The number of remarks that were added so far.
     remarks: usize,
-    /// The number of files so far.
+    /// The number of files that were added so far.
     files: usize,
     /// The deadline for comparing words.
     words_deadline: Instant,

@@ -18,12 +18,12 @@ use crate::theme::{Colors, Theme};
 /// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
 const LAST_LINE_FROM_START: usize = 2_000;
 
-/// A styled line.
+/// A line of a diff with its styles.
 #[derive(Debug)]
 pub(super) struct PaintedRow {
-    /// The kind of the line.
+    /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number.
+    /// The old and the new number of the line.
     pub numbers: [usize; 2],
     /// The text in styled pieces.
     pub pieces: Vec<(String, Style)>,
@@ -42,8 +42,8 @@ pub(super) struct DiffPainter<'a, 't> {
     digits: usize,
     /// Highlighted lines by line number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
-    /// Whether highlighting of the whole file is pending. Until then, hunks are not highlighted on their own, because
-    /// that would give other colors.
+    /// Whether highlighting of the whole file is pending. Until it is finished, hunks are not highlighted on their own,
+    /// because that would give other colors.
     is_pending: bool,
 }
 
@@ -206,7 +206,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// Splits a line into styled pieces: the syntax style, if any, on top of the style of the change.
+/// Splits a line into styled pieces: the syntax style, if there is one, on top of the style of the change.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,
@@ -245,7 +245,7 @@ fn split_styles(
         while spans.next_if(|(until, _)| until <= start).is_some() {}
         let code = spans.peek().map_or(Style::new(), |(_, style)| *style);
         let mut style = base.patch(code);
-        // The background is that of the change.
+        // The background is the one for the change.
         style.bg = base.bg.or(style.bg);
         if within(&line.emphasis, *start) {
             style = style.patch(word);

@@ -2,7 +2,7 @@
 
 use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 
-/// A part of a patch.
+/// A part of a patch in git's format.
 pub(super) enum PatchPart<'t> {
     /// The change to a file.
     File(FileDiff<'t>),
@@ -25,12 +25,12 @@ pub(super) fn parse_parts(patch: &str) -> Vec<PatchPart<'_>> {
 struct PatchReader<'t> {
     parts: Vec<PatchPart<'t>>,
     file: Option<FileDiff<'t>>,
-    /// The path in the `---` line.
+    /// The path in the `---` line of the file header.
     old_path: Option<String>,
     old_mode: Option<&'t str>,
     /// The old and the new number of the next line.
     numbers: [usize; 2],
-    /// The numbers of old and new lines that remain in the hunk.
+    /// The number of old lines and the number of new lines that remain in the hunk.
     remaining: [usize; 2],
     /// The old line number at which the previous hunk ends.
     hunk_end: usize,
@@ -45,7 +45,7 @@ impl<'t> PatchReader<'t> {
             self.begin_file(common_path(paths));
         } else if let Some(path) = line.strip_prefix("--- ") {
             if self.file.as_ref().is_none_or(|file| !file.hunks.is_empty()) {
-                // A patch without git's header lines.
+                // This is a patch without git's header lines.
                 self.begin_file(None);
             }
             self.old_path = parse_path(path);
@@ -139,7 +139,7 @@ impl<'t> PatchReader<'t> {
             Some(b'+') => (DiffRowKind::Added, line.get(1..)),
             Some(b'-') => (DiffRowKind::Removed, line.get(1..)),
             Some(b' ') => (DiffRowKind::Context, line.get(1..)),
-            // An empty context line that has lost its space.
+            // This is an empty context line that has lost its leading space.
             None => (DiffRowKind::Context, Some(line)),
             Some(b'\r') if line.len() == 1 => (DiffRowKind::Context, Some(line)),
             Some(_) => {
@@ -251,7 +251,7 @@ fn parse_path(text: &str) -> Option<String> {
     (path != "/dev/null").then(|| unquote(path))
 }
 
-/// Returns the path from `diff --git path path`, if both paths are the same.
+/// Returns the path from `diff --git path path`, if the two paths are the same.
 fn common_path(paths: &str) -> Option<String> {
     let middle = paths.len() / 2;
     let (old, new) = (

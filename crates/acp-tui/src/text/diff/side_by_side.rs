@@ -12,7 +12,7 @@ use crate::text::columns::TextRow;
 /// The separator between the two sides.
 const SIDE_SEPARATOR: &str = "│";
 
-/// Lays out a hunk. `digits` is the width of the largest line number.
+/// Lays out a hunk side by side. `digits` is the number of digits in the largest line number.
 pub(super) fn render_lines(
     rows: &[PaintedRow],
     digits: usize,

@@ -405,7 +405,7 @@ fn other_lines_of_a_patch_are_shown() {
             "@@ nonsense @@",
         ]
     );
-    // Without git's header lines.
+    // The patch has no git header lines.
     let all = unified_texts(
         &v2_diff(
             json!([]),

@@ -11,7 +11,7 @@ use crate::text::columns::{TextRow, break_rows};
 /// The minimum number of columns for code beside line numbers. In a narrower view, line numbers are hidden.
 const MIN_CODE_WIDTH: usize = 20;
 
-/// Lays out a hunk. `digits` is the width of the largest line number.
+/// Lays out a hunk in unified form. `digits` is the number of digits in the largest line number.
 pub(super) fn render_lines(
     rows: &[PaintedRow],
     digits: usize,
@@ -47,8 +47,8 @@ pub(super) fn render_lines(
 
 /// Lays out a changed line in as many rows as it needs.
 ///
-/// The rows have the gutter, the sign and the text; a last one says if no line feed ends the line. `numbers` is the
-/// width of the strings that `gutter` returns for the first row and for the others.
+/// Each row has the gutter, the sign and the text. If the line lacks a final line feed, a last row says so. `numbers`
+/// is the width of the strings that `gutter` returns for the first row and for the others.
 pub(super) fn render_block(
     row: &PaintedRow,
     gutter: impl Fn(bool) -> String,
@@ -82,7 +82,7 @@ pub(super) fn render_block(
             row.push(&gutter, fill.patch(theme.dim));
         }
         if sign_width > 0 {
-            // Every row has the sign: without colors, a row without one would look unchanged.
+            // Every row has the sign, because without colors a row that lacks it would look unchanged.
             row.push(sign, fill.patch(mark));
             if sign_width > 1 {
                 row.push(if n == 0 { " " } else { "…" }, fill.patch(theme.dim));

@@ -1,4 +1,4 @@
-//! The highlighting thread and its queue.
+//! The thread that highlights code, and its queue.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -107,8 +107,8 @@ impl HighlightedCode {
 
     /// Takes the lines highlighted since the last call.
     ///
-    /// Returns none while the thread is working on the code, because drawing must not block; waiters are notified when
-    /// it is done.
+    /// Returns no lines while the thread is working on the code, because drawing must not block. Waiters are notified
+    /// when the thread is done.
     pub(crate) fn take(&self) -> Vec<Line<'static>> {
         let mut work = match self.0.try_lock() {
             Ok(work) => work,
@@ -120,7 +120,7 @@ impl HighlightedCode {
         done
     }
 
-    /// Queues the code for the thread, if it has pending lines and is not queued yet.
+    /// Queues the code for the thread if it has pending lines and is not queued yet.
     fn enqueue(&self, mut work: MutexGuard<'_, HighlightWork>) {
         if !work.pending_lines.is_empty() && !work.is_queued {
             work.is_queued = true;
@@ -130,7 +130,7 @@ impl HighlightedCode {
     }
 }
 
-/// The highlighting thread's queue and wake-up.
+/// The queue of the highlighting thread, and the means to wake it.
 #[derive(Default)]
 struct HighlightThread {
     /// The texts to highlight. The last one comes first, because it is most likely on the screen.
@@ -144,20 +144,20 @@ struct HighlightQueue {
     busy: bool,
 }
 
-/// Counts how many times new highlighting has become available.
+/// The number of times that new highlighting has become available.
 static HIGHLIGHT_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many times new highlighting has become available.
+/// Returns the number of times that new highlighting has become available.
 ///
 /// While it stays the same, there is nothing new to take.
 pub(crate) fn highlight_count() -> u64 {
     HIGHLIGHT_COUNT.load(Ordering::Acquire)
 }
 
-/// Notifies the chat of new highlighting.
+/// Notifies the chat when new highlighting is available.
 static NEW_HIGHLIGHTS: Notify = Notify::const_new();
 
-/// Waits until highlighting is available that was not available at the last call.
+/// Waits until there is highlighting that was not available at the last call.
 pub(crate) async fn wait_for_highlights() {
     NEW_HIGHLIGHTS.notified().await;
 }

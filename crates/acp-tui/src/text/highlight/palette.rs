@@ -3,7 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};
 
-/// A theme and the conversion of its colors.
+/// A syntect theme and the conversion of its colors.
 pub(super) struct ColorPalette {
     pub(super) highlighter: highlighting::Highlighter<'static>,
     default_color: highlighting::Color,

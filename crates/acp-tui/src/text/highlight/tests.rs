@@ -12,7 +12,7 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
         .filter(|span| span.content.contains(text))
         .map(|span| span.style)
         .next()
-        .unwrap_or_else(|| panic!("{text} is not there: {lines:?}"))
+        .unwrap_or_else(|| panic!("{text} is missing: {lines:?}"))
 }
 
 fn highlight_lines(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
@@ -215,7 +215,7 @@ fn colors_have_enough_contrast() {
     }
 }
 
-/// Requests a text's highlighting again and again, as drawing does, until it is ready.
+/// Requests the highlighting of a text repeatedly, as drawing does, until it is ready.
 fn wait_for_lines(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));

@@ -1,4 +1,4 @@
-//! Lays out the Markdown blocks of a unit.
+//! Lays out the Markdown blocks of one unit.
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -11,7 +11,7 @@ use super::{code, parser_options};
 use crate::text::wrap::{LineIndent, line_width, wrap_line_into};
 use crate::theme::Theme;
 
-/// The maximum depth at which lists and quotations are indented further. Deeper levels are indented like this one.
+/// The maximum depth at which lists and quotations are indented further. Deeper levels have the same indentation.
 const MAX_NESTING_DEPTH: usize = 12;
 
 /// A unit of Markdown that has been laid out.
@@ -317,7 +317,7 @@ impl<'a> BlockRenderer<'a> {
         self.levels.pop().is_some_and(|level| level.is_loose)
     }
 
-    /// Lays out the collected text.
+    /// Lays out the text that has been collected so far.
     fn flush(&mut self) {
         for line in self.inline.take() {
             self.push_line(&line);
@@ -420,7 +420,7 @@ impl<'a> BlockRenderer<'a> {
     }
 }
 
-/// Returns an indent that has `mark` on the first line and as many spaces on the others.
+/// Returns an indent with `mark` on the first line and as many spaces on the other lines.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(line_width(&Line::from(mark)));
     LineIndent {

@@ -38,7 +38,7 @@ pub(super) struct PendingCode {
     indent: LineIndent,
     /// The row of the first line that is not fully highlighted.
     row: usize,
-    /// The number of rows that this line and each later one take.
+    /// The number of rows that this line and each later line take.
     rows: VecDeque<usize>,
 }
 
@@ -52,7 +52,7 @@ impl PendingCode {
         })
     }
 
-    /// Adds a line that was laid out without highlighting in the rows `from..to`.
+    /// Adds a line that was laid out without highlighting and takes the rows `from..to`.
     pub(super) fn push(&mut self, line: &str, from: usize, to: usize) {
         if self.code.push(line) {
             if self.rows.is_empty() {

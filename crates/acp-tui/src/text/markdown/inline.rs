@@ -11,7 +11,7 @@ const MAX_DATA_URL_CHARS: usize = 64;
 /// The inline content of a paragraph while it is being collected.
 pub(super) struct InlineText<'a> {
     theme: &'a Theme,
-    /// The lines so far. Each hard break starts a new one.
+    /// The lines that were collected so far. Each hard break starts a new line.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
     links: Vec<InlineLink>,
@@ -48,7 +48,7 @@ impl<'a> InlineText<'a> {
     fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
-            // The target shown after a link must not stand out more than the link itself.
+            // The target that is shown after a link must not stand out more than the link itself.
             while !span.style.add_modifier.contains(Modifier::DIM)
                 && let Some(at) = ["https://", "http://"]
                     .iter()
@@ -102,7 +102,7 @@ impl<'a> InlineText<'a> {
         }
         let style = self.current_style().patch(self.theme.code);
         if self.theme.colors == Colors::None {
-            // Without colors or styles, nothing else would distinguish it from the text around it.
+            // Without colors or styles, nothing else would distinguish the code from the text around it.
             self.push_span("`", style);
             self.push_span(code, style);
             self.push_span("`", style);
@@ -179,7 +179,7 @@ impl<'a> InlineText<'a> {
     }
 }
 
-/// Returns the length of the URL that a text starts with, which is at least the length of its scheme.
+/// Returns the length in bytes of the URL at the start of a text. It is at least the length of the URL's scheme.
 ///
 /// The URL excludes punctuation that ends the sentence, and a bracket around it.
 fn url_len(text: &str) -> usize {

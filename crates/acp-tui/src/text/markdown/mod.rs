@@ -26,7 +26,7 @@ use super::highlight;
 use super::wrap::sanitize;
 use crate::theme::Theme;
 
-/// The maximum length of one unit, in bytes.
+/// The maximum length of a unit, in bytes.
 const MAX_UNIT_BYTES: usize = 32 * 1024;
 /// The number of bytes laid out between two checks of the clock.
 const SLICE_BYTES: usize = 8 * 1024;
@@ -52,7 +52,7 @@ pub(crate) struct MarkdownView {
     cleaned_len: usize,
     /// The sanitized text that is not settled.
     text: String,
-    /// The number of bytes of `text` that are final. The rest comes from `source` after `cleaned_len`.
+    /// The number of bytes of `text` that are final. The other bytes come from `source` after `cleaned_len`.
     fixed_len: usize,
     /// The number of bytes of `text` that were searched for the end of a unit.
     searched_len: usize,
@@ -75,8 +75,8 @@ pub(crate) struct MarkdownView {
 impl MarkdownView {
     /// Lays out `source` in lines of at most `width` columns.
     ///
-    /// Takes little time if `source` has only grown; if the text, `width` or `theme` has changed otherwise, everything
-    /// is laid out again. `until` is the deadline: a long text is laid out in several calls
+    /// This takes little time if `source` has only grown. If the text, `width` or `theme` has changed in any other way,
+    /// everything is laid out again. `until` is the deadline: a long text is laid out in several calls
     /// ([`is_unfinished`](Self::is_unfinished)).
     pub(crate) fn lines(
         &mut self,
@@ -124,7 +124,8 @@ impl MarkdownView {
 
     /// Returns `true` if the highlighting of some code is pending.
     ///
-    /// If so, call [`lines`](Self::lines) again after [`wait_for_highlights`](super::highlight::wait_for_highlights).
+    /// If it is, call [`lines`](Self::lines) again after
+    /// [`wait_for_highlights`](super::highlight::wait_for_highlights).
     pub(crate) fn is_waiting(&self) -> bool {
         let fence = self
             .fence
@@ -309,13 +310,13 @@ impl MarkdownView {
         }
     }
 
-    /// Adds code whose highlighting is pending. Skips empty code, because no notification would follow.
+    /// Adds code whose highlighting is pending. Skips code without lines, because no notification would follow.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);
     }
 
-    /// Adds the empty line between blocks.
+    /// Adds an empty line between blocks.
     fn push_gap(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
@@ -357,7 +358,7 @@ impl UnitStarts {
         let mut covered = 0;
         for (event, range) in Parser::new_ext(text, parser_options()).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
-                // Before the spaces of its indentation.
+                // The unit starts before the spaces of the line's indentation.
                 let before = text.get(..range.start).unwrap_or_default();
                 let start = before.rfind('\n').map_or(0, |end| end + 1);
                 starts.find_definitions(text, covered, start);
@@ -381,7 +382,8 @@ impl UnitStarts {
         starts
     }
 
-    /// Adds link definitions. The parser emits no events for them, so they are whatever remains between other blocks.
+    /// Adds link definitions. The parser emits no events for them, so they are the text that remains between other
+    /// blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {

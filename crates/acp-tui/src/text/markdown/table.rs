@@ -14,10 +14,10 @@ const MAX_WORD_WIDTH: usize = 16;
 /// The minimum width of a column in which words are broken.
 const MIN_COLUMN_WIDTH: usize = 3;
 
-/// A table cell: one line, plus one for each hard break.
+/// The lines of a table cell: one line, plus one for each hard break.
 type TableCell = Vec<Line<'static>>;
 
-/// A table that is being collected. The first row is the header.
+/// A table whose rows are being collected. The first row is the header.
 pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<TableCell>>,
@@ -43,7 +43,7 @@ impl MarkdownTable {
 
     /// Lays out the table in `room` columns.
     ///
-    /// Cells are beside each other, or, if they do not fit, below each other with the names of their columns.
+    /// Cells are next to each other. If they do not fit, they are below each other, with the names of their columns.
     pub(super) fn render(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
         if let Some(head) = self.rows.first_mut() {
             for line in head.iter_mut().flatten() {
@@ -91,7 +91,7 @@ impl MarkdownTable {
         if least.iter().sum::<usize>() > room {
             return None;
         }
-        // The largest common limit with which all columns fit, and the width that remains.
+        // This is the largest common limit at which all columns fit, and the width that remains.
         let limited = |limit: usize| -> Vec<usize> {
             whole
                 .iter()

@@ -12,7 +12,7 @@ fn test_theme() -> Theme {
     Theme::new(Background::Dark, Colors::Full)
 }
 
-/// Lays out the whole text.
+/// Lays out a whole text without highlighting.
 fn layout_fully<'m>(
     markdown: &'m mut MarkdownView,
     source: &str,
@@ -23,7 +23,7 @@ fn layout_fully<'m>(
     markdown.lines(source, width, theme, patient)
 }
 
-/// Lays out the whole text with highlighting.
+/// Lays out a whole text with highlighting.
 fn layout_with_highlights(
     markdown: &mut MarkdownView,
     source: &str,
@@ -61,7 +61,7 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
         .iter()
         .flat_map(|line| &line.spans)
         .find(|span| span.content.trim() == text)
-        .unwrap_or_else(|| panic!("{text} is not there: {lines:#?}"))
+        .unwrap_or_else(|| panic!("{text} is missing: {lines:#?}"))
         .style
 }
 
@@ -377,12 +377,12 @@ fn append_costs_only_the_last_block() {
     for worked in append_costs(text.clone(), &more) {
         assert!(worked < 4 * paragraph.len(), "{worked}");
     }
-    // An open fence: only the last line.
+    // An open fence, of which only the last line is parsed.
     let text = format!("```text\n{}", "some words of code\n".repeat(500_000 / 19));
     for worked in append_costs(text, &["let a = 1;", "\n", "let b"]) {
         assert!(worked < 100, "{worked}");
     }
-    // Only part of an endless block or line is parsed.
+    // Only a part of an endless block or line is parsed.
     for text in [
         "- an item\n".repeat(50_000),
         "word ".repeat(100_000),

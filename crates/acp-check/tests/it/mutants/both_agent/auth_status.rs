@@ -1,4 +1,4 @@
-//! Wrong in the status of authentication.
+//! Mutants with a wrong authentication status.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/1",
             "state` is missing",
-            "the agent does not say the state",
+            "the agent omits the state",
             change_result("auth/status", |result| set_field(result, "state", None)),
         ),
         mutant(
             "auth-status/1",
             "label` is missing",
-            "its accounts have no labels",
+            "the agent's accounts have no labels",
             change_result("auth/status", |result| {
                 set_field(&mut result["accounts"][0], "label", None)
             }),
@@ -26,19 +26,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/2",
             "`auth/status` failed with error -32000",
-            "the agent wants a login before it says that it wants one",
+            "the agent requires a login before it reports that a login is required",
             reject_request("auth/status", -32000),
         ),
         mutant(
             "auth-status/2",
             "after `logout`, `auth/status` failed with error -32000",
-            "the agent wants a login, after a logout, before it says so",
+            "after a logout, the agent requires a login before it reports that",
             reject_after_logout,
         ),
         mutant(
             "auth-status/3",
             "after `logout`, the state is \"authenticated\"",
-            "to it one is always logged in",
+            "the agent always reports that the user is logged in",
             change_result("auth/status", |result| {
                 result["state"] = json!("authenticated")
             }),
@@ -46,7 +46,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/4",
             "the state is \"not_required\", but `session/new` requires a login",
-            "the agent wants a login, and says that it does not",
+            "the agent requires a login, but reports that it does not",
             apply_both(
                 change_result("auth/status", |result| {
                     result["state"] = json!("not_required")
@@ -57,7 +57,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/5",
             "the agent sent the same status twice in a row:",
-            "the agent tells each change twice",
+            "the agent reports each change twice",
             report_after_logout(&[
                 json!({"state": "unauthenticated"}),
                 json!({"state": "unauthenticated"}),
@@ -66,13 +66,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "auth-status/6",
             "state` is missing",
-            "the agent tells of changes, and not of which",
+            "the agent reports changes without the new state",
             report_after_logout(&[json!({})]),
         ),
         mutant(
             "auth-status/6",
             "the last reported state is \"unauthenticated\"",
-            "the agent tells of logouts alone",
+            "the agent reports logouts only",
             report_after_logout(&[json!({"state": "unauthenticated"})]),
         ),
     ]
@@ -82,7 +82,7 @@ fn is_logout(method: &str) -> bool {
     matches!(method, "logout" | "auth/logout")
 }
 
-/// Wants a login for `auth/status` once one has logged out.
+/// Requires a login for `auth/status` after a logout.
 fn reject_after_logout() -> Mutation {
     let mut outside = false;
     let mut refuse = reject_request("auth/status", -32000)();
@@ -94,7 +94,7 @@ fn reject_after_logout() -> Mutation {
     })
 }
 
-/// Tells of these changes after a logout.
+/// Reports these status changes after a logout.
 fn report_after_logout(told: &[Value]) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let told = told.to_vec();
     mutate_messages(move |passing| {

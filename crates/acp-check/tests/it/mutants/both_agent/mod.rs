@@ -1,4 +1,4 @@
-//! Agents that are wrong in what is the same in both versions: a file for each part, as the checks have it.
+//! Agent mutants for parts that are the same in both versions, with one file for each part, as for the checks.
 
 mod auth_status;
 mod providers;
@@ -9,7 +9,7 @@ mod system_prompt;
 
 use crate::mutants::layer::Mutant;
 
-/// The mutants of a version, `v1` or `v2`.
+/// Returns the mutants of a version, `v1` or `v2`.
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let parts = [
         session_archive::mutants(version),
@@ -21,7 +21,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
-        // The tests end before many of them are made.
+        // Leaking is fine, because the tests end before there are many of these.
         mutant.kills = format!("{version}/{}", mutant.kills).leak();
     }
     mutants

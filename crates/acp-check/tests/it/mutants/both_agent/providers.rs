@@ -1,11 +1,11 @@
-//! Wrong in configuring providers.
+//! Mutants with wrong provider configuration.
 
 use serde_json::json;
 
 use crate::mutants::changes::{duplicate_first, reject_if, set_field, succeed_without_effect_if};
 use crate::mutants::layer::{Mutant, change_result, mutant, reject_request};
 
-/// Whether a request is about a provider that there is not.
+/// Returns `true` if a request is about a provider that does not exist.
 fn is_unknown_provider(params: &serde_json::Value) -> bool {
     params["providerId"] == "_acp-check/none"
 }
@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/1",
             "required` is missing",
-            "the agent does not say which are required",
+            "the agent does not say which providers are required",
             change_result("providers/list", |result| {
                 set_field(&mut result["providers"][0], "required", None)
             }),
@@ -31,19 +31,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/3",
             "but is listed as",
-            "the agent sets in words only",
+            "the agent accepts a configuration, but does not set it",
             succeed_without_effect_if("providers/set", |_| true),
         ),
         mutant(
             "providers/4",
             "but is listed as",
-            "what was set once stays",
+            "the agent never replaces the first configuration",
             ignore_later_changes,
         ),
         mutant(
             "providers/5",
             "the list contains the value of a header",
-            "the agent keeps no secrets",
+            "the agent returns secrets",
             change_result("providers/list", |result| {
                 result["providers"][0]["_meta"] =
                     json!({"headers": {"Authorization": "Bearer acp-check-secret"}});
@@ -52,13 +52,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/6",
             "the provider was disabled, but is listed as",
-            "the agent disables in words only",
+            "the agent accepts a request to disable a provider, but does not disable it",
             succeed_without_effect_if("providers/disable", |_| true),
         ),
         mutant(
             "providers/6",
             "provider \"second\" is no longer listed",
-            "what it has disabled is gone",
+            "the agent removes a disabled provider from the list",
             change_result("providers/list", |result| {
                 let providers = result["providers"].as_array_mut().unwrap();
                 providers.retain(|provider| {
@@ -69,25 +69,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/7",
             " was disabled",
-            "the agent can do without any",
+            "the agent disables required providers",
             succeed_without_effect_if("providers/disable", |_| true),
         ),
         mutant(
             "providers/7",
             "`providers/disable` failed with error -32603 (no); expected -32602",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             reject_request("providers/disable", -32603),
         ),
         mutant(
             "providers/8",
             "succeeded; expected an error",
-            "the agent sets anything",
+            "the agent sets unknown providers",
             succeed_without_effect_if("providers/set", is_unknown_provider),
         ),
         mutant(
             "providers/9",
             "succeeded; expected an error",
-            "the agent speaks any protocol",
+            "the agent accepts unsupported protocols",
             succeed_without_effect_if("providers/set", |params| {
                 params["apiType"] == "_acp-check/none"
             }),
@@ -95,13 +95,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "providers/10",
             "`providers/disable` failed with error -32602",
-            "the agent wants to know what it disables",
+            "the agent rejects disabling an unknown provider",
             reject_if("providers/disable", -32602, is_unknown_provider),
         ),
     ]
 }
 
-/// Says that it has set what it has set once already.
+/// Accepts every configuration after the first without setting it.
 fn ignore_later_changes() -> crate::mutants::layer::Mutation {
     let mut pretend = succeed_without_effect_if("providers/set", |_| true)();
     let mut sets = 0;

@@ -1,4 +1,4 @@
-//! Wrong in archiving sessions.
+//! Mutants that archive sessions wrongly.
 
 use serde_json::json;
 
@@ -21,19 +21,19 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/1",
             "`session/list` failed with error -32601",
-            "the agent archives, and lists nothing",
+            "the agent supports archiving, but not listing",
             reject_request("session/list", -32601),
         ),
         mutant(
             "session-archive/2",
             "is still listed without a filter",
-            "the agent archives in words only",
+            "the agent accepts a request to archive a session, but does not archive it",
             succeed_without_effect_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/2",
             "is still listed with \"exclude\"",
-            "to exclude is to include to it",
+            "the agent includes sessions that it should exclude",
             change_incoming("session/list", |params| {
                 if params["archived"] == "exclude" {
                     params["archived"] = json!("include");
@@ -43,13 +43,13 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/3",
             "with archived sessions included, the archived session is missing",
-            "the agent knows no filter",
+            "the agent ignores the archive filter",
             change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),
         mutant(
             "session-archive/3",
             "with archived sessions included, a session that is not archived is missing",
-            "to include is to have no others to it",
+            "the agent lists only archived sessions if they should be included",
             change_incoming("session/list", |params| {
                 if params["archived"] == "include" {
                     params["archived"] = json!("only");
@@ -59,7 +59,7 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, a session that is not archived is listed",
-            "the agent has one filter",
+            "the agent treats every filter as `include`",
             change_incoming("session/list", |params| {
                 if params["archived"] == "only" {
                     params["archived"] = json!("include");
@@ -69,13 +69,13 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/4",
             "with only archived sessions, the archived session is missing",
-            "the agent knows no filter",
+            "the agent ignores the archive filter",
             change_incoming("session/list", |params| set_field(params, "archived", None)),
         ),
         mutant(
             "session-archive/5",
             "is not archived, but its `archived` is null",
-            "the agent does not say which are archived",
+            "the agent does not say which sessions are archived",
             change_result("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     set_field(info, "archived", None);
@@ -85,7 +85,7 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/5",
             "is archived, but its `archived` is false",
-            "none is archived to it",
+            "the agent says that no session is archived",
             change_result("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
                     info["archived"] = json!(false);
@@ -95,7 +95,7 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/6",
             "succeeded; expected an error",
-            "what it does not know is no filter to it",
+            "the agent treats an unknown filter as no filter",
             change_incoming("session/list", |params| {
                 if params["archived"] == "_acp-check/some" {
                     set_field(params, "archived", None);
@@ -105,7 +105,7 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "session-archive/6",
             "failed with -32603 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             change_error_code("session/list", -32603),
         ),
     ]
@@ -120,13 +120,13 @@ fn change_mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/7",
             "the unarchived session is not listed",
-            "nothing comes out of its archive",
+            "the agent accepts a request to unarchive a session, but does not unarchive it",
             succeed_without_effect_if("session/unarchive", |_| true),
         ),
         mutant(
             "session-archive/8",
             "failed with error -32603: no",
-            "the agent throws away what it archives",
+            "the agent deletes the history of archived sessions",
             apply_both(
                 reject_after("session/archive", "session/load"),
                 reject_after("session/archive", "session/resume"),
@@ -135,37 +135,37 @@ fn change_mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-archive/9",
             "`session/archive` failed with error -32602: no",
-            "the agent archives what is not archived yet",
+            "the agent rejects archiving an archived session",
             reject_from_nth("session/archive", -32602, 2),
         ),
         mutant(
             "session-archive/10",
             "`session/unarchive` failed with error -32602: no",
-            "the agent takes out what is in",
+            "the agent rejects unarchiving a session that is not archived",
             reject_request("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/11",
             "failed with -32602 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             change_error_code("session/archive", -32602),
         ),
         mutant(
             "session-archive/11",
             "succeeded; expected an error",
-            "the agent archives anything",
+            "the agent archives unknown sessions",
             succeed_without_effect_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/12",
             "failed with -32602 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             reject_request("session/unarchive", -32602),
         ),
         mutant(
             "session-archive/13",
             goes_on,
-            "the agent goes on with what it has archived",
+            "the agent continues the turn of an archived session",
             mutate_messages(|passing| {
                 if passing.is_incoming("session/archive") {
                     let message = passing.message.take().unwrap();

@@ -1,4 +1,4 @@
-//! Wrong in the status of sessions.
+//! Mutants with a wrong session status.
 
 use serde_json::json;
 
@@ -12,37 +12,37 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-status/1",
             "the session is open, but its status is \"saved\"",
-            "to it none is open",
+            "the agent never reports the status `open`",
             change_result("session/status", |result| result["status"] = json!("saved")),
         ),
         mutant(
             "session-status/1",
             "status` is missing",
-            "the agent answers with nothing",
+            "the agent returns no status",
             change_result("session/status", |result| set_field(result, "status", None)),
         ),
         mutant(
             "session-status/2",
             "the session is closed, but its status is \"open\"",
-            "to it all are open",
+            "the agent always reports the status `open`",
             change_result("session/status", |result| result["status"] = json!("open")),
         ),
         mutant(
             "session-status/3",
             "`session/status` failed with error -32602 (no); expected -32002",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             change_error_code("session/status", -32602),
         ),
         mutant(
             "session-status/3",
             "`session/status` succeeded with",
-            "what it does not know is saved to it",
+            "the agent reports the status `saved` for an unknown session",
             respond_with("session/status", json!({"status": "saved"})),
         ),
         mutant(
             "session-status/3",
             "the error's data has no `sessionId`",
-            "the agent does not say what it does not know",
+            "the agent's error does not name the unknown session",
             mutate_messages(|passing| {
                 if passing.said
                     && passing.method == "session/status"
@@ -56,13 +56,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "session-status/4",
             "to \"open\"",
-            "the agent opens what it is asked of",
+            "the agent opens a session when its status is requested",
             open_on_status_request,
         ),
         mutant(
             "session-status/4",
             "the agent sent \"session_info_update\"",
-            "the agent tells of what it is asked of",
+            "the agent sends an update when the status of a session is requested",
             send_update_after_response(
                 "session/status",
                 json!({"sessionUpdate": "session_info_update", "title": "Asked of"}),
@@ -74,13 +74,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             mutant(
                 "session-status/5",
                 "the session is open, but `state` is missing:",
-                "the agent leaves out the state",
+                "the agent omits the state",
                 change_result("session/status", |result| set_field(result, "state", None)),
             ),
             mutant(
                 "session-status/6",
                 "the state in the status is \"idle\"",
-                "the agent is always idle",
+                "the agent always reports that it is idle",
                 change_result("session/status", |result| {
                     result["state"] = json!({"state": "idle"})
                 }),
@@ -88,7 +88,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             mutant(
                 "session-status/6",
                 "the state in the status is \"running\"",
-                "the agent is always at work",
+                "the agent always reports that it is working",
                 change_result("session/status", |result| {
                     result["state"] = json!({"state": "running"})
                 }),
@@ -98,7 +98,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Once it was asked for the status of a session, twice of a closed one, that is open.
+/// Reports a session as open once its status has been requested more than twice.
 fn open_on_status_request() -> Mutation {
     let mut asked = 0;
     Box::new(move |passing| {

@@ -1,4 +1,4 @@
-//! Wrong in subagents.
+//! Mutants that handle subagents wrongly.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/2",
             "which was not announced",
-            "the agent forgets to announce one",
+            "the agent does not announce a subagent",
             change_update("subagent_update", |update| {
                 update["sessionId"] = json!("another");
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/2",
             "`session_message` refers to session \"another\", which was not announced",
-            "the agent sends messages to whom it has not announced",
+            "the agent sends a message to a session that it has not announced",
             send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
@@ -34,7 +34,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/3",
             "is announced as its own subagent",
-            "its subagents announce themselves",
+            "the agent announces a subagent as its own parent",
             send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
@@ -47,7 +47,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/3",
             "and \"another\"",
-            "its subagents change hands",
+            "the agent changes the parent of a subagent",
             send_after_update(
                 |update| update["sessionUpdate"] == "subagent_update",
                 |params| {
@@ -60,7 +60,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "subagents/4",
             "`cwd` must be an absolute path",
-            "the agent says where its subagents are, from where it is",
+            "the agent reports a relative working directory for a subagent",
             change_update("subagent_update", |update| update["cwd"] = json!("src")),
         ),
     ];
@@ -68,7 +68,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutants.push(mutant(
             "subagents/1",
             "the agent sent `subagent_update` to a client that does not support `subagents`",
-            "the agent shows its subagents to everybody",
+            "the agent shows subagents to clients that do not support them",
             change_incoming("initialize", |params| {
                 params["clientCapabilities"]["subagents"] = json!({});
             }),

@@ -1,4 +1,4 @@
-//! Wrong in system prompts.
+//! Mutants that handle system prompts wrongly.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/1",
             "`session/new` failed with error -32602",
-            "the agent offers to take system prompts, and takes none",
+            "the agent advertises system prompts, but rejects them",
             reject_if("session/new", -32602, |params| {
                 params["systemPrompt"].is_object()
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "`session/new` failed with error -32602",
-            "the agent offers to be overridden, and will not",
+            "the agent advertises override mode, but rejects it",
             reject_if("session/new", -32602, |params| {
                 params["systemPrompt"]["mode"] == "override"
             }),
@@ -26,7 +26,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/4",
             "succeeded; expected an error",
-            "the agent can be overridden, and does not say so",
+            "the agent accepts override mode, but does not advertise it",
             change_result("initialize", |result| {
                 for offered in [
                     "/agentCapabilities/sessionCapabilities",
@@ -41,7 +41,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/6",
             "`session/new` failed with error -32602",
-            "null is a system prompt to it, and a wrong one",
+            "the agent rejects a null system prompt",
             reject_if("session/new", -32602, |params| {
                 params.get("systemPrompt") == Some(&Value::Null)
             }),
@@ -49,7 +49,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutant(
             "system-prompt/7",
             "the system prompt says to remember 7351, but when asked for the number, the agent said",
-            "the agent takes system prompts and forgets them",
+            "the agent accepts system prompts, but ignores them",
             change_incoming("session/new", |params| {
                 set_field(params, "systemPrompt", None)
             }),
@@ -76,13 +76,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Wrong in what is refused when a session is opened by `method`.
+/// Returns mutants that accept invalid system prompts when a session is opened by `method`.
 fn opening_mutants(method: &'static str, why: &'static str) -> [Mutant; 3] {
     [
         mutant(
             "system-prompt/3",
             why,
-            "a mode that it does not know is to append to it",
+            "the agent treats an unknown mode as `append`",
             repair_system_prompt(method, |prompt| {
                 if prompt["mode"] == "_acp-check/whisper" {
                     prompt["mode"] = json!("append");
@@ -92,7 +92,7 @@ fn opening_mutants(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "the agent passes over what is no text",
+            "the agent ignores content that is not text",
             repair_system_prompt(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] == "text");
@@ -101,7 +101,7 @@ fn opening_mutants(method: &'static str, why: &'static str) -> [Mutant; 3] {
         mutant(
             "system-prompt/5",
             why,
-            "the agent passes over content that it does not know",
+            "the agent ignores unknown content",
             repair_system_prompt(method, |prompt| {
                 let content = prompt["content"].as_array_mut().unwrap();
                 content.retain(|block| block["type"] != "_acp-check/smell");
@@ -110,7 +110,7 @@ fn opening_mutants(method: &'static str, why: &'static str) -> [Mutant; 3] {
     ]
 }
 
-/// Makes a system prompt right that is not.
+/// Turns an invalid system prompt into a valid one.
 fn repair_system_prompt(
     method: &'static str,
     change: fn(&mut Value),
@@ -122,12 +122,12 @@ fn repair_system_prompt(
     })
 }
 
-/// Takes system prompts, and not when an old session is opened.
+/// Returns a mutant that rejects system prompts when it opens an existing session.
 fn reopening_mutants(method: &'static str, why: &'static str) -> [Mutant; 1] {
     [mutant(
         "system-prompt/2",
         why,
-        "the agent takes system prompts in new sessions alone",
+        "the agent accepts system prompts only in new sessions",
         reject_if(method, -32602, |params| params["systemPrompt"].is_object()),
     )]
 }

@@ -1,4 +1,4 @@
-//! Wrong in plans.
+//! Mutants that report plans wrongly.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/agent-plan/1",
             "entry \"Look again\" is missing from one plan update, but present before and after it",
-            "the agent tells what has changed of the plan, and no more",
+            "the agent reports only the changed entries of a plan",
             change_update("plan", |plan| {
                 if plan["entries"][1]["status"] == "in_progress"
                     && let Some(entries) = plan["entries"].as_array_mut()
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/agent-plan/2",
             "a plan entry has no text",
-            "the agent plans without words",
+            "the agent's plan entries have no text",
             change_update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
         ),
     ]

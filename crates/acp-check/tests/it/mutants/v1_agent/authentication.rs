@@ -1,4 +1,4 @@
-//! Wrong in authentication.
+//! Mutants that log in and out wrongly.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/1",
             "the agent offered \"tui\", which requires a terminal, but the client does not support `auth.terminal`",
-            "the agent names every method to everybody",
+            "the agent offers all auth methods to every client",
             change_result("initialize", |result| {
                 let terminal = json!({"type": "terminal", "id": "tui", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(terminal);
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/2",
             "duplicate auth method id \"check\"",
-            "all its methods have one id",
+            "the agent's auth methods all have the same id",
             change_result("initialize", |result| {
                 for method in result["authMethods"].as_array_mut().unwrap() {
                     method["id"] = json!("check");
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/3",
             "the agent accepted an auth method it did not offer",
-            "the agent logs in by any method",
+            "the agent accepts unknown auth methods",
             mutate_messages(|passing| {
                 respond_done(passing, "authenticate", "acp-check-no-such-method")
             }),
@@ -39,25 +39,26 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/4",
             "`authenticate` succeeded, but `session/new` still requires a login",
-            "the agent forgets who has logged in",
+            "the agent forgets that the user has logged in",
             reject_request("session/new", -32000),
         ),
         mutant(
             "v1/authentication/5",
             "opened a session without a login",
-            "the agent logs out in words only",
+            "the agent accepts a logout, but does not log out",
             mutate_messages(|passing| respond_done(passing, "logout", "")),
         ),
         mutant(
             "v1/authentication/6",
             "after `logout`, `session/new` failed with error -32603; expected -32000",
-            "the agent does not say that a login is wanted",
+            "the agent's error does not say that a login is required",
             change_code(-32000, -32603),
         ),
     ]
 }
 
-/// Says that it has done what it has not heard of: `method`, and of a login that by `id`.
+/// Responds as if `method` had been executed, which never reaches the agent. A login is affected only if it uses the
+/// auth method `id`.
 fn respond_done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
     let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
     if !passing.said

@@ -1,4 +1,4 @@
-//! Wrong when a turn is cancelled.
+//! Mutants that handle cancelled turns wrongly.
 
 use std::collections::HashMap;
 
@@ -24,25 +24,25 @@ fn turn_end_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/31",
             "stop reason \"end_turn\"",
-            "the agent ends a cancelled turn as any",
+            "the agent ends a cancelled turn like any other turn",
             end_turn_normally(),
         ),
         mutant(
             "v1/prompt-turn/31",
             "error -32603",
-            "the agent calls a cancelled turn an error",
+            "the agent responds to a cancelled prompt with an error",
             fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/32",
             "after `session/cancel`",
-            "the agent does not hear of cancelling",
+            "the agent ignores `session/cancel`",
             drop_incoming("session/cancel", false),
         ),
         mutant(
             "v1/prompt-turn/33",
             "stop reason \"end_turn\"",
-            "the agent takes the cancelled outcome for a rejection",
+            "the agent treats the outcome `cancelled` as a rejection",
             end_turn_normally(),
         ),
         mutant(
@@ -60,13 +60,13 @@ fn turn_end_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/36",
             "response to the cancelled prompt",
-            "the agent talks on when its turn was cancelled",
+            "the agent sends updates after a cancelled turn has ended",
             send_update_after_response("session/prompt", message_chunk()),
         ),
         mutant(
             "v1/prompt-turn/37",
             "after a cancelled turn",
-            "the agent takes no prompt when one was cancelled",
+            "the agent accepts no prompt after a cancelled turn",
             reject_after_first("session/prompt"),
         ),
     ]
@@ -77,7 +77,7 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/38",
             "after a `session/cancel` without a turn",
-            "the agent keeps the cancellation for the next turn",
+            "the agent applies a cancellation to the next turn",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
@@ -85,13 +85,13 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/39",
             "got a response, but notifications never do",
-            "the agent answers `session/cancel`",
+            "the agent responds to `session/cancel`",
             respond_to_notification("session/cancel"),
         ),
         mutant(
             "v1/prompt-turn/40",
             "the prompt cancelled twice got 2 responses",
-            "the agent answers a cancelled prompt twice",
+            "the agent responds twice to a cancelled prompt",
             mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
                     let again = passing.message.clone().map(LayerLine::Json);
@@ -102,19 +102,19 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/41",
             "cancelled immediately after its prompt:",
-            "the agent begins too late to be cancelled",
+            "the agent ignores a cancellation right after the prompt",
             ignore_early_cancel,
         ),
         mutant(
             "v1/prompt-turn/42",
             "the turn of the other session",
-            "the agent cancels all at once",
+            "the agent cancels the turns of all sessions",
             cancel_all_sessions,
         ),
         mutant(
             "v1/prompt-turn/43",
             "error -32603",
-            "the agent has an error of its own for cancelled requests",
+            "the agent uses a wrong error code for cancelled requests",
             mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -127,19 +127,19 @@ fn other_mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/44",
             "got a response, but notifications never do",
-            "the agent answers `$/cancel_request`",
+            "the agent responds to `$/cancel_request`",
             respond_to_notification("$/cancel_request"),
         ),
         mutant(
             "v1/prompt-turn/45",
             "the turn did not end",
-            "the agent says that the session is closed, and works on",
+            "the agent says that the session is closed, but continues the turn",
             respond_instead("session/close", |_| true, json!({"result": {}})),
         ),
     ]
 }
 
-/// Every turn that was cancelled ends as if it had not been.
+/// Ends every cancelled turn as if it had not been cancelled.
 fn end_turn_normally() -> impl Fn() -> Mutation + Send + Sync {
     change_result("session/prompt", |result| {
         if result["stopReason"] == "cancelled" {
@@ -148,7 +148,7 @@ fn end_turn_normally() -> impl Fn() -> Mutation + Send + Sync {
     })
 }
 
-/// A cancellation is not heard before the turn has said something.
+/// Ignores a cancellation until the turn has produced output.
 fn ignore_early_cancel() -> Mutation {
     let mut begun = false;
     Box::new(move |passing| {
@@ -162,7 +162,7 @@ fn ignore_early_cancel() -> Mutation {
     })
 }
 
-/// The cancellation of one session is that of all.
+/// Applies the cancellation of one session to all sessions.
 fn cancel_all_sessions() -> Mutation {
     let mut sessions: HashMap<String, Value> = HashMap::new();
     Box::new(move |passing| {

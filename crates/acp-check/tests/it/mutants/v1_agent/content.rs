@@ -1,4 +1,4 @@
-//! Wrong in content.
+//! Mutants that handle content wrongly.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::mutants::layer::{
     Mutant, Mutation, apply_both, change_result, change_update, mutant, reject_request,
 };
 
-/// Whether a block of the prompt is such.
+/// Returns a predicate that is true for a prompt with a block that satisfies `block`.
 fn has_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync,
 ) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
@@ -20,7 +20,7 @@ fn has_block(
     }
 }
 
-/// Prompts with such a block are refused.
+/// Rejects prompts with a block that satisfies `block`.
 fn reject_block(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -39,49 +39,49 @@ fn incoming_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/1",
             "error -32602",
-            "the agent takes no text",
+            "the agent rejects text",
             reject_request("session/prompt", -32602),
         ),
         mutant(
             "v1/content/2",
             "\"resource_link\"",
-            "the agent takes no links",
+            "the agent rejects resource links",
             reject_block(|block| block["type"] == "resource_link"),
         ),
         mutant(
             "v1/content/3",
             "\"resource_link\"",
-            "the agent takes no titles of links",
+            "the agent rejects resource links that have a title",
             reject_block(|block| block["title"].is_string()),
         ),
         mutant(
             "v1/content/4",
             "\"image\"",
-            "the agent supports images, and takes none",
+            "the agent advertises images, but rejects them",
             reject_block(|block| block["type"] == "image"),
         ),
         mutant(
             "v1/content/5",
             "\"audio\"",
-            "the agent supports audio, and takes none",
+            "the agent advertises audio, but rejects it",
             reject_block(|block| block["type"] == "audio"),
         ),
         mutant(
             "v1/content/6",
             "\"resource\"",
-            "the agent takes no resources of text",
+            "the agent rejects text resources",
             reject_block(|block| block["resource"]["text"].is_string()),
         ),
         mutant(
             "v1/content/7",
             "\"resource\"",
-            "the agent takes no resources of bytes",
+            "the agent rejects binary resources",
             reject_block(|block| block["resource"]["blob"].is_string()),
         ),
         mutant(
             "v1/content/8",
             "the turn did not end",
-            "the agent supports no images, and has no answer to them",
+            "the agent does not respond to a prompt with an unsupported image",
             apply_both(
                 change_result("initialize", |result| {
                     result["agentCapabilities"]["promptCapabilities"]["image"] = json!(false);
@@ -95,7 +95,7 @@ fn incoming_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/9",
             "the turn did not end",
-            "the agent has no answer to what it does not know",
+            "the agent does not respond to a prompt with unknown content",
             drop_request_if(
                 "session/prompt",
                 has_block(|block| block["type"] == "hologram"),
@@ -104,13 +104,13 @@ fn incoming_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/10",
             "error -32602",
-            "the agent takes no annotations",
+            "the agent rejects annotations",
             reject_block(|block| block["annotations"].is_object()),
         ),
         mutant(
             "v1/content/11",
             "error -32602",
-            "the agent takes one block",
+            "the agent rejects a prompt with several blocks",
             respond_instead(
                 "session/prompt",
                 |params| {
@@ -129,7 +129,7 @@ fn outgoing_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/12",
             "invalid base64:",
-            "the agent shows an image's bytes as they are",
+            "the agent sends the bytes of an image without base64",
             change_update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["data"] = json!("\u{89}PNG");
@@ -139,7 +139,7 @@ fn outgoing_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/13",
             "invalid MIME type \"png\"",
-            "the agent tells an image's type by its ending",
+            "the agent sends a file extension as the MIME type",
             change_update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {
                     update["content"]["mimeType"] = json!("png");
@@ -149,7 +149,7 @@ fn outgoing_content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/content/14",
             "messages of two turns",
-            "all of its messages are one",
+            "the agent's messages all have the same id",
             change_update("agent_message_chunk", |update| {
                 update["messageId"] = json!("message")
             }),

@@ -1,4 +1,4 @@
-//! Wrong in asking the person.
+//! Mutants that request input wrongly.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/1",
             "the agent called `elicitation/create`, which the client does not support",
-            "the agent asks in every client",
+            "the agent requests input from clients that do not support it",
             change_incoming("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"form": {}});
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/2",
             "the agent used mode \"url\"",
-            "the agent shows pages to clients that have forms",
+            "the agent sends URLs to clients that support only forms",
             change_incoming("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"url": {}});
             }),
@@ -26,13 +26,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/3",
             "after a declined elicitation",
-            "the agent does not get over a no",
+            "the agent fails after a declined elicitation",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/elicitation/4",
             "`elicitation/complete` for unknown elicitation \"another\"",
-            "the agent tells of a page that it has not shown",
+            "the agent completes an elicitation that it has not sent",
             change_call("elicitation/complete", |params| {
                 params["elicitationId"] = json!("another")
             }),

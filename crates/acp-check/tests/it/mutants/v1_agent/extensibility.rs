@@ -1,4 +1,4 @@
-//! Wrong in what is beyond the specification.
+//! Mutants that handle extensions wrongly.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/1",
             "`session/new` failed with error",
-            "the agent knows what is in `_meta`",
+            "the agent interprets the content of `_meta`",
             reject_if("session/new", -32602, |params| {
                 params["_meta"]["progressToken"].is_object()
             }),
@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/2",
             "`session/prompt` failed with error",
-            "the agent has no `_meta` in blocks",
+            "the agent rejects `_meta` in content blocks",
             reject_if("session/prompt", -32602, |params| {
                 params["prompt"][0].get("_meta").is_some()
             }),
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/3",
             "`session/prompt` failed with error",
-            "the agent cannot read an answer with `_meta`",
+            "the agent rejects responses with `_meta`",
             mutate_messages(|passing| {
                 if !passing.said
                     && passing.answers
@@ -48,31 +48,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/4",
             "waiting for a response to request 1",
-            "the agent passes over what it does not know",
+            "the agent ignores unknown requests",
             drop_outgoing(UNKNOWN_METHOD, true),
         ),
         mutant(
             "v1/extensibility/5",
             "failed with error -32603",
-            "the agent has no code for what it does not know",
+            "the agent uses a wrong error code for unknown methods",
             change_code(-32601, -32603),
         ),
         mutant(
             "v1/extensibility/6",
             "after the notification `_acp-check/hello`",
-            "the agent ends when it hears what it does not know",
+            "the agent exits on an unknown extension notification",
             end_on_request("_acp-check/hello"),
         ),
         mutant(
             "v1/extensibility/7",
             "the agent stopped responding after the unknown notification `session/acp-check`",
-            "the agent ends when a later version speaks",
+            "the agent exits on an unknown notification",
             end_on_request("session/acp-check"),
         ),
         mutant(
             "v1/extensibility/8",
             "`session/new` failed with error",
-            "the agent takes no field that it does not know",
+            "the agent rejects unknown fields",
             reject_if("session/new", -32602, |params| {
                 params.get("acpCheckLater").is_some()
             }),
@@ -80,7 +80,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/9",
             "the agent sent `right/telemetry`",
-            "the agent has a method of its own",
+            "the agent's custom method does not start with `_`",
             mutate_messages(|passing| {
                 if passing.said && passing.method == "session/update" {
                     let own = json!({"jsonrpc": "2.0", "method": "right/telemetry"});
@@ -91,7 +91,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/10",
             "`result.mood` is not in the specification; custom fields belong in `_meta`",
-            "the agent has a field of its own",
+            "the agent adds a custom field to a response",
             change_result("session/new", |result| result["mood"] = json!("good")),
         ),
     ]

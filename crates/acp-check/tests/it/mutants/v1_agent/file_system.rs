@@ -1,11 +1,11 @@
-//! Wrong in using the client's files.
+//! Mutants that use the client's files wrongly.
 
 use serde_json::json;
 
 use crate::mutants::changes::{fail_after_success, reject_after_first};
 use crate::mutants::layer::{Mutant, Mutation, change_call, change_incoming, mutant};
 
-/// The agent believes that the client supports `fs/read_text_file`s files.
+/// Makes the agent assume that the client supports both file methods.
 fn assume_file_access() -> impl Fn() -> Mutation + Send + Sync {
     change_incoming("initialize", |params| {
         params["clientCapabilities"]["fs"] = json!({"readTextFile": true, "writeTextFile": true});
@@ -17,21 +17,21 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/1",
             "the agent called `fs/read_text_file`",
-            "the agent reads where it may write",
+            "the agent reads files of a client that supports only writing",
             assume_file_access(),
         ),
         mutant(
             "v1/file-system/2",
             "the agent called `fs/write_text_file`",
-            "the agent writes where it may read",
+            "the agent writes files of a client that supports only reading",
             assume_file_access(),
         ),
         mutant(
             "v1/file-system/3",
             "\"notes.txt\" is not an absolute path",
-            "the agent names files as the project has them",
+            "the agent requests files by relative paths",
             change_call("fs/read_text_file", |params| {
-                // The edit's, which has no line, is to succeed.
+                // The read for an edit, which has no line, must succeed.
                 if params["line"].is_u64() {
                     params["path"] = json!("notes.txt");
                 }
@@ -50,25 +50,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/5",
             "after a file read error",
-            "the agent does not get over a missing file",
+            "the agent fails after a file read error",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/file-system/6",
             "after a file write error",
-            "the agent does not get over a full disk",
+            "the agent fails after a file write error",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/file-system/7",
             "after an empty file: `session/prompt` failed with error -32603: no more",
-            "the agent does not get over an empty file",
+            "the agent fails after reading an empty file",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/file-system/8",
             "error -32603",
-            "the agent wants more than nothing for an answer",
+            "the agent rejects a null result",
             fail_after_success("session/prompt"),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong in initialization.
+//! Mutants that negotiate versions and capabilities wrongly.
 
 use serde_json::json;
 
@@ -12,13 +12,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/1",
             "`initialize` failed with error",
-            "the agent refuses to begin",
+            "the agent rejects `initialize`",
             reject_request("initialize", -32603),
         ),
         mutant(
             "v1/initialization/1",
             "no `protocolVersion`",
-            "the agent says no version",
+            "the agent sends no version",
             change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("protocolVersion");
             }),
@@ -26,13 +26,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/2",
             "requested version 1, got 7",
-            "the agent speaks what nobody speaks",
+            "the agent responds with a version that does not exist",
             change_result("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v1/initialization/3",
             "requested version 65535, which does not exist, got 65535",
-            "the agent echoes the version",
+            "the agent echoes the requested version",
             change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535);
             }),
@@ -40,19 +40,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/4",
             "the agent called `fs/read_text_file`",
-            "the agent reads through every client",
+            "the agent reads files of clients that do not support it",
             assume_capabilities(json!({"fs": {"readTextFile": true}})),
         ),
         mutant(
             "v1/initialization/5",
             "failed with error",
-            "the agent wants to know every capability",
+            "the agent rejects unknown capabilities",
             reject_unknown_capabilities,
         ),
         mutant(
             "v1/initialization/6",
             "agentInfo",
-            "the agent has no name",
+            "the agent sends no name",
             change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentInfo");
             }),
@@ -60,25 +60,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/7",
             "the agent called `fs/write_text_file`",
-            "the agent writes where it may read",
+            "the agent writes files of a client that supports only reading",
             assume_capabilities(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/8",
             "the agent called `fs/read_text_file`",
-            "the agent reads where it may write",
+            "the agent reads files of a client that supports only writing",
             assume_capabilities(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
         ),
         mutant(
             "v1/initialization/9",
             "the agent called `fs/read_text_file`",
-            "the agent reads where it may run commands",
+            "the agent reads files of a client that supports only terminals",
             assume_capabilities(json!({"fs": {"readTextFile": true}, "terminal": true})),
         ),
         mutant(
             "v1/initialization/10",
             "no `agentCapabilities`",
-            "the agent says nothing of what it can do",
+            "the agent sends no capabilities",
             change_result("initialize", |result| {
                 result.as_object_mut().unwrap().remove("agentCapabilities");
             }),
@@ -86,31 +86,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/11",
             "the agent offers `session/list`",
-            "the agent supports what it has not",
+            "the agent advertises a method that it does not support",
             reject_request("session/list", -32601),
         ),
         mutant(
             "v1/initialization/12",
             "waiting for a response to request 0",
-            "the agent drops what comes too early",
+            "the agent ignores requests before `initialize`",
             drop_outgoing("session/new", true),
         ),
         mutant(
             "v1/initialization/13",
             "waiting for a response to request 1",
-            "the agent drops what comes twice",
+            "the agent ignores a second `initialize`",
             drop_second_initialize,
         ),
         mutant(
             "v1/initialization/14",
             "`initialize` failed with error -32600",
-            "the agent has one try",
+            "the agent rejects `initialize` after a failed attempt",
             reject_from_nth("initialize", -32600, 2),
         ),
         mutant(
             "v1/initialization/15",
             "`initialize` failed with error -32602",
-            "the agent cannot read null",
+            "the agent rejects null capabilities",
             reject_if("initialize", -32602, |params| {
                 params
                     .get("clientInfo")
@@ -120,7 +120,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// A second `initialize` is not heard.
+/// Drops a second `initialize` before it reaches the agent.
 fn drop_second_initialize() -> crate::mutants::layer::Mutation {
     let mut calls = 0;
     Box::new(move |passing| {
@@ -133,7 +133,7 @@ fn drop_second_initialize() -> crate::mutants::layer::Mutation {
     })
 }
 
-/// The agent believes that the client offers these capabilities.
+/// Makes the agent assume that the client has these capabilities.
 fn assume_capabilities(
     capabilities: serde_json::Value,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
@@ -147,7 +147,7 @@ fn assume_capabilities(
     })
 }
 
-/// The agent refuses a client that offers what it does not know.
+/// Rejects a client that advertises an unknown capability.
 fn reject_unknown_capabilities() -> crate::mutants::layer::Mutation {
     Box::new(|passing| {
         let unknown = |message: &serde_json::Value| {

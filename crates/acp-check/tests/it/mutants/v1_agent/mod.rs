@@ -1,4 +1,4 @@
-//! Agents of version 1 that are wrong: a file for each page, as the checks have it.
+//! Mutants of version 1 agents, with one file for each page, as for the checks.
 
 mod agent_plan;
 mod authentication;
@@ -28,22 +28,22 @@ mod usage;
 use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
-/// What the right agent has not.
+/// The checks that the correct agent skips.
 pub(crate) const SKIPPED_CHECKS: &[&str] = &[
-    // It is no process.
+    // It is not a process.
     "v1/transports/19",
     "v1/transports/20",
-    // It offers what these are about.
+    // It advertises what these checks are about.
     "v1/session-setup/27",
     "v1/session-setup/32",
     "v1/session-setup/44",
     "v1/session-list/8",
     "v1/session-delete/4",
-    // It offers every content type.
+    // It supports every content type.
     "v1/content/8",
 ];
 
-/// Checks of processes. Their mutants are processes as well, in `tests/processes.rs`.
+/// The checks of processes. Their mutants are processes too, in `tests/processes.rs`.
 pub(crate) const PROCESS_CHECKS: &[&str] = &["v1/transports/19", "v1/transports/20"];
 
 pub(crate) fn mutants() -> Vec<Mutant> {

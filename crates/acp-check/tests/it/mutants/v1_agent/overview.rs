@@ -1,4 +1,4 @@
-//! Wrong in what holds for every message.
+//! Mutants that handle messages wrongly in general.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/1",
             "the agent sent two responses to `_acp-check/unknown`",
-            "the agent refuses everything twice",
+            "the agent rejects every request twice",
             mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == UNKNOWN_METHOD {
                     repeat_message(passing);
@@ -43,7 +43,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/2",
             "waiting for a response with id \"first/of acp-check\"",
-            "its answers to string ids have a number",
+            "the agent responds to string ids with a number",
             change_response_id(
                 |id| id.as_str().is_some_and(|id| id.contains('/')),
                 |_| json!(1),
@@ -52,7 +52,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/3",
             "waiting for a response with id \"17\"",
-            "the agent makes numbers of all that looks like one",
+            "the agent turns an id that looks like a number into a number",
             change_response_id(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
                 number.map_or(id.clone(), |number| json!(number))
@@ -61,7 +61,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/4",
             "waiting for a response with id -7",
-            "its ids have no sign",
+            "the agent drops the sign of ids",
             change_response_id(Value::is_i64, |id| {
                 json!(id.as_i64().unwrap_or_default().unsigned_abs())
             }),
@@ -69,7 +69,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/4",
             "waiting for a response with id 9007199254740991",
-            "its ids have 32 bits",
+            "the agent truncates ids to 32 bits",
             change_response_id(Value::is_u64, |id| {
                 json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
             }),
@@ -77,7 +77,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/5",
             "waiting for a response with id null",
-            "the agent takes a request with the id null for a notification",
+            "the agent treats a request with a null id as a notification",
             mutate_messages(|passing| {
                 let null = |message: &Value| message["id"].is_null();
                 if passing.said && passing.answers && passing.message.as_ref().is_some_and(null) {
@@ -88,7 +88,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/6",
             "waiting for responses to 20 requests",
-            "the agent answers ten requests and no more",
+            "the agent responds to only ten requests",
             || {
                 let mut answered = 0;
                 Box::new(move |passing: PassingMessage<'_>| {
@@ -104,7 +104,7 @@ fn id_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/7",
             "waiting for a response with id 1",
-            "the agent takes a request with the id of one of its own for the answer",
+            "the agent treats a request with the id of its own request as the response",
             drop_colliding_ids,
         ),
     ]
@@ -119,7 +119,7 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/8",
             "the agent responded to the notification `session/cancel`, which has no id",
-            "the agent confirms that it cancels",
+            "the agent responds to `session/cancel`",
             mutate_messages(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
                     let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
@@ -130,7 +130,7 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/8",
             "the agent responded to the notification `_acp-check/hello`, which has no id",
-            "the agent refuses notifications that it does not know",
+            "the agent rejects unknown notifications",
             mutate_messages(move |passing| {
                 if !passing.said && passing.method == "_acp-check/hello" {
                     passing.back.push(refused(&Value::Null));
@@ -140,7 +140,7 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/9",
             "the agent responded to a notification whose `sessionId` is not a string, which has no id",
-            "the agent refuses notifications that it cannot read",
+            "the agent rejects invalid notifications",
             mutate_messages(move |passing| {
                 let broken = |message: &Value| message["params"]["sessionId"].is_object();
                 if !passing.said
@@ -154,19 +154,19 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/15",
             "waiting for a response to request 1",
-            "the agent drops what it cannot read",
+            "the agent ignores invalid requests",
             drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/overview/18",
             "the response to `initialize` has both `result` and `error`",
-            "the agent says that there is no error",
+            "the agent adds a null error to every result",
             change_response("initialize", |message| message["error"] = Value::Null),
         ),
         mutant(
             "v1/overview/18",
             "the error for an unknown method has both `result` and `error`",
-            "the agent says that there is no result",
+            "the agent adds a null result to every error",
             change_response(NONEXISTENT_METHOD, |message| {
                 message["result"] = Value::Null
             }),
@@ -174,7 +174,7 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/19",
             "the response to `initialize` has `jsonrpc` null; expected \"2.0\"",
-            "the agent leaves out the version of JSON-RPC",
+            "the agent omits the version of JSON-RPC",
             change_response("initialize", |message| {
                 message.as_object_mut().unwrap().remove("jsonrpc");
             }),
@@ -182,7 +182,7 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/20",
             "after responses to unknown requests",
-            "the agent ends when it is answered what it did not ask",
+            "the agent exits on a response to an unknown request",
             mutate_messages(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
                 if !passing.said && passing.message.as_ref().is_some_and(unasked) {
@@ -193,13 +193,13 @@ fn response_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/21",
             "the agent does not support `session/prompt` (error -32601)",
-            "the agent cannot be prompted",
+            "the agent does not support prompts",
             reject_request("session/prompt", -32601),
         ),
         mutant(
             "v1/overview/21",
             "the agent does not support `session/new` (error -32601)",
-            "the agent has no sessions",
+            "the agent does not support sessions",
             reject_request("session/new", -32601),
         ),
     ]
@@ -210,19 +210,19 @@ fn error_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/10",
             "with error -32603",
-            "everything is an internal error",
+            "the agent uses an internal error for invalid JSON",
             change_code(-32700, -32603),
         ),
         mutant(
             "v1/overview/10",
             "waiting for a response to invalid JSON",
-            "the agent passes over what is no JSON",
+            "the agent ignores invalid JSON",
             drop_error(-32700),
         ),
         mutant(
             "v1/overview/11",
             "the agent responded to invalid JSON with id 0; expected null",
-            "the agent has a number for what it cannot read",
+            "the agent's error for invalid JSON has a numeric id",
             mutate_messages(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -235,13 +235,13 @@ fn error_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/12",
             "got error -32700",
-            "the agent takes what is no request for what is no JSON",
+            "the agent uses the error code for invalid JSON for an invalid request",
             change_code(-32600, -32700),
         ),
         mutant(
             "v1/overview/13",
             "`acp-check/nothing` succeeded; expected an error",
-            "the agent has done whatever it is asked",
+            "the agent returns a result for unknown methods",
             change_response(NONEXISTENT_METHOD, |message| {
                 *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
             }),
@@ -249,19 +249,19 @@ fn error_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/14",
             "with error -32600",
-            "the agent takes an unknown method for a broken request",
+            "the agent uses the error code for an invalid request for an unknown method",
             change_code(-32601, -32600),
         ),
         mutant(
             "v1/overview/16",
             "with error -32603",
-            "the agent has no code for wrong params",
+            "the agent uses a wrong error code for invalid params",
             change_code(-32602, -32603),
         ),
         mutant(
             "v1/overview/17",
             "the error has no integer `code`",
-            "its codes are words",
+            "the agent's error codes are strings",
             change_response(NONEXISTENT_METHOD, |message| {
                 message["error"]["code"] = json!("not found");
             }),
@@ -269,7 +269,7 @@ fn error_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/17",
             "the error has no string `message`",
-            "its errors say nothing",
+            "the agent's errors have no message",
             change_response(NONEXISTENT_METHOD, |message| {
                 message["error"].as_object_mut().unwrap().remove("message");
             }),
@@ -282,13 +282,13 @@ fn params_mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/22",
             "\"notes.txt\" is not an absolute path",
-            "the agent tells where it reads within the project",
+            "the agent reports locations with relative paths",
             change_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
             "\"./notes.txt\" is not an absolute path",
-            "the agent reads within the project",
+            "the agent requests files by relative paths",
             change_call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");
             }),
@@ -307,7 +307,7 @@ fn repeat_message(passing: &mut PassingMessage<'_>) {
     passing.then.extend(again.map(LayerLine::Json));
 }
 
-/// Changes the whole message that answers `method`.
+/// Changes the whole message of the response to `method`.
 pub(super) fn change_response(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
@@ -323,7 +323,7 @@ pub(super) fn change_response(
     })
 }
 
-/// Changes the ids of the answers to requests whose id is one of `which`.
+/// Changes the ids of the responses to requests whose id satisfies `which`.
 fn change_response_id(
     which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     to: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
@@ -339,7 +339,7 @@ fn change_response_id(
     })
 }
 
-/// Says another code in the place of `from`.
+/// Replaces the error code `from` with `to`.
 pub(super) fn change_code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         if passing.said
@@ -351,7 +351,7 @@ pub(super) fn change_code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + 
     })
 }
 
-/// Keeps back errors of a code.
+/// Drops errors with this code.
 fn drop_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         let of_code = |message: &Value| message["error"]["code"] == code;
@@ -377,7 +377,7 @@ fn change_locations(
     })
 }
 
-/// What has the id of a request of the agent's own does not reach it, unless it is the answer.
+/// Drops requests that have the same id as a pending request of the agent.
 fn drop_colliding_ids() -> Mutation {
     let mut own = Vec::new();
     Box::new(move |passing| {

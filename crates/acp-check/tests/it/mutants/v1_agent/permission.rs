@@ -1,4 +1,4 @@
-//! Wrong in asking for permission.
+//! Mutants that request permission wrongly.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::mutants::layer::{
 
 const PERMISSION_METHOD: &str = "session/request_permission";
 
-/// It takes every answer for this one.
+/// Replaces every answer with this option.
 fn assume_option_chosen(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change_incoming_result(PERMISSION_METHOD, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/31",
             "duplicate option id \"yes\"",
-            "its options cannot be told apart",
+            "the agent's permission options all have the same id",
             change_call(PERMISSION_METHOD, |params| {
                 params["options"][1]["optionId"] = json!("yes")
             }),
@@ -29,13 +29,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/32",
             "has no options",
-            "the agent leaves no choice",
+            "the agent's permission requests have no options",
             change_call(PERMISSION_METHOD, |params| params["options"] = json!([])),
         ),
         mutant(
             "v1/tool-calls/33",
             "which was not reported",
-            "the agent asks for what nobody knows of",
+            "the agent requests permission for an unreported tool call",
             change_call(PERMISSION_METHOD, |params| {
                 params["toolCall"]["toolCallId"] = json!("another")
             }),
@@ -43,19 +43,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/34",
             "every permission was rejected, but the file was changed to \"alpha",
-            "the agent takes a no for a yes",
+            "the agent treats a rejection as approval",
             assume_option_chosen("yes"),
         ),
         mutant(
             "v1/tool-calls/35",
             "every permission was granted, but the file was not changed: \"alpha",
-            "the agent takes a yes for a no",
+            "the agent treats approval as a rejection",
             assume_option_chosen("no"),
         ),
         mutant(
             "v1/tool-calls/36",
             "was allowed, but never reported as in progress",
-            "the agent does not tell what it is at",
+            "the agent does not report that a tool call is in progress",
             drop_updates_if(&["tool_call_update"], |update| {
                 update["status"] == "in_progress"
             }),
@@ -63,7 +63,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/37",
             "the turn was cancelled during a permission request, but the file was changed to \"alpha",
-            "the agent takes a cancellation for a yes",
+            "the agent treats a cancellation as approval",
             apply_both(
                 assume_option_chosen("yes"),
                 drop_incoming("session/cancel", false),
@@ -72,13 +72,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/38",
             "after an error response to a permission request: `session/prompt` failed with error -32603: no more",
-            "the agent does not get over an error",
+            "the agent fails after an error response",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/tool-calls/39",
             "permission was rejected, but the turn ended with `cancelled`",
-            "the agent takes a rejection for a cancellation",
+            "the agent treats a rejection as a cancellation",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),

@@ -1,4 +1,4 @@
-//! Wrong in prompt turns.
+//! Mutants that run turns wrongly.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use crate::mutants::layer::{
     Mutant, change_call, change_result, change_update, drop_outgoing, mutant,
 };
 
-/// A piece of a message.
+/// Returns an update with a chunk of a message.
 pub(super) fn message_chunk() -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "And?"}})
 }
 
-/// Whether a prompt has this text.
+/// Returns a predicate that is true for a prompt with this text.
 pub(super) fn has_prompt_text(text: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| params["prompt"][0]["text"] == text
 }
@@ -25,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/1",
             "invalid stop reason \"done\"; expected one of end_turn, max_tokens, max_turn_requests, refusal,",
-            "the agent has a stop reason of its own",
+            "the agent uses an invalid stop reason",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("done")
             }),
@@ -33,25 +33,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/1",
             "the turn did not end",
-            "the agent has nothing to answer",
+            "the agent does not respond to prompts",
             drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/prompt-turn/2",
             "the turn ended without any output",
-            "the agent says nothing",
+            "the agent produces no output",
             drop_updates_if(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
         ),
         mutant(
             "v1/prompt-turn/3",
             "`agent_message_chunk` was sent after the response to the prompt",
-            "the agent goes on after the answer",
+            "the agent sends output after the response to the prompt",
             send_update_after_response("session/prompt", message_chunk()),
         ),
         mutant(
             "v1/prompt-turn/4",
             "an update is for session \"another\"",
-            "the agent talks to another session",
+            "the agent sends updates for another session",
             change_call("session/update", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -59,7 +59,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/5",
             "`fs/read_text_file` is for session \"another\", but the only session is",
-            "the agent reads for another session",
+            "the agent requests files for another session",
             change_call("fs/read_text_file", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -67,13 +67,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/6",
             "after a first turn",
-            "the agent takes one prompt, and no more",
+            "the agent accepts only one prompt",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/7",
             "asked to remember and repeat 7351, the agent said \"I do not know.\"",
-            "the agent forgets",
+            "the agent forgets the previous turns",
             change_update("agent_message_chunk", |update| {
                 update["content"]["text"] = json!("I do not know.");
             }),
@@ -81,7 +81,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/8",
             "the stop reason is \"cancelled\", but the turn was not cancelled",
-            "every turn of its is cancelled",
+            "the agent reports every turn as cancelled",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
             }),
@@ -89,13 +89,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/9",
             "the turn did not end",
-            "the agent does not hear of nothing",
+            "the agent ignores an empty prompt",
             drop_request_if("session/prompt", |params| params["prompt"] == json!([])),
         ),
         mutant(
             "v1/prompt-turn/10",
             "a prompt for an unknown session succeeded with",
-            "the agent takes prompts for any session",
+            "the agent accepts prompts for unknown sessions",
             respond_instead(
                 "session/prompt",
                 |params| params["sessionId"] == "sess_nobody_has_opened",
@@ -105,19 +105,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/11",
             "error -32603",
-            "the agent does one thing at a time, and refuses the rest",
+            "the agent rejects a prompt while another session has a turn",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/prompt-turn/12",
             "while a turn was running in another session:",
-            "the agent does one thing at a time",
+            "the agent delays a prompt while another session has a turn",
             drop_request_if("session/prompt", has_prompt_text("answer")),
         ),
         mutant(
             "v1/prompt-turn/13",
             "the turn did not end",
-            "the agent loses what comes while it works",
+            "the agent ignores prompts during a turn",
             deliver_only_first("session/prompt"),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Agents that break the rules of a conversation.
+//! Agent mutants that break the protocol rules.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/rules/1",
             "request-answered-twice",
-            "the agent answers `initialize` twice",
+            "the agent responds to `initialize` twice",
             mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let again = passing.message.clone().unwrap();
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/rules/1",
             "boolean-option-not-offered",
-            "the agent has a boolean option for a client that cannot show it",
+            "the agent sends a boolean option to a client that does not support it",
             change_result("session/new", |result| {
                 result["configOptions"] =
                     json!([{"id": "a", "name": "A", "type": "boolean", "currentValue": true}]);

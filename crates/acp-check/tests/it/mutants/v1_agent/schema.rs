@@ -1,4 +1,4 @@
-//! Messages of the wrong shape.
+//! Agent mutants whose messages do not match the schema.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-/// Gives a field a value that none has: a list of a number.
+/// Gives a field a value that is invalid everywhere: a list with a number.
 fn set_invalid_value(of: &mut Value, field: &str) {
     of[field] = json!([7]);
 }
@@ -39,7 +39,7 @@ fn envelope_mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
-            "the agent says another version of JSON-RPC",
+            "the agent sends another version of JSON-RPC",
             mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -52,7 +52,7 @@ fn envelope_mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "params.update.sessionUpdate",
-            "the agent sends updates of a kind that there is not",
+            "the agent sends updates of an unknown type",
             change_update("agent_thought_chunk", |update| {
                 update["sessionUpdate"] = json!("agent_mood");
             }),
@@ -61,7 +61,7 @@ fn envelope_mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/Error",
             "error.code",
-            "its errors have names for codes",
+            "the agent's error codes are names",
             mutate_messages(|passing| {
                 if passing.said
                     && let Some(error) = passing.message.as_mut().and_then(|m| m.get_mut("error"))
@@ -74,7 +74,7 @@ fn envelope_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// The check, the one in which the message comes, its method or kind, the place that is told, and the field.
+/// A mutant of a response: its check, the check in which the message is sent, the method, the fault, and the field.
 type AnswerRow = (
     &'static str,
     &'static str,

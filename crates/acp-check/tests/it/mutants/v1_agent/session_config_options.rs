@@ -1,4 +1,4 @@
-//! Wrong in session config options.
+//! Mutants that handle config options wrongly.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::mutants::layer::{
 
 const SET_METHOD: &str = "session/set_config_option";
 
-/// Leaves one option of those that are told.
+/// Removes all options except one.
 fn keep_one_option(of: &mut Value) {
     if let Some(options) = of["configOptions"].as_array_mut() {
         options.truncate(1);
     }
 }
 
-/// The first option has a value that it cannot have.
+/// Gives the first option an invalid value.
 fn set_invalid_option_value(of: &mut Value) {
     of["configOptions"][0]["currentValue"] = json!("lunch");
 }
@@ -33,7 +33,7 @@ fn reported_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/1",
             "duplicate config option id \"mode\"",
-            "its options cannot be told apart",
+            "the agent's config options all have the same id",
             change_result("session/new", |result| {
                 result["configOptions"][1]["id"] = json!("mode");
             }),
@@ -41,13 +41,13 @@ fn reported_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/2",
             "at first, option \"mode\" has the invalid value \"lunch\"",
-            "the agent has a value that there is not",
+            "the agent's config option has an invalid initial value",
             change_result("session/new", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/3",
             "category \"lunch\" is not in the specification and does not start with `_`",
-            "the agent has a category of its own",
+            "the agent's custom category does not start with `_`",
             change_result("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("lunch");
             }),
@@ -55,19 +55,19 @@ fn reported_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/9",
             "option \"tone\" is missing in the update",
-            "the agent tells what has changed, and no more",
+            "the agent's update contains only the changed option",
             change_update("config_option_update", keep_one_option),
         ),
         mutant(
             "v1/session-config-options/10",
             "in the update, option \"mode\" has the invalid value \"lunch\"",
-            "the agent changes to a value that there is not",
+            "the agent changes an option to an invalid value",
             change_update("config_option_update", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/11",
             "option \"loud\" is boolean, but the client does not support boolean options",
-            "the agent shows such options to every client",
+            "the agent sends boolean options to clients that do not support them",
             change_incoming("initialize", |params| {
                 params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
             }),
@@ -75,13 +75,13 @@ fn reported_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/18",
             "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
-            "what it loads has a value that there is not",
+            "a loaded session has a config option with an invalid value",
             change_result("session/load", set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/19",
             "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
-            "what it resumes has a value that there is not",
+            "a resumed session has a config option with an invalid value",
             change_result("session/resume", set_invalid_option_value),
         ),
     ]
@@ -93,13 +93,13 @@ fn set_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/4",
             "the response does not contain option \"tone\"",
-            "the agent answers with what was set, and no more",
+            "the agent's response contains only the option that was set",
             change_result(SET_METHOD, keep_one_option),
         ),
         mutant(
             "v1/session-config-options/5",
             "was set to \"code\", but the response says \"ask\"",
-            "the agent answers with what has been",
+            "the agent's response has the previous value",
             change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask");
             }),
@@ -107,13 +107,13 @@ fn set_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/6",
             "in the response, option \"mode\" has the invalid value \"lunch\"",
-            "the agent answers with a value that there is not",
+            "the agent's response has an invalid value",
             change_result(SET_METHOD, set_invalid_option_value),
         ),
         mutant(
             "v1/session-config-options/7",
             "an unknown option was set",
-            "the agent takes any option",
+            "the agent accepts unknown options",
             respond_instead(
                 SET_METHOD,
                 |params| params["configId"] == "no-such-option",
@@ -123,7 +123,7 @@ fn set_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/8",
             "an invalid value was set",
-            "the agent takes any value",
+            "the agent accepts invalid values",
             respond_instead(
                 SET_METHOD,
                 |params| params["value"] == "no-such-value",
@@ -133,7 +133,7 @@ fn set_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/12",
             "error -32602",
-            "the agent takes no booleans",
+            "the agent rejects boolean values",
             respond_instead(
                 SET_METHOD,
                 |params| params["value"].is_boolean(),
@@ -143,13 +143,13 @@ fn set_option_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/13",
             "while the agent was working:",
-            "the agent lets nothing be set",
+            "the agent does not allow setting options during a turn",
             reject_request(SET_METHOD, -32603),
         ),
         mutant(
             "v1/session-config-options/14",
             "in one session, and changed to \"code\" in another",
-            "all of its sessions are in one mode",
+            "the agent shares its options between sessions",
             change_result(SET_METHOD, |result| {
                 result["configOptions"][0]["currentValue"] = json!("code");
             }),
@@ -161,22 +161,22 @@ fn mode_mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/15",
-            "there is a config option of category `mode`, but no `modes`",
-            "the agent shows modes as an option only",
+            "the session has a config option of category `mode`, but no `modes`",
+            "the agent reports modes only as a config option",
             change_result("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");
             }),
         ),
         mutant(
             "v1/session-config-options/15",
-            "there are `modes`, but no config option of category `mode`",
-            "the agent shows modes as modes only",
+            "the session has `modes`, but no config option of category `mode`",
+            "the agent reports modes only as `modes`",
             change_result("session/new", |result| result["configOptions"] = json!([])),
         ),
         mutant(
             "v1/session-config-options/16",
             "the mode is \"code\" in `modes`, but \"ask\" in the config option",
-            "the agent is in two modes at once",
+            "the agent reports two different current modes",
             change_result("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("code");
             }),
@@ -184,7 +184,7 @@ fn mode_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/17",
             "but the config option says \"ask\"",
-            "its option does not know what its modes do",
+            "the agent does not update the config option when the mode is set",
             respond_instead("session/set_mode", |_| true, json!({"result": {}})),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong in sessions' titles.
+//! Mutants that report session titles wrongly.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-info/1",
             "the session has title \"Another\"",
-            "its list has titles of its own",
+            "the agent lists another title than the one it has reported",
             change_update("session_info_update", |update| {
                 update["title"] = json!("Another")
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-info/2",
             "for a deleted session",
-            "the agent goes on to give titles",
+            "the agent sends the title of a deleted session",
             send_update_after_response(
                 "session/delete",
                 json!({"sessionUpdate": "session_info_update", "title": "Gone"}),

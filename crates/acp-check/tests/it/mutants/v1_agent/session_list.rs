@@ -1,4 +1,4 @@
-//! Wrong in listing sessions and in deleting them.
+//! Mutants that list or delete sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/1",
             "the response has no `sessions` list:",
-            "the agent leaves out what is empty",
+            "the agent omits an empty list",
             change_result("session/list", |result| {
                 result.as_object_mut().unwrap().remove("sessions");
             }),
@@ -19,13 +19,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/2",
             "had a turn, but is not listed",
-            "the agent lists nothing",
+            "the agent lists no sessions",
             change_result("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v1/session-list/3",
             "requested sessions of",
-            "the agent lists all there are",
+            "the agent lists the sessions of all directories",
             change_incoming("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");
             }),
@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/4",
             "failed with error -32002",
-            "the agent takes an empty list for an error",
+            "the agent returns an error for an empty list",
             reject_if("session/list", -32002, |params| {
                 let cwd = params["cwd"].as_str();
                 cwd.is_some_and(|cwd| cwd.ends_with("elsewhere"))
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/4",
             "but the agent listed null",
-            "the agent leaves out what is empty",
+            "the agent omits an empty list",
             change_result("session/list", |result| {
                 if result["sessions"] == json!([]) {
                     result.as_object_mut().unwrap().remove("sessions");
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/5",
             "the agent accepted an unknown cursor",
-            "the agent begins anew where it does not know the cursor",
+            "the agent returns the first page for an unknown cursor",
             change_incoming("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cursor");
             }),
@@ -60,7 +60,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/6",
             "is listed twice",
-            "its second page begins with the end of the first",
+            "the agent's second page repeats the end of the first page",
             change_incoming("session/list", |params| {
                 if params["cursor"] == "2" {
                     params["cursor"] = json!("1");
@@ -70,7 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/7",
             "but is listed with \"/\"",
-            "the agent does not keep where sessions were",
+            "the agent lists sessions with a wrong directory",
             change_result("session/list", |result| {
                 for session in result["sessions"].as_array_mut().into_iter().flatten() {
                     session["cwd"] = json!("/");
@@ -80,49 +80,49 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-list/8",
             "the agent does not support `session/list`, but the request succeeded",
-            "the agent lists without having said that it can",
+            "the agent supports `session/list`, but does not advertise it",
             hide_session_capability("list"),
         ),
         mutant(
             "v1/session-list/9",
-            "the returned title is \"Set by the check\", but it is listed as \"answer\"",
+            "the returned title is \"Set by the check\", but the listed title is \"answer\"",
             "the agent forgets the title",
             respond_with("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v1/session-list/10",
             "succeeded; expected an error",
-            "the agent takes any title",
+            "the agent accepts an empty title",
             respond_with("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v1/session-list/11",
             "failed with -32603 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             reject_request("session/set_title", -32603),
         ),
         mutant(
             "v1/session-delete/1",
             "was deleted, but is still listed",
-            "the agent deletes in words only",
+            "the agent accepts a request to delete a session, but does not delete it",
             succeed_without_effect_if("session/delete", |_: &Value| true),
         ),
         mutant(
             "v1/session-delete/2",
             "`session/delete` failed with error -32002: no",
-            "the agent wants to know what it deletes",
+            "the agent rejects deleting an unknown session",
             reject_request("session/delete", -32002),
         ),
         mutant(
             "v1/session-delete/3",
             "`session/delete` failed with error -32002: no",
-            "the agent wants to know that something is there still",
+            "the agent rejects deleting a session twice",
             crate::mutants::layer::reject_from_nth("session/delete", -32002, 2),
         ),
         mutant(
             "v1/session-delete/4",
             "the agent does not support `session/delete`, but the request succeeded",
-            "the agent deletes without having said that it can",
+            "the agent supports `session/delete`, but does not advertise it",
             hide_session_capability("delete"),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong in how old sessions are opened, and how open ones are closed.
+//! Mutants that open existing sessions, or close sessions, wrongly.
 
 use serde_json::{Value, json};
 
@@ -22,19 +22,19 @@ fn load_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/20",
             "\"answer\" was not replayed as `user_message_chunk` before the response",
-            "the agent replays nothing of the user's",
+            "the agent does not replay the user's messages",
             drop_updates_of_kind("user_message_chunk"),
         ),
         mutant(
             "v1/session-setup/20",
             "`session/load` of an existing session failed with error -32002: no",
-            "the agent loads nothing",
+            "the agent loads no sessions",
             reject_request("session/load", -32002),
         ),
         mutant(
             "v1/session-setup/21",
             "\"Hello.\" was not replayed as `agent_message_chunk` before the response",
-            "the agent replays nothing of its own",
+            "the agent does not replay its own messages",
             change_while_loading(
                 |told| told["sessionUpdate"] = json!("agent_thought_chunk"),
                 "agent_message_chunk",
@@ -43,19 +43,19 @@ fn load_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/22",
             "the agent's message was replayed before its prompt",
-            "the agent replays the newest first",
+            "the agent replays the newest message first",
             reverse_replay,
         ),
         mutant(
             "v1/session-setup/23",
             "a `user_message_chunk` was sent after the response to `session/load`",
-            "the agent goes on replaying after its answer",
+            "the agent continues the replay after its response",
             delay_replay,
         ),
         mutant(
             "v1/session-setup/24",
             "was loaded, but a `user_message_chunk` was sent for session \"old\"",
-            "the agent replays under a name of its own",
+            "the agent replays updates with another session id",
             mutate_messages(|passing| {
                 if let Some(message) = passing.message
                     && passing.said
@@ -68,13 +68,13 @@ fn load_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/25",
             "`session/prompt` failed with error",
-            "the agent loads sessions to look at",
+            "the agent rejects prompts in loaded sessions",
             reject_later_prompts,
         ),
         mutant(
             "v1/session-setup/26",
             "`session/load` of an unknown session succeeded",
-            "the agent loads whatever is asked for",
+            "the agent loads unknown sessions",
             succeed_without_effect_if("session/load", |params| {
                 params["sessionId"] == UNKNOWN_SESSION
             }),
@@ -82,7 +82,7 @@ fn load_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/27",
             "the agent does not support `session/load`, but the request succeeded",
-            "the agent loads without having said that it can",
+            "the agent supports `session/load`, but does not advertise it",
             change_result("initialize", |result| {
                 result["agentCapabilities"]["loadSession"] = json!(false);
             }),
@@ -95,7 +95,7 @@ fn resume_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/28",
             "a `user_message_chunk` was sent before the response to `session/resume`",
-            "the agent loads when it should resume",
+            "the agent replays the history of a resumed session",
             mutate_messages(|passing| {
                 if let Some(message) = passing.message
                     && !passing.said
@@ -108,13 +108,13 @@ fn resume_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/29",
             "`session/prompt` failed with error",
-            "the agent resumes sessions to look at",
+            "the agent rejects prompts in resumed sessions",
             reject_later_prompts,
         ),
         mutant(
             "v1/session-setup/30",
             "`session/resume` of an unknown session succeeded",
-            "the agent resumes whatever is asked for",
+            "the agent resumes unknown sessions",
             succeed_without_effect_if("session/resume", |params| {
                 params["sessionId"] == UNKNOWN_SESSION
             }),
@@ -122,7 +122,7 @@ fn resume_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/31",
             "`session/resume` of an existing session failed with error -32602: no",
-            "the agent wants to know the MCP servers, though there be none",
+            "the agent requires MCP servers in `session/resume`",
             reject_if("session/resume", -32602, |params| {
                 params.get("mcpServers").is_none()
             }),
@@ -130,7 +130,7 @@ fn resume_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/32",
             "the agent does not support `session/resume`, but the request succeeded",
-            "the agent resumes without having said that it can",
+            "the agent supports `session/resume`, but does not advertise it",
             hide_session_capability("resume"),
         ),
     ]
@@ -141,25 +141,25 @@ fn close_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/40",
             "`session/close` failed with error -32603: no",
-            "the agent closes nothing",
+            "the agent closes no sessions",
             reject_request("session/close", -32603),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "the agent forgets the prompt of a session that is closed",
+            "the agent does not respond to the prompt of a closed session",
             drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/41",
             "waiting for responses to 2 requests",
-            "the agent waits for the turn before it closes a session",
+            "the agent waits for the end of the turn before it closes the session",
             drop_incoming("session/close", false),
         ),
         mutant(
             "v1/session-setup/42",
             "the turn ended with \"refusal\"; expected \"cancelled\"",
-            "the agent takes a session that is closed for one that it refuses",
+            "the agent ends the turn of a closed session with `refusal`",
             change_result("session/prompt", |result| {
                 result["stopReason"] = json!("refusal")
             }),
@@ -167,19 +167,19 @@ fn close_mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/43",
             "`session/prompt` failed with error",
-            "the agent closes all when it closes one",
+            "the agent closes all sessions at once",
             reject_prompts_after_close,
         ),
         mutant(
             "v1/session-setup/44",
             "the agent does not support `session/close`, but the request succeeded",
-            "the agent closes without having said that it can",
+            "the agent supports `session/close`, but does not advertise it",
             hide_session_capability("close"),
         ),
     ]
 }
 
-/// Has a capability of sessions, and does not say so.
+/// Does not advertise a session capability that the agent supports.
 pub(super) fn hide_session_capability(
     capability: &'static str,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -189,7 +189,7 @@ pub(super) fn hide_session_capability(
     })
 }
 
-/// Says nothing of a kind.
+/// Drops updates of one type.
 fn drop_updates_of_kind(kind: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     mutate_messages(move |passing| {
         let of_kind = |message: &Value| message["params"]["update"]["sessionUpdate"] == kind;
@@ -199,7 +199,7 @@ fn drop_updates_of_kind(kind: &'static str) -> impl Fn() -> Mutation + Send + Sy
     })
 }
 
-/// Changes the updates of a kind that come while a session is loaded.
+/// Changes the updates of one type that are sent while a session is loaded.
 fn change_while_loading(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
     kind: &'static str,
@@ -222,7 +222,7 @@ fn change_while_loading(
     }
 }
 
-/// What is replayed is held back, and what `held` makes of it comes with the answer.
+/// Holds back the replayed updates. `order` sends them with the response.
 fn reorder_replay(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();
@@ -250,7 +250,7 @@ fn delay_replay() -> Mutation {
     reorder_replay(|passing, kept| passing.then.extend(kept))
 }
 
-/// Refuses all prompts but the first.
+/// Rejects all prompts except the first.
 fn reject_later_prompts() -> Mutation {
     let mut prompts = 0;
     Box::new(move |passing: PassingMessage<'_>| {
@@ -263,7 +263,7 @@ fn reject_later_prompts() -> Mutation {
     })
 }
 
-/// Refuses all prompts once a session was closed.
+/// Rejects all prompts after a session was closed.
 fn reject_prompts_after_close() -> Mutation {
     let mut closed = false;
     Box::new(move |passing: PassingMessage<'_>| {

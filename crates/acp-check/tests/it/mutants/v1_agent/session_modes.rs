@@ -1,4 +1,4 @@
-//! Wrong in session modes.
+//! Mutants that handle modes wrongly.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/1",
             "the current mode \"lunch\" is not one of ask, code",
-            "the agent begins in an unknown mode",
+            "the agent's current mode is unavailable",
             change_result("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("lunch");
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/2",
             "duplicate mode id \"ask\"",
-            "its modes cannot be told apart",
+            "the agent's modes all have the same id",
             change_result("session/new", |result| {
                 result["modes"]["availableModes"][1]["id"] = json!("ask");
             }),
@@ -26,13 +26,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/3",
             "error -32603",
-            "the agent has modes, and lets none be set",
+            "the agent does not allow setting a mode",
             reject_request("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/4",
             "the agent accepted the unavailable mode \"no-such-mode\"",
-            "the agent takes any mode",
+            "the agent accepts unavailable modes",
             respond_instead(
                 "session/set_mode",
                 |params| params["modeId"] == "no-such-mode",
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/5",
             "the mode is now \"lunch\"",
-            "the agent changes to an unknown mode",
+            "the agent changes to an unavailable mode",
             change_update("current_mode_update", |update| {
                 update["currentModeId"] = json!("lunch");
             }),
@@ -50,13 +50,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/6",
             "while the agent was working:",
-            "the agent lets no mode be set",
+            "the agent does not allow setting the mode during a turn",
             reject_request("session/set_mode", -32603),
         ),
         mutant(
             "v1/session-modes/7",
             "the agent set the mode of an unknown session",
-            "the agent takes any session",
+            "the agent sets the mode of unknown sessions",
             respond_instead(
                 "session/set_mode",
                 |params| params["sessionId"] == "sess_nobody_has_opened",

@@ -1,4 +1,4 @@
-//! Wrong in how sessions are opened.
+//! Mutants that open new sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -13,19 +13,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/1",
             "has no `sessionId`",
-            "its sessions are numbers",
+            "the agent's session ids are numbers",
             change_result("session/new", |result| result["sessionId"] = json!(1)),
         ),
         mutant(
             "v1/session-setup/1",
             "the `sessionId` is empty",
-            "its sessions have no name",
+            "the agent's session ids are empty",
             change_result("session/new", |result| result["sessionId"] = json!("")),
         ),
         mutant(
             "v1/session-setup/2",
             "the agent opened two sessions with id \"session\"",
-            "the agent has one session",
+            "the agent's sessions all have the same id",
             change_result("session/new", |result| {
                 result["sessionId"] = json!("session")
             }),
@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/3",
             ", but the agent used",
-            "the agent works where it was started",
+            "the agent uses its own working directory",
             change_incoming("session/new", |params| {
                 let cwd = params["cwd"]
                     .as_str()
@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/4",
             "the agent opened a session in \"project\"",
-            "the agent takes any path",
+            "the agent accepts relative paths",
             change_incoming("session/new", |params| {
                 if params["cwd"] == "project" {
                     params["cwd"] = json!("/project");
@@ -55,13 +55,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/5",
             "the MCP server received no `initialize`",
-            "the agent knows no MCP servers",
+            "the agent ignores MCP servers",
             change_incoming("session/new", |params| params["mcpServers"] = json!([])),
         ),
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"an argument\", got",
-            "the agent leaves out the last argument",
+            "the agent omits the last argument of an MCP server",
             change_incoming("session/new", |params| {
                 if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
                     args.pop();
@@ -71,7 +71,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/6",
             "the MCP server expected \"a variable\", got",
-            "the agent leaves out the environment",
+            "the agent omits the environment of an MCP server",
             change_incoming("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
                     params["mcpServers"][0]["env"] = json!([]);
@@ -81,25 +81,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/7",
             "`session/prompt` failed with error -32603",
-            "the agent has one turn at a time",
+            "the agent rejects a second turn in another session",
             reject_second_prompt,
         ),
         mutant(
             "v1/session-setup/7",
             "waiting for responses to 2 requests",
-            "the agent does not answer when two turns run",
+            "the agent does not respond if two turns are running",
             drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/8",
             "was prompted, but updates were sent for session",
-            "the agent talks to whoever came last",
+            "the agent sends updates for the session that was opened last",
             send_to_last_session,
         ),
         mutant(
             "v1/session-setup/9",
             "the agent accepted a prompt for an unknown session",
-            "the agent takes every prompt",
+            "the agent accepts prompts for unknown sessions",
             mutate_messages(|passing| {
                 if !passing.said
                     && passing.method == "session/prompt"
@@ -116,7 +116,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/10",
             "`session/new` failed with error -32602",
-            "the agent supports directories and takes none",
+            "the agent advertises additional directories, but rejects them",
             reject_if("session/new", -32602, |params| {
                 params.get("additionalDirectories").is_some()
             }),
@@ -124,7 +124,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// The second prompt is refused.
+/// Rejects the second prompt.
 fn reject_second_prompt() -> Mutation {
     let mut prompts = 0;
     Box::new(move |passing: PassingMessage<'_>| {
@@ -141,7 +141,7 @@ fn reject_second_prompt() -> Mutation {
     })
 }
 
-/// Whatever is told is told of the session that was opened last.
+/// Sends all updates for the session that was opened last.
 fn send_to_last_session() -> Mutation {
     let mut last = Value::Null;
     Box::new(move |passing: PassingMessage<'_>| {

@@ -1,4 +1,4 @@
-//! Wrong in slash commands.
+//! Mutants that handle slash commands wrongly.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/1",
             "invalid command name \"/help\"",
-            "the agent has the slash in the name",
+            "the agent's command names start with a slash",
             change_update(COMMANDS_UPDATE, |update| {
                 update["availableCommands"][0]["name"] = json!("/help");
             }),
@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/2",
             "\"help\" has no description",
-            "the agent does not say what a command does",
+            "the agent's command has no description",
             change_update(COMMANDS_UPDATE, |update| {
                 update["availableCommands"][0]["description"] = json!("");
             }),
@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/3",
             "command \"say\" has an empty hint",
-            "the agent has nothing to show for an input",
+            "the agent's input hint is empty",
             change_update(COMMANDS_UPDATE, |update| {
                 update["availableCommands"][1]["input"]["hint"] = json!("");
             }),
@@ -38,13 +38,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/4",
             "error -32602",
-            "the agent has commands, and takes none",
+            "the agent rejects its own commands",
             respond_instead("session/prompt", has_prompt_text("/help"), error.clone()),
         ),
         mutant(
             "v1/slash-commands/5",
             "error -32602",
-            "the agent takes commands alone",
+            "the agent rejects a command followed by other content",
             respond_instead(
                 "session/prompt",
                 |params| params["prompt"][1].is_object(),
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/slash-commands/6",
             "the turn did not end",
-            "the agent has no answer to what is no command",
+            "the agent does not respond to an unknown command",
             drop_request_if("session/prompt", has_prompt_text("/no-such-command")),
         ),
     ]

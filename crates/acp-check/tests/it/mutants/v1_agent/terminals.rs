@@ -1,4 +1,4 @@
-//! Wrong in using the client's terminals.
+//! Mutants that use the client's terminals wrongly.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/1",
             "the agent called `terminal/create`",
-            "the agent runs commands in every client",
+            "the agent runs commands with clients that do not support terminals",
             change_incoming("initialize", |params| {
                 params["clientCapabilities"]["terminal"] = json!(true);
             }),
@@ -20,25 +20,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/2",
             "the turn ended, but terminal",
-            "the agent keeps its terminals",
+            "the agent does not release terminals",
             intercept_request("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/3",
             "the turn was cancelled, but terminal",
-            "the agent keeps its terminals when it is cancelled",
+            "the agent does not release the terminals of a cancelled turn",
             intercept_request("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/4",
             "`terminal/output` uses terminal",
-            "the agent asks what a terminal has printed that is gone",
+            "the agent uses a released terminal",
             call_output_after_release(),
         ),
         mutant(
             "v1/terminals/5",
             "which the client did not create",
-            "the agent asks for another's output",
+            "the agent uses a terminal that it did not create",
             change_call("terminal/output", |params| {
                 params["terminalId"] = json!("another")
             }),
@@ -46,31 +46,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/6",
             "the working directory \"project\" is not an absolute path",
-            "the agent says where to run by a name",
+            "the agent sends a relative working directory",
             change_call("terminal/create", |params| params["cwd"] = json!("project")),
         ),
         mutant(
             "v1/terminals/7",
-            "after a command that failed to start",
-            "the agent does not get over an unknown command",
+            "after a failed `terminal/create`",
+            "the agent fails after a failed `terminal/create`",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/terminals/8",
-            "after a command that could not be waited for",
-            "the agent does not get over a command that it lost",
+            "after a failed `terminal/wait_for_exit`",
+            "the agent fails after a failed `terminal/wait_for_exit`",
             reject_after_first("session/prompt"),
         ),
         mutant(
             "v1/terminals/9",
             "error -32603",
-            "the agent wants an exit code",
+            "the agent requires an exit code",
             fail_after_success("session/prompt"),
         ),
         mutant(
             "v1/terminals/10",
             "error -32603",
-            "the agent wants all of the output",
+            "the agent requires the complete output",
             fail_after_success("session/prompt"),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong in reporting tool calls.
+//! Mutants that report tool calls wrongly.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ fn status_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/1",
             "reported no tool call",
-            "the agent does not tell what it does",
+            "the agent reports no tool calls",
             drop_updates_if(&["tool_call", "tool_call_update"], |_| true),
         ),
         mutant(
             "v1/tool-calls/2",
             "the id \"call\" of a finished tool call was reused",
-            "all of its tool calls have one id",
+            "the agent's tool calls all have the same id",
             change_call("session/update", |params| {
                 if let Some(id) = params["update"].get_mut("toolCallId") {
                     *id = json!("call");
@@ -34,25 +34,25 @@ fn status_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/3",
             "was updated, but never reported with `tool_call`",
-            "the agent updates what nobody knows",
+            "the agent updates tool calls that it has not reported",
             drop_updates_if(&["tool_call"], |_| true),
         ),
         mutant(
             "v1/tool-calls/4",
             "changed from \"completed\" to \"in_progress\"",
-            "the agent goes on with what is completed",
+            "the agent resumes a completed tool call",
             follow_update(|update| follow_with_status(update, "completed", "in_progress")),
         ),
         mutant(
             "v1/tool-calls/5",
             "changed from \"in_progress\" to \"pending\"",
-            "the agent waits with what has begun",
+            "the agent moves a running tool call back to `pending`",
             follow_update(|update| follow_with_status(update, "in_progress", "pending")),
         ),
         mutant(
             "v1/tool-calls/6",
             "is still \"in_progress\"",
-            "the agent never comes to an end",
+            "the agent never completes a tool call",
             drop_updates_if(&["tool_call_update"], |update| {
                 update["status"] == "completed"
             }),
@@ -60,7 +60,7 @@ fn status_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Behind an update to the status `is`, one to the status `then`.
+/// Adds an update to the status `then` after each update to the status `is`.
 fn follow_with_status(update: &Value, is: &str, then: &str) -> Option<Value> {
     (update["status"] == is).then(|| {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})
@@ -72,7 +72,7 @@ fn content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/7",
             "\"notes.txt\" is not an absolute path",
-            "the agent names files as the project has them",
+            "the agent reports locations with relative paths",
             change_update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
                     location["path"] = json!("notes.txt");
@@ -92,7 +92,7 @@ fn content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/9",
             "the diff says null",
-            "the agent takes every file for a new one",
+            "the agent's diffs treat every file as new",
             change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
                     diff["oldText"] = Value::Null;
@@ -102,7 +102,7 @@ fn content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/9",
             "but the diff says \"beta\"",
-            "its diffs have what has been for what will be",
+            "the agent's diffs have the old text as the new text",
             change_update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
                     (diff["oldText"], diff["newText"]) = (json!("beta"), json!("beta"));
@@ -112,7 +112,7 @@ fn content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/10",
             "terminal \"own\" was embedded, but never created",
-            "the agent shows a terminal of its own",
+            "the agent embeds a terminal that was not created",
             change_update("tool_call", |update| {
                 if let Some(terminal) = update.pointer_mut("/content/0") {
                     terminal["terminalId"] = json!("own");
@@ -122,13 +122,13 @@ fn content_mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/11",
             "was first embedded after it was released",
-            "the agent shows a terminal when it is gone",
+            "the agent embeds a terminal after releasing it",
             delay_terminal_content,
         ),
     ]
 }
 
-/// Terminals are shown behind their release, and not before.
+/// Embeds terminals only after their release.
 fn delay_terminal_content() -> Mutation {
     let mut calls: HashSet<String> = HashSet::new();
     Box::new(move |passing| {

@@ -1,4 +1,4 @@
-//! Wrong in how messages become lines, and in how that ends.
+//! Mutants that read or write lines wrongly, or do not exit.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn writing_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/2",
             "a line has only part of a message",
-            "the agent writes JSON for people",
+            "the agent splits a message into several lines",
             mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message.take()
@@ -58,7 +58,7 @@ fn writing_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Keeps from the agent the lines that `cannot` says it cannot read.
+/// Drops the lines that satisfy `cannot`, as if the agent could not read them.
 fn drop_unreadable_lines(
     cannot: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -78,13 +78,13 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/4",
             "waiting for a response to request \"pieces\"",
-            "the agent takes what it reads at once for a message",
+            "the agent treats each read as a whole message",
             drop_unreadable_lines(|line| contains(line, br#""pieces""#)),
         ),
         mutant(
             "v1/transports/5",
             "waiting for responses to 3 requests",
-            "the agent passes over all but the first line that it reads at once",
+            "the agent ignores all lines of a read except the first",
             drop_unreadable_lines(|line| {
                 contains(line, br#""id":"b""#) || contains(line, br#""id":"c""#)
             }),
@@ -92,13 +92,13 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/6",
             "waiting for a response to request \"cr\"",
-            "the agent wants nothing before the line end",
+            "the agent rejects a carriage return before the line end",
             drop_unreadable_lines(|line| line.ends_with(b"\r\n")),
         ),
         mutant(
             "v1/transports/7",
             "after empty lines",
-            "the agent takes an empty line for the end",
+            "the agent treats an empty line as the end of its input",
             mutate_messages(|passing| {
                 if !passing.said && passing.line == b"\n" {
                     passing.back.push(LayerLine::End);
@@ -108,25 +108,25 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/8",
             "waiting for a response to request \"spaced\"",
-            "the agent looks for the beginning that it writes itself",
+            "the agent requires that a message starts without whitespace",
             drop_unreadable_lines(|line| line.starts_with(b" ")),
         ),
         mutant(
             "v1/transports/9",
             "waiting for a response to request \"escaped 😀\"",
-            "the agent compares names as they are written",
+            "the agent does not decode escapes in method names",
             drop_unreadable_lines(|line| contains(line, b"\\u0061")),
         ),
         mutant(
             "v1/transports/10",
             "waiting for a response to request \"Grüße 😀\"",
-            "the agent decodes each piece by itself",
+            "the agent decodes each piece of a message on its own",
             drop_unreadable_lines(|line| contains(line, "Grüße".as_bytes())),
         ),
         mutant(
             "v1/transports/11",
             "`session/prompt` failed with error -32602",
-            "the agent knows ASCII only",
+            "the agent supports only ASCII",
             mutate_messages(|passing| {
                 let foreign = |message: &Value| !message["params"].to_string().is_ascii();
                 if !passing.said
@@ -143,13 +143,13 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/12",
             "waiting for a response to request 1",
-            "the agent reads 64 KiB of a line",
+            "the agent reads at most 64 KiB of a line",
             drop_unreadable_lines(|line| line.len() > 64 * 1024),
         ),
     ]
 }
 
-/// Ends when it reads a line that is `fatal` to it.
+/// Makes the agent exit when it reads bytes that satisfy `fatal`.
 fn crash_on_line(
     fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -165,25 +165,25 @@ fn damaged_input_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/13",
             "after a line that is not UTF-8",
-            "the agent ends at a line that is not UTF-8",
+            "the agent exits on a line of invalid UTF-8",
             crash_on_line(|line| std::str::from_utf8(line).is_err()),
         ),
         mutant(
             "v1/transports/14",
             "after lines of invalid JSON",
-            "the agent ends at a line that is no JSON",
+            "the agent exits on a line of invalid JSON",
             crash_on_line(|line| serde_json::from_slice::<Value>(line).is_err()),
         ),
         mutant(
             "v1/transports/15",
             "the agent stopped responding after a message nested 100,000 levels deep",
-            "its stack overflows",
+            "the agent's stack overflows",
             crash_on_line(|line| contains(line, &b"[".repeat(5000))),
         ),
         mutant(
             "v1/transports/16",
             "after JSON that is not a message",
-            "the agent ends at an array",
+            "the agent exits on an array",
             crash_on_line(|line| line.starts_with(b"[")),
         ),
     ]
@@ -195,14 +195,14 @@ fn closing_mutants() -> Vec<Mutant> {
         mutant(
             "v1/transports/17",
             "the agent did not close its output within",
-            "the agent outlives its client",
+            "the agent does not exit when its input is closed",
             nothing,
         )
         .hanging(),
         mutant(
             "v1/transports/18",
             "the agent did not close its output within",
-            "the agent outlives its client in the middle of a turn",
+            "the agent does not exit when its input is closed during a turn",
             nothing,
         )
         .hanging(),

@@ -1,4 +1,4 @@
-//! Wrong in what it tells of usage.
+//! Mutants that report usage wrongly.
 
 use serde_json::json;
 
@@ -9,13 +9,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/usage/1",
             "tokens used in a context of 1",
-            "the agent has more in its context than fits",
+            "the agent reports more tokens than fit into its context",
             change_update("usage_update", |update| update["size"] = json!(1)),
         ),
         mutant(
             "v1/usage/2",
             "the session's cost decreased from 99 to 98",
-            "the agent tells what is left of a budget",
+            "the agent reports the rest of a budget as the cost",
             change_update("usage_update", |update| {
                 let cost = update["cost"]["amount"].as_f64().unwrap();
                 update["cost"]["amount"] = json!(100.0 - cost);

@@ -1,4 +1,4 @@
-//! Wrong in cancelling single requests.
+//! Mutants that cancel requests wrongly.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/cancellation/104",
             "the client cancelled request 4711",
-            "the client cancels what it has not asked",
+            "the client cancels a request that it has not sent",
             change_call("$/cancel_request", |params| {
                 params["requestId"] = json!(4711)
             }),
@@ -17,19 +17,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/cancellation/101",
             "after `$/cancel_request`",
-            "the client forgets what is cancelled",
+            "the client does not respond to a cancelled permission request",
             drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v1/cancellation/102",
             "after `$/cancel_request`",
-            "the client waits for no command any more, and does not say so",
+            "the client does not respond to a cancelled wait for a command",
             drop_outgoing("terminal/wait_for_exit", true),
         ),
         mutant(
             "v1/cancellation/103",
             "after `$/cancel_request` for an unknown request",
-            "the client ends when what is cancelled is not open",
+            "the client exits when an unknown request is cancelled",
             end_when(|message| message["params"]["requestId"] == 99_999),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong in asking the person.
+//! Mutants that request input from the user wrongly.
 
 use serde_json::json;
 
@@ -14,13 +14,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/101",
             "unknown action in the response:",
-            "the client has an answer of its own",
+            "the client responds with an unknown action",
             change_result(CREATE_METHOD, |result| result["action"] = json!("ok")),
         ),
         mutant(
             "v1/elicitation/102",
             "the form was submitted with",
-            "the client fills in texts everywhere",
+            "the client responds with text in a numeric field",
             change_result(CREATE_METHOD, |result| {
                 result["content"]["days"] = json!("7")
             }),
@@ -28,19 +28,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/102",
             "the response has a field \"age\"",
-            "the client says more than it was asked",
+            "the client's response has a field that the form does not have",
             change_result(CREATE_METHOD, |result| result["content"]["age"] = json!(30)),
         ),
         mutant(
             "v1/elicitation/103",
             "after `elicitation/complete` for an unknown elicitation",
-            "the client ends at a completion that it does not wait for",
+            "the client exits when an unknown elicitation is completed",
             end_when(|message| message["method"] == "elicitation/complete"),
         ),
         mutant(
             "v1/elicitation/104",
             "an unsupported form succeeded with",
-            "the client asks without offering it",
+            "the client supports forms, but does not advertise them",
             apply_both(
                 change_call("initialize", |params| {
                     let capabilities = params["clientCapabilities"].as_object_mut();
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/elicitation/105",
             "no response to request 0",
-            "the client waits for a field that it does not show",
+            "the client does not respond to a form with a field of unknown type",
             drop_outgoing(CREATE_METHOD, true),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Wrong with extensions.
+//! Mutants that handle extensions wrongly.
 
 use serde_json::json;
 
@@ -12,37 +12,37 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/extensibility/101",
             "no response to request 0",
-            "the client says nothing to what it does not know",
+            "the client does not respond to unknown requests",
             drop_outgoing(UNKNOWN_METHOD, true),
         ),
         mutant(
             "v1/extensibility/102",
             "failed with error -32603; expected -32601",
-            "the client has one error for everything",
+            "the client uses one error code for everything",
             reject_request(UNKNOWN_METHOD, -32603),
         ),
         mutant(
             "v1/extensibility/102",
             "succeeded with {}; expected an error",
-            "the client has a result for everything",
+            "the client returns a result for unknown methods",
             respond_with(UNKNOWN_METHOD, json!({})),
         ),
         mutant(
             "v1/extensibility/103",
             "after an extension notification",
-            "the client ends at a notification that it does not know",
+            "the client exits on an unknown extension notification",
             end_when(|message| message["method"] == UNKNOWN_METHOD),
         ),
         mutant(
             "v1/extensibility/104",
             "after `_meta` everywhere",
-            "the client wants no list in `_meta`",
+            "the client exits on a list in `_meta`",
             end_when(|message| !message["params"]["update"]["_meta"].is_null()),
         ),
         mutant(
             "v1/extensibility/105",
             "after an unknown notification",
-            "the client ends at an unknown notification",
+            "the client exits on an unknown notification",
             end_when(|message| message["method"] == "$/acp_check"),
         ),
     ]

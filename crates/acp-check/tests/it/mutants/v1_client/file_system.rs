@@ -1,4 +1,4 @@
-//! Wrong in lending files.
+//! Mutants that give wrong access to files.
 
 use serde_json::{Value, json};
 
@@ -18,19 +18,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/107",
             "`fs/write_text_file` failed with error -32002",
-            "the client writes to files that are there",
+            "the client writes only to existing files",
             reject_request(WRITE_METHOD, -32002),
         ),
         mutant(
             "v1/file-system/107",
             "after it was written: No such file or directory (os error 2)",
-            "the client says that it has written",
+            "the client accepts a request to write a file, but does not write it",
             hide_capability("readTextFile", WRITE_METHOD, json!({})),
         ),
         mutant(
             "v1/file-system/108",
             "wrote \"short\\n\", found",
-            "the client writes over the beginning",
+            "the client overwrites only the beginning of a file",
             change_incoming(WRITE_METHOD, |params| {
                 params["content"] = json!("short\ntwo\nthree\nfour\n")
             }),
@@ -38,7 +38,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/109",
             "no line end\", read",
-            "the client ends every file with a line end",
+            "the client adds a line end to every file",
             change_incoming(WRITE_METHOD, |params| {
                 let text = params["content"].as_str().unwrap().to_owned();
                 params["content"] = json!(format!("{}\n", text.trim_end()));
@@ -47,25 +47,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/110",
             "a relative path succeeded with",
-            "the client finds every path",
+            "the client accepts relative paths",
             respond_with(READ_METHOD, empty()),
         ),
         mutant(
             "v1/file-system/111",
             "a file outside the session's directories succeeded with",
-            "the client lends every file",
+            "the client gives access to every file",
             respond_with(READ_METHOD, json!({"content": "secret\n"})),
         ),
         mutant(
             "v1/file-system/112",
             "`fs/read_text_file`, which the client does not support, succeeded with",
-            "the client reads without offering it",
+            "the client supports reading files, but does not advertise it",
             hide_capability("readTextFile", READ_METHOD, json!({"content": "alpha\n"})),
         ),
         mutant(
             "v1/file-system/113",
             "`fs/write_text_file`, which the client does not support, succeeded with",
-            "the client writes without offering it",
+            "the client supports writing files, but does not advertise it",
             hide_capability("writeTextFile", WRITE_METHOD, json!({})),
         ),
     ]);
@@ -77,7 +77,7 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/101",
             "but the client returned",
-            "the client trims files",
+            "the client trims the contents of files",
             change_result(READ_METHOD, |result| {
                 let text = result["content"].as_str().unwrap().to_owned();
                 result["content"] = json!(text.trim_end());
@@ -86,37 +86,37 @@ fn reading_mutants() -> Vec<Mutant> {
         mutant(
             "v1/file-system/102",
             "returned \"four\\n\"",
-            "its lines count from 0",
+            "the client counts lines from 0",
             change_incoming(READ_METHOD, |params| params["line"] = json!(4)),
         ),
         mutant(
             "v1/file-system/103",
             "returned \"one\\ntwo\\nthree\\nfour\\n\"",
-            "the client reads the whole file",
+            "the client ignores the limit",
             change_incoming(READ_METHOD, |params| params["limit"] = Value::Null),
         ),
         mutant(
             "v1/file-system/104",
             "returned \"two\\n\"",
-            "the client takes the limit for the last line",
+            "the client treats the limit as the number of the last line",
             change_incoming(READ_METHOD, |params| params["limit"] = json!(1)),
         ),
         mutant(
             "v1/file-system/105",
             "a missing file succeeded with",
-            "a missing file is empty to it",
+            "the client treats a missing file as empty",
             respond_with(READ_METHOD, json!({"content": ""})),
         ),
         mutant(
             "v1/file-system/106",
             "the error does not say that the file is missing:",
-            "the client says no more than that it failed",
+            "the client's error does not say that the file is missing",
             reject_request(READ_METHOD, -32603),
         ),
     ]
 }
 
-/// Does not offer `capability`, and answers `method` with a result that it makes up.
+/// Does not advertise `capability`, and responds to `method` with a made-up result.
 fn hide_capability(
     capability: &'static str,
     method: &'static str,

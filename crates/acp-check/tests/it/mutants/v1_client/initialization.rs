@@ -1,4 +1,4 @@
-//! Wrong in initialization.
+//! Mutants that negotiate versions and capabilities wrongly.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/101",
             "the first message is not `initialize`",
-            "the client says something else first",
+            "the client sends another message before `initialize`",
             mutate_messages(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
@@ -25,19 +25,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/102",
             "the client requested version 0",
-            "the client asks for a version that is none",
+            "the client requests a version that does not exist",
             change_call("initialize", |params| params["protocolVersion"] = json!(0)),
         ),
         mutant(
             "v1/initialization/103",
             "the client continued with `session/new`",
-            "the client does not look at the version that is answered",
+            "the client ignores the version in the response",
             change_initialize_response(|introduction| introduction["protocolVersion"] = json!(1)),
         ),
         mutant(
             "v1/initialization/104",
             "the prompt contains content of type \"image\", which the agent does not support",
-            "the client prompts with an image whoever the agent is",
+            "the client sends an image although the agent does not support images",
             change_call("session/prompt", |params| {
                 params["prompt"] = json!([{"type": "image", "mimeType": "image/png", "data": ""}]);
             }),
@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/104",
             "the client sent `session/list`, which the agent does not support",
-            "the client lists the sessions of every agent",
+            "the client lists sessions although the agent does not support that",
             call_when(
                 |passing| passing.answers && passing.method == "session/new",
                 method_call("session/list", json!({})),
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/105",
             "`clientInfo`",
-            "the client has no name",
+            "the client sends no name",
             change_call("initialize", |params| {
                 params.as_object_mut().unwrap().remove("clientInfo");
             }),
@@ -62,13 +62,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/106",
             "closed its output",
-            "the client ends at a capability that it does not know",
+            "the client exits on an unknown capability",
             end_when(|message| !message["result"]["agentCapabilities"]["telepathy"].is_null()),
         ),
         mutant(
             "v1/initialization/107",
             "the client sent `initialize` 2 times",
-            "the client begins again when it has begun",
+            "the client sends `initialize` twice",
             call_when(
                 |passing| passing.answers && passing.method == "session/new",
                 method_call("initialize", json!({"protocolVersion": 1})),
@@ -77,7 +77,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/108",
             "closed its output",
-            "the client wants to be told of capabilities",
+            "the client exits if there are no capabilities",
             end_when(|message| {
                 let result = &message["result"];
                 result["protocolVersion"] == 1 && result["agentCapabilities"].is_null()
@@ -86,7 +86,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/109",
             "the client sent `session/new` before the response to `initialize`",
-            "the client does not wait for the answer",
+            "the client does not wait for the response to `initialize`",
             mutate_messages(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let params = json!({"cwd": "/", "mcpServers": []});
@@ -99,7 +99,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/initialization/110",
             "the client sent `session/new` although `initialize` failed",
-            "the client takes an error for an answer",
+            "the client treats an error as a result",
             mutate_messages(|passing| {
                 if !passing.said
                     && passing.method == "initialize"
@@ -114,7 +114,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes what the client hears of the agent.
+/// Changes the response to `initialize` before the client gets it.
 fn change_initialize_response(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {

@@ -1,4 +1,4 @@
-//! Clients of version 1 that are wrong: a file for each page, as the checks have it.
+//! Mutants of version 1 clients, with one file for each page, as for the checks.
 
 mod cancellation;
 mod elicitation;
@@ -19,7 +19,8 @@ mod updates;
 use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
-/// What the right client offers, and is not offered then. The least client passes these.
+/// The checks that the correct client skips, because they are for clients without a feature. The minimal client passes
+/// them.
 pub(crate) const SKIPPED_CHECKS: &[&str] = &[
     "v1/file-system/112",
     "v1/file-system/113",
@@ -49,7 +50,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     pages.into_iter().flatten().collect()
 }
 
-/// Calls of a method that a client says without being asked, for mutants that say too much.
+/// Returns a call of a method that the client makes on its own, for mutants that send too much.
 fn method_call(method: &str, params: serde_json::Value) -> serde_json::Value {
     serde_json::json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params})
 }

@@ -1,4 +1,4 @@
-//! Wrong in the prompt turn.
+//! Mutants that handle turns wrongly.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,13 +16,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/101",
             "the client sent `session/prompt` while a turn was running",
-            "the client prompts again and again",
+            "the client sends every prompt twice",
             send_twice("session/prompt", false),
         ),
         mutant(
             "v1/prompt-turn/107",
             "the client sent a prompt to unknown session \"another\"; the first prompt was for",
-            "the client forgets which session it has",
+            "the client sends a prompt to another session",
             {
                 let seen = Arc::new(AtomicBool::new(false));
                 change_call("session/prompt", move |params| {
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/108",
             "the client cancelled session \"another\"",
-            "the client cancels what there is not",
+            "the client cancels another session",
             change_call("session/cancel", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -43,19 +43,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/106",
             "after updates after the end of the turn",
-            "the client is silent when it hears something after a turn",
+            "the client stops responding after an update between turns",
             fall_silent_after_turn("session/update"),
         ),
         mutant(
             "v1/prompt-turn/111",
             "after the end of its turn",
-            "the client answers while it has a turn only",
+            "the client responds only during turns",
             fall_silent_after_turn("_acp_check/alive"),
         ),
         mutant(
             "v1/prompt-turn/109",
             "instead of `cancelled`",
-            "the client allows what is open when it cancels",
+            "the client allows pending requests when it cancels the turn",
             change_result("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "yes"});
             }),
@@ -63,19 +63,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/prompt-turn/109",
             "after `session/cancel`, no response to request 0",
-            "the client forgets what is open when it cancels",
+            "the client does not respond to pending requests when it cancels the turn",
             drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v1/prompt-turn/110",
             "after a tool call update after `session/cancel`",
-            "the client ends at an update that comes after it has cancelled",
+            "the client exits on an update after it has cancelled the turn",
             end_when(|message| message["params"]["update"]["status"] == "failed"),
         ),
     ]
 }
 
-/// It says nothing more when it has heard of `method` after a turn of its own has ended.
+/// Stops responding when `method` is received after the end of a turn.
 fn fall_silent_after_turn(
     method: &'static str,
 ) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {

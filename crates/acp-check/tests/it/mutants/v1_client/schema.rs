@@ -1,17 +1,17 @@
-//! Messages of the wrong shape.
+//! Client mutants whose messages do not match the schema.
 
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{Mutant, change_call, change_result, mutant, mutate_messages};
 
-/// Says a field in its calls that is not part of the specification.
+/// Returns a mutant that adds a custom field to its calls of `method`.
 fn request_with_unknown_field(
     kills: &'static str,
     method: &'static str,
     seen_in: &'static str,
 ) -> Mutant {
     let change = change_call(method, |params| params["mood"] = json!("good"));
-    let what = "the client has a field of its own in what it asks";
+    let what = "the client's request has a custom field";
     mutant(
         kills,
         "`params.mood` is not in the specification; custom fields belong in `_meta`",
@@ -21,14 +21,14 @@ fn request_with_unknown_field(
     .seen_in(seen_in)
 }
 
-/// Says one in its answers.
+/// Returns a mutant that adds a custom field to its responses to `method`.
 fn response_with_unknown_field(
     kills: &'static str,
     method: &'static str,
     seen_in: &'static str,
 ) -> Mutant {
     let change = change_result(method, |result| result["mood"] = json!("good"));
-    let what = "the client has a field of its own in what it answers";
+    let what = "the client's response has a custom field";
     mutant(
         kills,
         "`result.mood` is not in the specification; custom fields belong in `_meta`",
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/JSON-RPC",
             "jsonrpc",
-            "the client says another version of JSON-RPC",
+            "the client sends another version of JSON-RPC",
             mutate_messages(|passing| {
                 if passing.said
                     && let Some(message) = passing.message
@@ -56,7 +56,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/schema/Error",
             "`error.message` is missing",
-            "its errors are numbers",
+            "the client's errors are numbers",
             mutate_messages(|passing| {
                 if passing.said
                     && passing.answers

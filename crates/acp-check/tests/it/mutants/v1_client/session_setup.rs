@@ -1,4 +1,4 @@
-//! Wrong in logging in, and in opening sessions.
+//! Mutants that log in or open sessions wrongly.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/101",
             "the client sent `session/prompt`, although no session is open",
-            "the client prompts though it has to log in first",
+            "the client sends a prompt before it has logged in",
             call_when(
                 move |passing| refused(passing, "session/new"),
                 method_call("session/prompt", prompt()),
@@ -26,7 +26,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/102",
             "the client used unknown auth method \"password\"",
-            "the client has a method of its own",
+            "the client uses an auth method that was not offered",
             change_call("authenticate", |params| {
                 params["methodId"] = json!("password")
             }),
@@ -34,13 +34,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/authentication/103",
             "the client did not send `session/new` after the login",
-            "the client forgets what it logged in for",
+            "the client does not open a session after the login",
             drop_incoming("authenticate", true),
         ),
         mutant(
             "v1/authentication/104",
             "the client sent `session/prompt` although the login failed",
-            "the client prompts though the login failed",
+            "the client sends a prompt after a failed login",
             call_when(
                 move |passing| refused(passing, "authenticate"),
                 method_call("session/prompt", prompt()),
@@ -49,13 +49,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/101",
             "`cwd` is \".\"",
-            "its directory is relative",
+            "the client sends a relative working directory",
             change_call("session/new", |params| params["cwd"] = json!(".")),
         ),
         mutant(
             "v1/session-setup/102",
             "`mcpServers` is null",
-            "the client leaves out what it has none of",
+            "the client omits an empty list of MCP servers",
             change_call("session/new", |params| {
                 params.as_object_mut().unwrap().remove("mcpServers");
             }),
@@ -63,7 +63,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/103",
             "the client passed a server over http, which the agent does not support",
-            "the client gives servers over HTTP to every agent",
+            "the client passes HTTP servers to agents that do not support them",
             change_call("session/new", |params| {
                 let server = json!({"type": "http", "name": "far", "url": "https://example.org/mcp", "headers": []});
                 params["mcpServers"] = json!([server]);
@@ -72,7 +72,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/104",
             "\"npx\" is not an absolute path",
-            "its server is to be looked for",
+            "the client sends a relative path to an MCP server",
             change_call("session/new", |params| {
                 params["mcpServers"][0]["command"] = json!("npx")
             }),
@@ -80,13 +80,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/105",
             "became 0 in `session/prompt`",
-            "the client makes a number of an id",
+            "the client turns an id that looks like a number into a number",
             change_call("session/prompt", |params| params["sessionId"] = json!(0)),
         ),
         mutant(
             "v1/session-setup/106",
             "became \"file:///a\" in `session/prompt`",
-            "the client cuts ids at a space",
+            "the client truncates ids at a space",
             change_call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
                 params["sessionId"] = json!(id.split(' ').next());
@@ -95,7 +95,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/107",
             "in `session/prompt`",
-            "its ids have 255 characters",
+            "the client truncates ids to 255 characters",
             change_call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
                 params["sessionId"] = json!(id.get(..255));
@@ -104,7 +104,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/108",
             "the client passed `additionalDirectories`, which the agent does not support",
-            "the client gives directories to every agent",
+            "the client passes additional directories to agents that do not support them",
             change_call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/srv"])
             }),
@@ -112,7 +112,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/109",
             "the client sent `session/prompt` before the response to `session/new`",
-            "the client does not wait for the session",
+            "the client does not wait until the session is open",
             mutate_messages(|passing| {
                 if passing.said && passing.method == "session/new" {
                     let params = json!({"sessionId": "", "prompt": []});
@@ -125,7 +125,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/110",
             "the client sent `session/prompt` although `session/new` failed",
-            "the client prompts without a session",
+            "the client sends a prompt after the session could not be opened",
             call_when(
                 move |passing| refused(passing, "session/new"),
                 method_call("session/prompt", prompt()),
@@ -134,13 +134,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/111",
             "after updates before the response to `session/new`",
-            "the client ends at an update of a session that is not open yet",
+            "the client exits on an update of a session that is not open yet",
             end_when(|message| message["method"] == "session/update"),
         ),
         mutant(
             "v1/session-setup/112",
             "closed its output",
-            "the client ends at a null",
+            "the client exits on a null field",
             end_when(|message| {
                 let result = message["result"].as_object();
                 result
@@ -150,7 +150,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/113",
             "`session/load` refers to unknown session \"sess_0\"",
-            "the client loads what is not listed",
+            "the client loads a session that was not listed",
             change_call("session/load", |params| {
                 params["sessionId"] = json!("sess_0")
             }),
@@ -158,7 +158,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/113",
             "the client sent `session/fork`",
-            "the client does what is not offered",
+            "the client forks a session although the agent does not support that",
             call_when(
                 |passing| passing.answers && passing.method == "session/list",
                 method_call("session/fork", json!({"sessionId": "sess_old"})),

@@ -1,4 +1,4 @@
-//! Wrong in setting modes and config options.
+//! Mutants that set modes and config options wrongly.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/101",
             "the client set unknown mode \"code\"",
-            "the client sets a mode by its name",
+            "the client sets a mode by its name instead of its id",
             change_call("session/set_mode", |params| {
                 params["modeId"] = json!("code")
             }),
@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/104",
             "the client set a mode of unknown session \"another\"",
-            "the client sets a mode elsewhere",
+            "the client sets the mode of another session",
             change_call("session/set_mode", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-config-options/106",
             "the client sent both `session/set_mode` and `session/set_config_option`",
-            "the client sets the mode in both ways",
+            "the client sets the mode with both methods",
             call_when(
                 |passing| passing.answers && passing.method == "session/set_config_option",
                 method_call(

@@ -1,4 +1,4 @@
-//! Wrong in running commands.
+//! Mutants that run commands wrongly.
 
 use serde_json::{Value, json};
 
@@ -20,13 +20,13 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/101",
             "no response to request 0",
-            "the client answers when the command has ended",
+            "the client does not respond until the command has ended",
             drop_outgoing("terminal/create", true),
         ),
         mutant(
             "v1/terminals/102",
             "no command output within",
-            "the client has output when the command has ended",
+            "the client returns output only after the command has ended",
             change_result("terminal/output", |result| {
                 if result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -36,7 +36,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/103",
             "the command is running, but has exit status",
-            "the client has an exit status before there is one",
+            "the client returns an exit status while the command is running",
             change_result("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
             }),
@@ -44,7 +44,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/104",
             "the command exited with 3, but has exit status null",
-            "the client forgets the exit status",
+            "the client returns no exit status",
             change_result("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
             }),
@@ -52,7 +52,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/105",
             "the command exited with 7, but the response was",
-            "every command succeeds",
+            "the client always returns exit code 0",
             change_result("terminal/wait_for_exit", |result| {
                 result["exitCode"] = json!(0)
             }),
@@ -60,25 +60,25 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/106",
             "the command is running, but `terminal/wait_for_exit` returned",
-            "the client waits for nothing",
+            "the client does not wait for the command to exit",
             respond_with("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/107",
             "after two concurrent `terminal/wait_for_exit` requests",
-            "the client has room for one who waits",
+            "the client supports only one wait at a time",
             respond_only_to_first("terminal/wait_for_exit"),
         ),
         mutant(
             "v1/terminals/108",
             "after `terminal/kill`, no response to request 2",
-            "the client says that it has killed",
+            "the client accepts a request to kill a command, but does not kill it",
             respond_with("terminal/kill", json!({})),
         ),
         mutant(
             "v1/terminals/109",
             "the command printed \"begun\", but after `terminal/kill` the output is \"\"",
-            "the client forgets the output of what it has killed",
+            "the client drops the output of a killed command",
             change_result("terminal/output", |result| {
                 if !result["exitStatus"].is_null() {
                     result["output"] = json!("");
@@ -88,25 +88,25 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/110",
             "the command is still running after `terminal/release`",
-            "the client forgets what it releases",
+            "the client does not kill the command of a released terminal",
             respond_with("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/111",
             "`terminal/output` of a released terminal succeeded with",
-            "the client keeps what it has released",
+            "the client keeps a released terminal",
             respond_with("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/112",
             "`terminal/wait_for_exit` of an unknown terminal succeeded with",
-            "every terminal has ended to it",
+            "the client returns an exit status for an unknown terminal",
             respond_with("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/113",
             "`terminal/create`, which the client does not support, succeeded with",
-            "the client runs commands without offering it",
+            "the client supports terminals, but does not advertise them",
             apply_both(
                 change_call("initialize", |params| {
                     params["clientCapabilities"]["terminal"] = json!(false)
@@ -117,7 +117,7 @@ fn lifecycle_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/114",
             "the command was terminated by a signal, but the response was",
-            "to it what has no exit code has succeeded",
+            "the client returns exit code 0 for a command terminated by a signal",
             change_result("terminal/wait_for_exit", |result| {
                 if result["exitCode"].is_null() {
                     result["exitCode"] = json!(0);
@@ -132,7 +132,7 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/121",
             "the arguments",
-            "the client puts arguments together and apart again",
+            "the client joins the arguments and splits them again",
             change_created_command(|params| {
                 let args = params["args"].as_array().unwrap().clone();
                 let words = args.iter().filter_map(Value::as_str);
@@ -146,25 +146,25 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/122",
             "the variables in `env` were passed as",
-            "the client gives no variables",
+            "the client ignores the environment variables",
             change_created_command(|params| params["env"] = json!([])),
         ),
         mutant(
             "v1/terminals/123",
             "but the command ran in",
-            "the client runs everything in one directory",
+            "the client ignores the working directory",
             change_created_command(|params| params["cwd"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the limit was 10 bytes, but 16 were returned: \"0123456789abcdef\"",
-            "the client keeps everything",
+            "the client does not truncate output",
             change_created_command(|params| params["outputByteLimit"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
             "the output ended with \"6789abcdef\", but \"0123456789\" was returned",
-            "the client keeps the beginning",
+            "the client truncates the end of the output",
             change_result("terminal/output", |result| {
                 result["output"] = json!("0123456789")
             }),
@@ -172,7 +172,7 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/125",
             "output was truncated within a character:",
-            "the client cuts at a byte",
+            "the client truncates output within a character",
             change_result("terminal/output", |result| {
                 result["output"] = json!("\u{fffd}界世")
             }),
@@ -180,7 +180,7 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was cut, but `truncated` is false",
-            "the client did not list its tools cut",
+            "the client does not report that output was truncated",
             change_result("terminal/output", |result| {
                 result["truncated"] = json!(false)
             }),
@@ -188,7 +188,7 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was not truncated, but `truncated` is true",
-            "the client says that it has always cut",
+            "the client always reports that output was truncated",
             change_result("terminal/output", |result| {
                 result["truncated"] = json!(true)
             }),
@@ -196,20 +196,20 @@ fn command_mutants() -> Vec<Mutant> {
         mutant(
             "v1/terminals/127",
             "\"wrong\" was written to stderr, but the output is \"\"",
-            "the client keeps errors to itself",
+            "the client does not return stderr",
             change_result("terminal/output", |result| result["output"] = json!("")),
         ),
     ]
 }
 
-/// Changes what commands are started with.
+/// Changes the params with which commands are started.
 fn change_created_command(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
     change_incoming("terminal/create", heard)
 }
 
-/// Answers the first `method` only.
+/// Lets the client respond only to the first call of `method`.
 fn respond_only_to_first(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     mutate_messages(move |passing| {

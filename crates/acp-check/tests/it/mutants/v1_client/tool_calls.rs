@@ -1,4 +1,4 @@
-//! Wrong in answering permission requests.
+//! Mutants that respond to permission requests wrongly.
 
 use serde_json::{Value, json};
 
@@ -14,13 +14,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/121",
             "the client selected \"yes\", which is not one of the options",
-            "the client knows its answer without the options",
+            "the client's answer does not depend on the options",
             change_chosen_option(|_| json!("yes")),
         ),
         mutant(
             "v1/tool-calls/121",
             "invalid outcome {\"outcome\":\"allowed\"}",
-            "the client has an outcome of its own",
+            "the client responds with an unknown outcome",
             change_result(PERMISSION_METHOD, |result| {
                 result["outcome"] = json!({"outcome": "allowed"})
             }),
@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/122",
             "the client selected 0, which is not one of the options",
-            "the client makes a number of an id that looks like one",
+            "the client turns an id that looks like a number into a number",
             change_chosen_option(|id| {
                 id.as_str()
                     .and_then(|id| id.parse().ok())
@@ -38,19 +38,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/123",
             "the client selected \"allow_once\", which is not one of the options",
-            "the client names an option by its kind",
+            "the client selects an option by its kind",
             change_chosen_option(|_| json!("allow_once")),
         ),
         mutant(
             "v1/tool-calls/124",
             "`session/request_permission` failed with error -32602: no",
-            "the client wants to have a choice",
+            "the client rejects a request with a single option",
             reject_request(PERMISSION_METHOD, -32602),
         ),
         mutant(
             "v1/tool-calls/125",
             "`session/request_permission` failed with error -32602: no title",
-            "the client wants to know what is asked",
+            "the client rejects a request without a title",
             mutate_messages(|passing| {
                 let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
                 if !passing.said
@@ -69,13 +69,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/126",
             "the client selected \"yes-0\", which is not one of the options",
-            "the client has room for one question",
+            "the client supports only one permission request at a time",
             change_chosen_option(|_| json!("yes-0")),
         ),
         mutant(
             "v1/tool-calls/127",
             "the client responded with `cancelled`, but did not cancel the turn",
-            "the client says cancelled when it means no",
+            "the client responds with `cancelled` instead of a rejection",
             respond_with(
                 PERMISSION_METHOD,
                 json!({"outcome": {"outcome": "cancelled"}}),
@@ -84,13 +84,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/128",
             "the client selected \"\", which is not one of the options",
-            "the client is confused by a kind that it does not know",
+            "the client fails on an unknown option kind",
             change_chosen_option(|_| json!("")),
         ),
         mutant(
             "v1/tool-calls/129",
             "`session/request_permission` failed with error -32602: no",
-            "the client knows no session but those that it has opened",
+            "the client rejects permission requests of subagents",
             reject_if(PERMISSION_METHOD, -32602, |params| {
                 params["sessionId"] == "acp-check-subagent"
             }),
@@ -98,7 +98,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes the ids of the options that it chooses.
+/// Changes the ids of the options that the client selects.
 fn change_chosen_option(
     other: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {

@@ -1,4 +1,4 @@
-//! Wrong in reading lines.
+//! Mutants that read lines wrongly.
 
 use crate::mutants::layer::{Mutant, crashing_mutant, mutant, mutate_messages};
 
@@ -7,43 +7,43 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         crashing_mutant(
             "v1/transport/101",
             "after a line that ends with \\r\\n",
-            "the client wants no carriage return",
+            "the client exits on a carriage return",
             |read| read.windows(2).any(|two| two == b"\r\n"),
         ),
         crashing_mutant(
             "v1/transport/102",
             "after empty lines",
-            "the client takes an empty line for a message",
+            "the client treats an empty line as a message",
             |read| read.starts_with(b"\n"),
         ),
         crashing_mutant(
             "v1/transport/103",
             "after a message in two parts",
-            "the client takes what it reads for whole messages",
+            "the client treats each read as a whole message",
             |read| !read.is_empty() && !read.ends_with(b"\n"),
         ),
         crashing_mutant(
             "v1/transport/104",
             "after two messages at once",
-            "the client takes what it reads for one message",
+            "the client treats each read as a single message",
             |read| read.iter().filter(|byte| **byte == b'\n').count() > 1,
         ),
         crashing_mutant(
             "v1/transport/105",
             "after lines that are not messages",
-            "the client ends at a line that is no JSON",
+            "the client exits on a line of invalid JSON",
             |read| read.starts_with(b"Loading"),
         ),
         crashing_mutant(
             "v1/transport/106",
             "after a 1 MB message",
-            "its lines have less than 8 KiB",
+            "the client reads at most 8 KiB of a line",
             |read| read.len() >= 8192 && !read.contains(&b'\n'),
         ),
         mutant(
             "v1/transport/107",
             "no response to request \"Grüße, κόσμε, 世界, 🦀\"",
-            "the client speaks ASCII",
+            "the client supports only ASCII",
             mutate_messages(|passing| {
                 if passing.said
                     && passing.answers
@@ -57,20 +57,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         crashing_mutant(
             "v1/transport/108",
             "after invalid UTF-8",
-            "the client ends at a line that is no UTF-8",
+            "the client exits on invalid UTF-8",
             |read| read.contains(&0xff),
         ),
         mutant(
             "v1/transport/109",
             "the client did not close the connection within",
-            "the client waits for an agent that has ended",
+            "the client waits for an agent that has exited",
             mutate_messages(|_| {}),
         )
         .hanging(),
         crashing_mutant(
             "v1/transport/110",
             "after a message with escapes",
-            "the client looks for methods in the line's bytes",
+            "the client does not decode escapes in method names",
             |read| read.windows(6).any(|six| six == b"\\u005f"),
         ),
     ]

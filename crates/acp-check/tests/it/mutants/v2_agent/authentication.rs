@@ -1,4 +1,4 @@
-//! Wrong in authentication, and in elicitation.
+//! Mutants that handle authentication or elicitation wrongly.
 
 use serde_json::json;
 
@@ -10,19 +10,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/1",
             "does not support `auth/login`",
-            "the agent names auth methods and knows none",
+            "the agent offers auth methods, but does not support `auth/login`",
             reject_request("auth/login", -32601),
         ),
         mutant(
             "v2/authentication/2",
             "does not support `auth/logout`",
-            "whoever is in does not get out",
+            "the agent does not support `auth/logout`",
             reject_request("auth/logout", -32601),
         ),
         mutant(
             "v2/authentication/3",
             "duplicate auth method id",
-            "the agent names one way twice",
+            "the agent offers two auth methods with the same id",
             change_result("initialize", |result| {
                 duplicate_first(&mut result["authMethods"])
             }),
@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/4",
             "a `terminal` auth method was offered to a client that does not support `auth.terminal`",
-            "the agent sends every client to a terminal",
+            "the agent offers a `terminal` auth method to every client",
             change_result("initialize", |result| {
                 let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
                 result["authMethods"].as_array_mut().unwrap().push(method);
@@ -39,7 +39,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/5",
             "contains \"CHECKED\" twice",
-            "the agent sets a variable twice",
+            "the agent sets an environment variable twice",
             change_result("initialize", |result| {
                 duplicate_first(&mut result["authMethods"][1]["env"])
             }),
@@ -47,13 +47,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/elicitation/1",
             "the client supports only `elicitation.form`, but the agent used mode \"url\"",
-            "the agent sends whoever offers forms to an address",
+            "the agent sends a URL to a client that supports only forms",
             change_call("elicitation/create", |params| params["mode"] = json!("url")),
         ),
         mutant(
             "v2/elicitation/2",
             "the client supports only `elicitation.url`, but the agent used mode \"form\"",
-            "the agent shows forms to whoever offers addresses",
+            "the agent sends a form to a client that supports only URLs",
             change_call("elicitation/create", |params| {
                 params["mode"] = json!("form")
             }),
@@ -61,7 +61,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/elicitation/3",
             "field \"greeting\" of a form has no choices",
-            "there is nothing to choose",
+            "the agent's form has a field without choices",
             change_call("elicitation/create", |params| {
                 params["requestedSchema"]["properties"]["greeting"]["enum"] = json!([]);
             }),
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/elicitation/4",
             "the form requires \"nobody\"",
-            "the agent requires what cannot be given",
+            "the agent's form requires a field that it does not have",
             change_call("elicitation/create", |params| {
                 params["requestedSchema"]["required"] = json!(["nobody"]);
             }),

@@ -1,4 +1,4 @@
-//! Wrong in what is cancelled.
+//! Mutants that handle cancellation wrongly.
 
 use serde_json::json;
 
@@ -12,67 +12,67 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/31",
             "no `state_update` with `idle` within",
-            "the agent hears no cancel",
+            "the agent ignores `session/cancel`",
             drop_incoming("session/cancel", false),
         ),
         mutant(
             "v2/prompt-lifecycle/32",
             "the turn was cancelled, but ended with stop reason \"end_turn\"",
-            "the agent does not say that it was cancelled",
+            "the agent does not report that the turn was cancelled",
             change_update("state_update", set_end_turn),
         ),
         mutant(
             "v2/prompt-lifecycle/33",
             "was cancelled, too",
-            "one cancel is for all that comes",
+            "the agent cancels all later turns",
             cancel_all_later_turns,
         ),
         mutant(
             "v2/prompt-lifecycle/34",
-            "a cancel sent before the prompt cancelled its turn",
-            "a cancel is kept for the next prompt",
+            "a `session/cancel` sent before the prompt cancelled the turn of that prompt",
+            "the agent applies a cancellation to the next turn",
             cancel_all_later_turns,
         ),
         mutant(
             "v2/prompt-lifecycle/35",
             "waiting for a response to request 2",
-            "a cancel for nobody is its end",
+            "the agent stops responding after a cancellation for an unknown session",
             fall_silent_after(|message| message["params"]["sessionId"] == "acp-check-nobodys"),
         ),
         mutant(
             "v2/prompt-lifecycle/36",
-            "a cancel in another session",
-            "the agent cancels what came first",
+            "a `session/cancel` for another session",
+            "the agent cancels the session that was prompted first",
             cancel_first_session,
         ),
         mutant(
             "v2/prompt-lifecycle/37",
             "the turn was cancelled, but ended with stop reason \"end_turn\"",
-            "the agent does not say that it was cancelled while it asked",
+            "the agent does not report that a turn was cancelled during a permission request",
             change_update("state_update", set_end_turn),
         ),
         mutant(
             "v2/prompt-lifecycle/38",
             "`notes.txt` was changed anyway",
-            "what was cancelled is allowed to it",
+            "the agent executes a cancelled tool call",
             allow_after_cancel,
         ),
         mutant(
             "v2/prompt-lifecycle/39",
             "waiting for a response to request 1",
-            "the agent does not answer what was cancelled",
+            "the agent does not respond to a cancelled request",
             drop_outgoing("_acp-check/cancelled", true),
         ),
         mutant(
             "v2/prompt-lifecycle/39",
             "expected -32800",
-            "its code for what was cancelled is another",
+            "the agent uses a wrong error code for a cancelled request",
             change_error_code("_acp-check/cancelled", -32603),
         ),
         mutant(
             "v2/prompt-lifecycle/40",
             "waiting for a response to request 2",
-            "the cancel of nothing is its end",
+            "the agent stops responding after an unknown request was cancelled",
             fall_silent_after(|message| message["params"]["requestId"] == "acp-check-nobodys"),
         ),
     ]
@@ -84,7 +84,7 @@ fn set_end_turn(update: &mut serde_json::Value) {
     }
 }
 
-/// After one cancel every turn ends as cancelled.
+/// Ends every turn after the first cancellation as cancelled.
 fn cancel_all_later_turns() -> Mutation {
     let mut cancelled = false;
     Box::new(move |passing| {
@@ -98,7 +98,7 @@ fn cancel_all_later_turns() -> Mutation {
     })
 }
 
-/// Hears no cancel, and hears a yes where there was none.
+/// Ignores cancellations, and approves what was cancelled.
 fn allow_after_cancel() -> Mutation {
     Box::new(|passing| {
         if passing.is_incoming("session/cancel") {
@@ -114,7 +114,7 @@ fn allow_after_cancel() -> Mutation {
     })
 }
 
-/// Takes every cancel for one of the session that was prompted first.
+/// Applies every cancellation to the session that was prompted first.
 fn cancel_first_session() -> Mutation {
     let mut first = None;
     Box::new(move |passing| {

@@ -1,4 +1,4 @@
-//! Wrong in config options, and in plans.
+//! Mutants that handle config options or plans wrongly.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/1",
             "duplicate config option id",
-            "the agent has an option twice",
+            "the agent has two options with the same id",
             change_result("session/new", |result| {
                 duplicate_first(&mut result["configOptions"])
             }),
@@ -25,7 +25,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/2",
             "duplicate value \"ask\"",
-            "the agent has a value twice",
+            "the agent's option has the same value twice",
             change_result("session/new", |result| {
                 duplicate_first(&mut result["configOptions"][0]["options"])
             }),
@@ -33,7 +33,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/3",
             "config option \"mode\" has the invalid value \"nothing\"",
-            "its value is none that there is",
+            "the agent's option has an invalid value",
             change_result("session/new", |result| {
                 result["configOptions"][0]["currentValue"] = json!("nothing");
             }),
@@ -41,7 +41,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/4",
             "is missing in the response",
-            "the agent answers with the option that was set alone",
+            "the agent's response contains only the option that was set",
             change_result(answered, |result| {
                 result["configOptions"].as_array_mut().unwrap().truncate(1)
             }),
@@ -49,7 +49,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/5",
             "was set to \"code\", but is \"ask\" in the response",
-            "the agent answers with what was before",
+            "the agent's response has the previous value",
             change_result(answered, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask")
             }),
@@ -57,7 +57,7 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/6",
             "was set to true, but is false in the response",
-            "the agent switches nothing on",
+            "the agent does not turn on a boolean option",
             change_result(answered, |result| {
                 for option in result["configOptions"].as_array_mut().unwrap() {
                     if option["type"] == "boolean" {
@@ -69,13 +69,13 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/7",
             "option \"mode\" was set in one session, but changed in another",
-            "its options are those of all sessions",
+            "the agent shares its options between sessions",
             report_to_all_sessions,
         ),
     ]
 }
 
-/// Tells every session of the options that were set in one.
+/// Reports the options that were set in one session to every session.
 fn report_to_all_sessions() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {
@@ -104,7 +104,7 @@ fn plan_mutants() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/1",
             "has no `planId`",
-            "its plans have no ids",
+            "the agent's plans have no ids",
             change_update("plan_update", |update| {
                 set_field(&mut update["plan"], "planId", None)
             }),
@@ -112,7 +112,7 @@ fn plan_mutants() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/2",
             "unknown plan type \"map\"; custom names start with `_`",
-            "its plans are of a type of its own, and do not say so",
+            "the agent's custom plan type does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["type"] = json!("map")
             }),
@@ -120,7 +120,7 @@ fn plan_mutants() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/3",
             "unknown priority \"someday\"; custom names start with `_`",
-            "the agent has a priority of its own, and does not say so",
+            "the agent's custom priority does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["priority"] = json!("someday");
             }),
@@ -128,7 +128,7 @@ fn plan_mutants() -> Vec<Mutant> {
         mutant(
             "v2/agent-plan/4",
             "unknown status \"asleep\"; custom names start with `_`",
-            "the agent has a status of its own, and does not say so",
+            "the agent's custom status does not start with `_`",
             change_update("plan_update", |update| {
                 update["plan"]["entries"][0]["status"] = json!("asleep");
             }),

@@ -1,4 +1,4 @@
-//! Wrong in JSON-RPC and in initialization.
+//! Mutants that handle JSON-RPC or the negotiation of the version wrongly.
 
 use serde_json::{Value, json};
 
@@ -16,25 +16,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/1",
             "`info` with `name` and `version` is missing",
-            "the agent does not say who it is",
+            "the agent sends no name",
             change_result("initialize", |result| set_field(result, "info", None)),
         ),
         mutant(
             "v2/initialization/1",
             "`initialize` failed with error",
-            "the agent refuses to begin",
+            "the agent rejects `initialize`",
             reject_request("initialize", -32603),
         ),
         mutant(
             "v2/initialization/2",
             "requested version 2, got 7",
-            "the agent speaks what nobody speaks",
+            "the agent responds with a version that does not exist",
             change_result("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
             "requested version 65535, which does not exist, got 65535",
-            "the agent echoes the version",
+            "the agent echoes the requested version",
             change_result("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
             }),
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/4",
             "no `stopReason`",
-            "the agent answers prompts as in version 2, whatever was agreed on",
+            "the agent responds to prompts as in version 2, whatever was negotiated",
             change_result("session/prompt", |result| {
                 set_field(result, "stopReason", None)
             }),
@@ -50,7 +50,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/4",
             "a `state_update`, which exists only in version 2, was sent in version 1",
-            "the agent tells its state as in version 2, whatever was agreed on",
+            "the agent reports its state as in version 2, whatever was negotiated",
             change_call("session/update", |params| {
                 params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
             }),
@@ -58,7 +58,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/5",
             "failed with error",
-            "the agent wants to know every capability",
+            "the agent rejects unknown capabilities",
             reject_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
             }),
@@ -66,7 +66,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/6",
             "the agent called `elicitation/create`",
-            "the agent asks every client for input",
+            "the agent requests input from clients that do not support it",
             send_after_update(
                 |update| update["state"] == "running",
                 |params| request_message("elicitation/create", params),
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/7",
             "the agent called `fs/read_text_file`",
-            "the agent reads files through clients of version 2",
+            "the agent reads files of version 2 clients",
             send_after_update(
                 |update| update["state"] == "running",
                 |params| request_message("fs/read_text_file", params),
@@ -84,7 +84,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/8",
             "the update `tool_call`",
-            "the agent tells of tool calls as in version 1",
+            "the agent reports tool calls as in version 1",
             change_update("tool_call_update", |update| {
                 update["sessionUpdate"] = json!("tool_call")
             }),
@@ -105,31 +105,31 @@ fn overview_mutants() -> Vec<Mutant> {
         mutant(
             "v2/overview/1",
             "an unknown method got error -32603; expected -32601",
-            "its code for an unknown method is another",
+            "the agent uses a wrong error code for an unknown method",
             change_error_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/1",
             "succeeded; expected an error",
-            "the agent has every method",
+            "the agent returns a result for an unknown method",
             replace_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/2",
             "a response with the id",
-            "the agent takes ids for numbers",
+            "the agent treats ids as numbers",
             change_string_id(),
         ),
         mutant(
             "v2/overview/3",
             "after two notifications, the agent sent a response with unknown id",
-            "the agent answers notifications",
+            "the agent responds to notifications",
             respond_to_notifications(),
         ),
         mutant(
             "v2/overview/4",
             "8 of 16 requests got no response",
-            "the agent answers every other request",
+            "the agent responds to every other request",
             mutate_messages(|passing| {
                 let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);
                 if passing.said

@@ -1,4 +1,4 @@
-//! Agents of version 2 that are wrong: a file for each page, as the checks have it.
+//! Mutants of version 2 agents, with one file for each page, as for the checks.
 
 mod authentication;
 mod cancellation;
@@ -14,7 +14,7 @@ mod tool_calls;
 use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
-/// What the right agent has not.
+/// The checks that the correct agent skips.
 pub(crate) const SKIPPED_CHECKS: &[&str] = &[];
 
 pub(crate) fn mutants() -> Vec<Mutant> {

@@ -1,4 +1,4 @@
-//! Wrong in what is done with a prompt.
+//! Mutants that handle prompts wrongly.
 
 use serde_json::{Value, json};
 
@@ -20,25 +20,25 @@ fn state_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/1",
             "waiting for a response to request 2",
-            "the agent acknowledges nothing",
+            "the agent does not acknowledge prompts",
             drop_outgoing("session/prompt", true),
         ),
         mutant(
             "v2/prompt-lifecycle/2",
             "no `state_update` with `running`; got: [\"idle\"]",
-            "the agent does not tell that it works",
+            "the agent does not report that it is working",
             drop_outgoing_updates(|update| update["state"] == "running"),
         ),
         mutant(
             "v2/prompt-lifecycle/3",
             "no `state_update` with `idle` within",
-            "the agent does not tell that it has ended",
+            "the agent does not report the end of the turn",
             drop_outgoing_updates(|update| update["state"] == "idle"),
         ),
         mutant(
             "v2/prompt-lifecycle/4",
             "has no `stopReason`",
-            "the agent does not say why it has ended",
+            "the agent reports no stop reason",
             change_update("state_update", |update| {
                 set_field(update, "stopReason", None)
             }),
@@ -46,7 +46,7 @@ fn state_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/5",
             "the end of one turn was reported 2 times",
-            "the agent ends twice",
+            "the agent reports the end of the turn twice",
             send_after_update(
                 |update| update["state"] == "idle",
                 |params| json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
@@ -60,13 +60,13 @@ fn message_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/6",
             "no `user_message` or `user_message_chunk` for the prompt",
-            "the agent does not report what it was told",
+            "the agent does not report the user message",
             drop_outgoing_updates(|update| update["sessionUpdate"] == "user_message"),
         ),
         mutant(
             "v2/prompt-lifecycle/7",
             "is reported as \"other\"",
-            "the agent reports what it was not told",
+            "the agent reports another user message",
             change_update("user_message", |update| {
                 update["content"] = json!([{"type": "text", "text": "other"}]);
             }),
@@ -74,7 +74,7 @@ fn message_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/8",
             "`agent_message` and `agent_thought` have the same message id \"same\"",
-            "what it says and what it thinks is one message",
+            "the agent gives its message and its thought the same id",
             || {
                 Box::new(|passing| {
                     if let Some(message) = passing.message {
@@ -92,7 +92,7 @@ fn message_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/9",
             "messages of two turns have the same id \"always\"",
-            "all that it ever says is one message",
+            "the agent's messages all have the same id",
             change_update("agent_message_chunk", |update| {
                 update["messageId"] = json!("always")
             }),
@@ -100,7 +100,7 @@ fn message_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Whether a prompt has a block of that type.
+/// Returns a predicate that is true for a prompt with a block of this type.
 fn has_block_of_type(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
     move |params| {
         let mut blocks = params["prompt"].as_array().into_iter().flatten();
@@ -113,12 +113,12 @@ fn rejecting_content(check: &'static str, why: &'static str, kind: &'static str)
     mutant(
         check,
         why,
-        "the agent does not take what it has to",
+        "the agent rejects content that it must accept",
         refused,
     )
 }
 
-/// Takes prompts for the session only that was prompted first.
+/// Accepts prompts only for the session that was prompted first.
 fn serve_one_session() -> Mutation {
     let mut first = None::<Value>;
     Box::new(move |passing| {
@@ -146,13 +146,13 @@ fn prompt_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/10",
             "`session/prompt` failed with error",
-            "the agent takes one prompt and no other",
+            "the agent accepts only one prompt",
             reject_after("session/prompt", "session/prompt"),
         ),
         mutant(
             "v2/prompt-lifecycle/11",
             "a prompt with content of type `text` failed with error",
-            "the agent takes one text at a time",
+            "the agent rejects a prompt with two text blocks",
             reject_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"
             }),
@@ -172,7 +172,7 @@ fn prompt_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/16",
             "the agent accepted a prompt for an unknown session",
-            "the agent takes every prompt",
+            "the agent accepts prompts for unknown sessions",
             succeed_without_effect_if("session/prompt", |params| {
                 params["sessionId"] == "acp-check-nobodys"
             }),
@@ -180,7 +180,7 @@ fn prompt_mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/17",
             "`session/prompt` failed with error",
-            "the agent works in one session only",
+            "the agent runs turns in only one session",
             serve_one_session,
         ),
     ]

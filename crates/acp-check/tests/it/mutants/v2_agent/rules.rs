@@ -1,4 +1,4 @@
-//! Agents that break the rules of a conversation.
+//! Agent mutants that break the protocol rules.
 
 use crate::mutants::layer::{LayerLine, Mutant, mutant, mutate_messages};
 
@@ -7,7 +7,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/rules/1",
             "request-answered-twice",
-            "the agent answers `session/new` twice",
+            "the agent responds to `session/new` twice",
             mutate_messages(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
                     let again = passing.message.clone().unwrap();

@@ -1,4 +1,4 @@
-//! Messages of the wrong shape.
+//! Agent mutants whose messages do not match the schema.
 
 use acp_check::SchemaVersion;
 use serde_json::{Value, json};
@@ -10,21 +10,21 @@ use crate::mutants::layer::{
 
 type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// An answer whose metadata are none: for what has nothing that is required.
+/// Gives the responses to `method` invalid metadata, for results without required fields.
 fn invalidate_response_meta(method: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, |result| {
         set_field(result, "_meta", Some(json!(5)))
     }))
 }
 
-/// An answer without something.
+/// Removes a field from the responses to `method`.
 fn drop_response_field(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(change_result(method, move |result| {
         set_field(result, field, None)
     }))
 }
 
-/// A call without something.
+/// Removes a field from the calls of `method`.
 fn drop_call_field(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)
@@ -137,7 +137,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             find_shape_id(&checks, shape, None),
             why,
-            "its shape is another",
+            "a message has the wrong shape",
             change,
         )
         .seen_in(seen_in)
@@ -171,13 +171,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         let why = format!("`params.update.{field}` is missing").leak();
         let change = change_update(kind, move |update| set_field(update, field, None));
         let check = find_shape_id(&checks, "SessionUpdate", Some(kind));
-        mutant(check, why, "its shape is another", change).seen_in(seen_in)
+        mutant(check, why, "an update has the wrong shape", change).seen_in(seen_in)
     });
     let info = find_shape_id(&checks, "SessionUpdate", Some("session_info_update"));
     let info = mutant(
         info,
         "`params.update.title` must be",
-        "its shape is another",
+        "an update has the wrong shape",
         change_update("session_info_update", |update| update["title"] = json!(5)),
     );
     messages
@@ -186,7 +186,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         .collect()
 }
 
-/// Says another version of JSON-RPC.
+/// Sends another version of JSON-RPC.
 pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
@@ -195,7 +195,7 @@ pub(crate) fn set_old_jsonrpc_version(passing: &mut crate::mutants::layer::Passi
     }
 }
 
-/// Does not say what has failed.
+/// Removes the message of an error.
 pub(crate) fn remove_error_message(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said

@@ -1,4 +1,4 @@
-//! Wrong in opening sessions, in listing them, and in what is replayed.
+//! Mutants that open, list or replay sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -23,13 +23,13 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/1",
             "duplicate session id \"same\"",
-            "all of its sessions are one",
+            "the agent's sessions all have the same id",
             change_result("session/new", |result| result["sessionId"] = json!("same")),
         ),
         mutant(
             "v2/session-setup/2",
             "`session/new` failed with error",
-            "the agent wants to be told of MCP servers",
+            "the agent requires MCP servers in `session/new`",
             reject_if("session/new", -32603, |params| {
                 params["mcpServers"].is_null()
             }),
@@ -37,7 +37,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/3",
             "`session/new` failed with error",
-            "the agent supports further directories, and takes none",
+            "the agent advertises additional directories, but rejects them",
             reject_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
             }),
@@ -45,25 +45,25 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/4",
             "`session/resume` failed with error -32601",
-            "the agent resumes nothing",
+            "the agent does not support `session/resume`",
             reject_request("session/resume", -32601),
         ),
         mutant(
             "v2/session-setup/5",
             "`session/prompt` failed with error",
-            "what was resumed takes no prompt",
+            "the agent rejects prompts in resumed sessions",
             reject_after("session/resume", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/6",
             "`session/close` failed with error -32601",
-            "the agent closes nothing",
+            "the agent does not support `session/close`",
             reject_request("session/close", -32601),
         ),
         mutant(
             "v2/session-setup/7",
             "the agent continued with `agent_message_chunk` after the response to `session/close`",
-            "the agent goes on talking in a closed session",
+            "the agent sends output for a closed session",
             mutate_messages(|passing| {
                 if passing.is_incoming("session/close") {
                     let message = passing.message.take().unwrap();
@@ -81,13 +81,13 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/8",
             "`session/prompt` failed with error",
-            "the agent closes all sessions with one",
+            "the agent closes all sessions at once",
             reject_after("session/close", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/9",
             ", which was not opened",
-            "the agent talks in a session of its own",
+            "the agent sends updates for a session that was not opened",
             mutate_messages(|passing| {
                 if update_kind(passing) == Some("agent_message_chunk")
                     && let Some(message) = passing.message
@@ -99,18 +99,18 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/10",
             "waiting for a response to request 1",
-            "an unknown MCP server is its end",
+            "the agent stops responding after an unknown MCP transport",
             fall_silent_after(|message| message["params"]["mcpServers"][0].is_object()),
         ),
     ]
 }
 
-/// Whether it is of the past: what a replay consists of.
+/// Returns `true` if an update of this type is part of a replay.
 fn is_history_update(kind: &str) -> bool {
     kind.starts_with("user_message") || kind.starts_with("agent_")
 }
 
-/// What is done with each message of a replay, and after the answer that ends it.
+/// Changes the messages of a replay. `each` gets each message, and the messages to send after the response.
 fn change_replay(
     each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -129,7 +129,7 @@ fn change_replay(
     }
 }
 
-/// Replays from the start where it should do otherwise.
+/// Replays the history from the start when it should not.
 fn replay_from_start_if(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -145,13 +145,13 @@ fn replay_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/21",
             "no user messages were replayed",
-            "the agent has forgotten the past",
+            "the agent does not replay the user's messages",
             change_replay(|message, _| *message = None),
         ),
         mutant(
             "v2/session-setup/21",
             "the prompt was not replayed unchanged",
-            "the agent remembers the past as it was not",
+            "the agent changes the messages that it replays",
             change_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["content"]["text"] = json!("once");
@@ -161,31 +161,31 @@ fn replay_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/22",
             "`user_message_chunk` was sent after the response",
-            "the agent answers, and then remembers",
+            "the agent replays messages after its response",
             change_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",
             "the agent replayed `user_message_chunk`",
-            "the agent always tells the past",
+            "the agent replays the history although that was not requested",
             replay_from_start_if(|params| params.get("replayFrom").is_none()),
         ),
         mutant(
             "v2/session-setup/24",
             "the agent replayed `user_message_chunk`",
-            "null is the start to it",
+            "the agent treats a null `replayFrom` as `start`",
             replay_from_start_if(|params| params.get("replayFrom") == Some(&Value::Null)),
         ),
         mutant(
             "v2/session-setup/25",
             "the agent resumed the session despite an unknown `replayFrom`",
-            "what it does not know is the start to it",
+            "the agent treats an unknown `replayFrom` as `start`",
             replay_from_start_if(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
         ),
         mutant(
             "v2/session-setup/26",
             "a user message and an agent message have the same id \"same\"",
-            "all that it remembers is one message",
+            "the agent's replayed messages all have the same id",
             change_replay(|message, _| {
                 if let Some(message) = message {
                     message["params"]["update"]["messageId"] = json!("same");
@@ -200,25 +200,25 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-list/1",
             "`session/list` failed with error -32601",
-            "the agent lists nothing",
+            "the agent does not support `session/list`",
             reject_request("session/list", -32601),
         ),
         mutant(
             "v2/session-list/2",
             "is missing in the list for its directory",
-            "its list is empty",
+            "the agent lists no sessions",
             change_result("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v2/session-list/3",
             "sessions of another directory were requested, but the agent listed one of",
-            "the agent lists all",
+            "the agent lists the sessions of all directories",
             change_incoming("session/list", |params| set_field(params, "cwd", None)),
         ),
         mutant(
             "v2/session-list/4",
             "is listed twice",
-            "the agent counts double",
+            "the agent lists a session twice",
             change_result("session/list", |result| {
                 duplicate_first(&mut result["sessions"])
             }),
@@ -226,31 +226,31 @@ fn list_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-list/5",
             "was deleted, but is still listed",
-            "the agent deletes nothing",
+            "the agent accepts a request to delete a session, but does not delete it",
             succeed_without_effect_if("session/delete", |_| true),
         ),
         mutant(
             "v2/session-list/6",
-            "the returned title is \"Set by the check\", but it is listed as \"answer\"",
+            "the returned title is \"Set by the check\", but the listed title is \"answer\"",
             "the agent forgets the title",
             respond_with("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v2/session-list/7",
             "succeeded; expected an error",
-            "the agent takes any title",
+            "the agent accepts an empty title",
             respond_with("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v2/session-list/8",
             "failed with -32603 (",
-            "the agent has one error for all",
+            "the agent uses one error code for everything",
             reject_request("session/set_title", -32603),
         ),
         mutant(
             "v2/content/1",
             "content of type `image` is not valid base64",
-            "its images are no base64",
+            "the agent's images are not base64",
             change_update("agent_message", |update| {
                 update["content"][0]["data"] = json!("x*")
             }),

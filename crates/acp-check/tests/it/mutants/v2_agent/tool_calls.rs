@@ -1,4 +1,4 @@
-//! Wrong in tool calls, in diffs, and in asking for permission.
+//! Mutants that handle tool calls, diffs or permission requests wrongly.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/1",
             "changed from completed to in_progress",
-            "the agent begins again what it has ended",
+            "the agent resumes a finished tool call",
             send_after_update(
                 |update| update["status"] == "completed",
                 |params| {
@@ -33,7 +33,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/2",
             "was used in two turns",
-            "all that it ever does is one tool call",
+            "the agent's tool calls all have the same id",
             change_update("tool_call_update", |update| {
                 update["toolCallId"] = json!("always")
             }),
@@ -41,7 +41,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/3",
             "content was sent for tool call \"nobodys\"",
-            "the agent adds to what there is not",
+            "the agent adds content to an unknown tool call",
             change_update("tool_call_content_chunk", |update| {
                 update["toolCallId"] = json!("nobodys")
             }),
@@ -49,7 +49,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/4",
             "is not valid base64",
-            "its terminals print text",
+            "the agent sends terminal output as plain text",
             change_update("terminal_output_chunk", |update| {
                 update["data"] = json!("checked\n")
             }),
@@ -57,7 +57,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/5",
             "output was sent for terminal \"nobodys\"",
-            "the agent prints where nothing is",
+            "the agent sends output for an unknown terminal",
             change_update("terminal_output_chunk", |update| {
                 update["terminalId"] = json!("nobodys")
             }),
@@ -65,7 +65,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/6",
             "a tool call embeds terminal \"nobodys\"",
-            "the agent shows what there is not",
+            "the agent embeds an unknown terminal",
             change_update("tool_call_update", |update| {
                 if let Some(shown) = update.pointer_mut("/content/0/terminalId") {
                     *shown = json!("nobodys");
@@ -75,7 +75,7 @@ fn tool_call_mutants() -> Vec<Mutant> {
     ]
 }
 
-/// Changes every diff that the agent shows.
+/// Changes every diff that the agent sends.
 fn change_diffs(
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
 ) -> impl Fn() -> Mutation + Send + Sync {
@@ -89,7 +89,7 @@ fn change_diffs(
     })
 }
 
-/// Changes the text of every patch.
+/// Changes the text of every patch that the agent sends.
 fn change_patches(with: fn(&str) -> String) -> impl Fn() -> Mutation + Send + Sync {
     change_diffs(move |diff| {
         let text = with(diff["patch"]["text"].as_str().unwrap_or_default());
@@ -102,25 +102,25 @@ fn diff_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/21",
             "has no `patch`",
-            "the agent shows which files change, and not how",
+            "the agent's diffs have no patch",
             change_diffs(|diff| set_field(diff, "patch", None)),
         ),
         mutant(
             "v2/tool-calls/22",
             "in a patch is not absolute",
-            "its patches are those of a repository",
+            "the agent's patches have relative paths",
             change_patches(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
         ),
         mutant(
             "v2/tool-calls/23",
             "a patch begins with \"From 0123\"",
-            "its patches are e-mails",
+            "the agent's patches start with an email header",
             change_patches(|text| format!("From 0123\nSubject: Change\n\n{text}")),
         ),
         mutant(
             "v2/tool-calls/24",
             "which is not listed in `changes`",
-            "its patches change other files",
+            "the agent's patches change other files than listed",
             change_patches(|text| text.replace("notes.txt", "other.txt")),
         ),
     ]
@@ -137,13 +137,13 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/41",
             "has no options",
-            "the agent leaves no choice",
+            "the agent's permission requests have no options",
             change_call(PERMISSION_METHOD, |params| params["options"] = json!([])),
         ),
         mutant(
             "v2/tool-calls/42",
             "duplicate option id \"yes\" in a permission request",
-            "the agent supports the same twice",
+            "the agent offers the same option twice",
             change_call(PERMISSION_METHOD, |params| {
                 duplicate_first(&mut params["options"])
             }),
@@ -151,13 +151,13 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/43",
             "the title of the permission request is empty",
-            "the agent does not say what it asks",
+            "the agent's permission requests have no title",
             change_call(PERMISSION_METHOD, |params| params["title"] = json!(" ")),
         ),
         mutant(
             "v2/tool-calls/44",
             "the permission request is for session \"another\", not",
-            "the agent asks in a session of its own",
+            "the agent requests permission for another session",
             change_call(PERMISSION_METHOD, |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -165,25 +165,25 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/45",
             "a `state_update` with `requires_action`",
-            "the agent waits and does not tell",
+            "the agent does not report that it waits for permission",
             drop_outgoing_updates(|update| update["state"] == "requires_action"),
         ),
         mutant(
             "v2/tool-calls/46",
             "; expected `running`",
-            "the agent goes on and does not tell",
+            "the agent does not report that it continues after a permission request",
             stay_in_requires_action,
         ),
         mutant(
             "v2/tool-calls/47",
             "no `state_update` with `idle`",
-            "the agent has what it asked for, and does nothing with it",
+            "the agent does not continue after approval",
             fall_silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
         ),
         mutant(
             "v2/tool-calls/48",
             "`notes.txt` was changed anyway",
-            "the agent takes no for yes",
+            "the agent treats a rejection as approval",
             change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["result"]["outcome"]["optionId"] == "no" {
                     message["result"] = allow_response();
@@ -193,7 +193,7 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/49",
             "`notes.txt` was changed anyway",
-            "the agent takes perhaps for yes",
+            "the agent treats an unknown outcome as approval",
             change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
                     message["result"] = allow_response();
@@ -203,7 +203,7 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/50",
             "`notes.txt` was changed anyway",
-            "the agent takes a failure for yes",
+            "the agent treats an error as approval",
             change_incoming_response(PERMISSION_METHOD, |message| {
                 if message["error"].is_object() {
                     *message =

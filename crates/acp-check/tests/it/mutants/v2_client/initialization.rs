@@ -1,4 +1,4 @@
-//! Wrong in JSON-RPC, in initialization, and in what is one's own.
+//! Mutants that handle JSON-RPC, the negotiation of the version, or extensions wrongly.
 
 use serde_json::{Value, json};
 
@@ -19,19 +19,19 @@ fn initialization_mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/101",
             "the first message is not `initialize`",
-            "the client says something before it begins",
+            "the client sends another message before `initialize`",
             send_before_initialize,
         ),
         mutant(
             "v2/initialization/102",
             "`info` with `name` and `version` is missing",
-            "the client does not say who it is",
+            "the client sends no name",
             change_call("initialize", |params| set_field(params, "info", None)),
         ),
         mutant(
             "v2/initialization/103",
             "the client continued with `session/new`",
-            "the client takes every version for its own",
+            "the client ignores the version in the response",
             change_incoming_response("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
             }),
@@ -39,13 +39,13 @@ fn initialization_mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/104",
             "the client did not send `session/prompt` within",
-            "an unknown capability is its end",
+            "the client stops responding after an unknown capability",
             fall_silent_at("telepathy"),
         ),
         mutant(
             "v2/initialization/105",
             "the client sent `session/new`",
-            "the client takes it that all agents have sessions",
+            "the client opens a session although the agent does not support sessions",
             change_incoming_response("initialize", |message| {
                 message["result"]["capabilities"] = json!({"session": {}});
             }),
@@ -53,7 +53,7 @@ fn initialization_mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/106",
             "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
-            "the client opens sessions as in version 2, whatever was agreed on",
+            "the client opens sessions as in version 2, whatever was negotiated",
             change_call("session/new", |params| {
                 set_field(params, "mcpServers", None)
             }),
@@ -61,7 +61,7 @@ fn initialization_mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/107",
             "the prompt contains content of type `image`, which the agent does not support",
-            "the client shows pictures to whoever is there",
+            "the client sends an image although the agent does not support images",
             change_call("session/prompt", |params| {
                 let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
                 params["prompt"].as_array_mut().unwrap().push(image);
@@ -70,13 +70,13 @@ fn initialization_mutants() -> Vec<Mutant> {
         mutant(
             "v2/initialization/108",
             "`fs/read_text_file` succeeded, although it does not exist in version 2",
-            "the client reads files for agents of version 2",
+            "the client reads files for version 2 agents",
             replace_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
             "`terminal/create` succeeded, although it does not exist in version 2",
-            "the client makes terminals for agents of version 2",
+            "the client creates terminals for version 2 agents",
             replace_error("terminal/create", || json!({"terminalId": "t"})),
         ),
     ]
@@ -97,49 +97,49 @@ fn overview_mutants() -> Vec<Mutant> {
         mutant(
             "v2/overview/101",
             "an unknown method got error -32603; expected -32601",
-            "its code for an unknown method is another",
+            "the client uses a wrong error code for an unknown method",
             change_error_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/101",
             "succeeded; expected an error",
-            "the client has every method",
+            "the client returns a result for an unknown method",
             replace_error("session/acp_check_no_such", || json!({})),
         ),
         mutant(
             "v2/overview/102",
             "no response to request \"acp-check-07\"",
-            "the client takes ids for numbers",
+            "the client treats ids as numbers",
             change_string_id(),
         ),
         mutant(
             "v2/overview/103",
             "after two notifications, the client sent a response with unknown id",
-            "the client answers notifications",
+            "the client responds to notifications",
             respond_to_notifications(),
         ),
         mutant(
             "v2/extensibility/101",
             "expected -32601",
-            "its code for an unknown extension is another",
+            "the client uses a wrong error code for an unknown extension",
             change_error_code("_acp-check/no-such", -32603),
         ),
         mutant(
             "v2/extensibility/101",
             "an unknown method succeeded; expected an error",
-            "the client knows every extension",
+            "the client returns a result for an unknown extension",
             replace_error("_acp-check/no-such", || json!({})),
         ),
         mutant(
             "v2/extensibility/102",
             "after a notification of an unknown extension: no response to request 0",
-            "an unknown notification is its end",
+            "the client stops responding after an unknown notification",
             fall_silent_at("_acp-check/no-such"),
         ),
         mutant(
             "v2/extensibility/103",
             "after unusual metadata: no response to request 0",
-            "the client believes what is in `_meta`",
+            "the client interprets the content of `_meta`",
             fall_silent_after(|message| message["params"]["update"]["_meta"].is_object()),
         ),
     ]

@@ -1,4 +1,4 @@
-//! Clients of version 2 that are wrong: a file for each page, as the checks have it.
+//! Mutants of version 2 clients, with one file for each page, as for the checks.
 
 mod initialization;
 mod prompt_lifecycle;
@@ -10,7 +10,7 @@ mod tool_calls;
 use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
-/// What the right client has not.
+/// The checks that the correct client skips.
 pub(crate) const SKIPPED_CHECKS: &[&str] = &[];
 
 pub(crate) fn mutants() -> Vec<Mutant> {

@@ -1,11 +1,11 @@
-//! Wrong in what comes of a prompt, and in cancelling.
+//! Mutants that handle prompts or cancellation wrongly.
 
 use serde_json::json;
 
 use crate::mutants::changes::{fall_silent_after, fall_silent_at, replace_error};
 use crate::mutants::layer::{LayerLine, Mutant, Mutation, change_result, drop_outgoing, mutant};
 
-/// What a client does that something is the end of: it answers no more.
+/// The reason for a failure if the client has stopped responding.
 const NO_RESPONSE: &str = "no response to request";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -13,13 +13,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/101",
             "the client closed the connection when its prompt was acknowledged",
-            "the client does not wait for the end",
+            "the client does not wait for the end of the turn",
             close_on_accepted_prompt,
         ),
         mutant(
             "v2/prompt-lifecycle/102",
             NO_RESPONSE,
-            "the client wants to know why",
+            "the client stops responding if there is no stop reason",
             fall_silent_after(|message| {
                 let update = &message["params"]["update"];
                 update["state"] == "idle" && update["stopReason"].is_null()
@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/131",
             "\"optionId\":\"later\"",
-            "the client allows what it has cancelled",
+            "the client allows a request of a cancelled turn",
             change_result("session/request_permission", |result| {
                 result["outcome"] = json!({"outcome": "selected", "optionId": "later"});
             }),
@@ -36,13 +36,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/prompt-lifecycle/133",
             NO_RESPONSE,
-            "the client does not answer what was cancelled",
+            "the client does not respond to a cancelled request",
             drop_outgoing("session/request_permission", true),
         ),
         mutant(
             "v2/elicitation/101",
             "invalid action \"perhaps\"",
-            "the client cannot decide",
+            "the client responds with an unknown action",
             change_result("elicitation/create", |result| {
                 result["action"] = json!("perhaps")
             }),
@@ -50,7 +50,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/elicitation/102",
             "the client responded with `accept` to an unknown elicitation mode",
-            "the client accepts what it does not know",
+            "the client accepts an unknown elicitation mode",
             replace_error(
                 "elicitation/create",
                 || json!({"action": "accept", "content": {}}),
@@ -79,7 +79,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             check,
             NO_RESPONSE,
-            "what it does not expect is its end",
+            "the client stops responding after an unexpected update",
             fall_silent_at(at),
         )
     }));

@@ -1,4 +1,4 @@
-//! Clients that break the rules of a conversation.
+//! Client mutants that break the protocol rules.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/rules/101",
             "session-not-set-up",
-            "the client sends a prompt in a session that nobody has opened",
+            "the client sends a prompt to a session that is not open",
             change_call("session/prompt", |params| {
                 params["sessionId"] = json!("other");
             }),

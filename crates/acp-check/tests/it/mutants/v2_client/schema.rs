@@ -1,4 +1,4 @@
-//! Messages of the wrong shape.
+//! Client mutants whose messages do not match the schema.
 
 use acp_check::SchemaVersion;
 use serde_json::json;
@@ -11,14 +11,14 @@ use crate::mutants::v2_agent::schema::{remove_error_message, set_old_jsonrpc_ver
 
 type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
-/// A call without something.
+/// Removes a field from the calls of `method`.
 fn drop_call_field(method: &'static str, field: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, move |params| {
         set_field(params, field, None)
     }))
 }
 
-/// A call whose metadata are none: for what has nothing that is required.
+/// Gives the calls of `method` invalid metadata, for params without required fields.
 fn invalidate_call_meta(method: &'static str) -> ClientMutationFn {
     Box::new(change_call(method, |params| {
         set_field(params, "_meta", Some(json!(5)))
@@ -140,7 +140,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             find_shape_id(&checks, shape, None),
             why,
-            "its shape is another",
+            "a message has the wrong shape",
             change,
         )
         .seen_in(seen_in)

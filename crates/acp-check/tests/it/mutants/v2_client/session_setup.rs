@@ -1,4 +1,4 @@
-//! Wrong in logging in and in sessions.
+//! Mutants that log in or handle sessions wrongly.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn login_mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/101",
             "the client called `auth/login`, although the agent offers no auth methods",
-            "the client logs in in a way of its own",
+            "the client logs in although the agent offers no auth methods",
             call_after(is_rejection, || {
                 call_message("auth/login", &json!({"methodId": "any"}))
             }),
@@ -33,13 +33,13 @@ fn login_mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/101",
             "the client called `auth/logout`, although the agent offers no auth methods",
-            "the client logs out where it is not in",
+            "the client logs out although the agent offers no auth methods",
             call_after(is_rejection, || call_message("auth/logout", &json!({}))),
         ),
         mutant(
             "v2/authentication/102",
             "the client called `auth/login` with \"tty\"",
-            "the client needs no terminal",
+            "the client uses a `terminal` auth method",
             call_after(is_rejection, || {
                 call_message("auth/login", &json!({"methodId": "tty"}))
             }),
@@ -47,13 +47,13 @@ fn login_mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/103",
             "the client called `auth/login` with \"other\"",
-            "the client logs in in another way",
+            "the client uses an auth method that was not offered",
             change_call("auth/login", |params| params["methodId"] = json!("other")),
         ),
         mutant(
             "v2/authentication/104",
             "the client did not send `session/new`",
-            "the client logs in, and that is all",
+            "the client does not open a session after the login",
             stop_after_login,
         ),
     ]
@@ -75,7 +75,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/101",
             "`session/new` has an MCP server of type `stdio`, but the agent does not support `session.mcp.stdio`",
-            "the client brings its servers everywhere",
+            "the client passes MCP servers with unsupported transports",
             change_call("session/new", move |params| {
                 params["mcpServers"] = server.clone()
             }),
@@ -83,7 +83,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/102",
             "has `additionalDirectories`",
-            "the client brings its directories everywhere",
+            "the client passes additional directories to agents that do not support them",
             change_call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/tmp"])
             }),
@@ -91,7 +91,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/103",
             "the prompt is for \"another\"",
-            "the client prompts in another session",
+            "the client sends a prompt to another session",
             change_call("session/prompt", |params| {
                 params["sessionId"] = json!("another")
             }),
@@ -99,7 +99,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/104",
             "but the prompt is for",
-            "the client makes ids nicer",
+            "the client trims session ids",
             change_call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().trim().to_owned();
                 params["sessionId"] = json!(id);
@@ -108,7 +108,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/105",
             "the client did not send `session/prompt` within",
-            "an update before the prompt is its end",
+            "the client stops responding after an update before the prompt",
             fall_silent_at("usage_update"),
         ),
         mutant(
@@ -122,7 +122,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/107",
             "the client called `session/delete`",
-            "the client deletes what it has used",
+            "the client deletes sessions although the agent does not support that",
             call_after(
                 |message| message["params"]["update"]["state"] == "idle",
                 || call_message("session/delete", &json!({"sessionId": "sess_check"})),
@@ -131,7 +131,7 @@ fn session_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-setup/107",
             "the client called `session/delete`",
-            "the client takes it that all agents can delete",
+            "the client assumes that the agent can delete sessions",
             crate::mutants::changes::change_incoming_response("initialize", |message| {
                 set_field(
                     &mut message["result"]["capabilities"]["session"],
@@ -148,25 +148,25 @@ fn config_option_mutants() -> Vec<Mutant> {
         mutant(
             "v2/session-config-options/101",
             "the client did not send `session/prompt` within",
-            "an unknown category is its end",
+            "the client stops responding after an unknown category",
             fall_silent_at("_acp-check/smell"),
         ),
         mutant(
             "v2/session-config-options/102",
             "the client did not send `session/prompt` within",
-            "an unknown type of options is its end",
+            "the client stops responding after an unknown option type",
             fall_silent_at("_acp-check/slider"),
         ),
         mutant(
             "v2/session-config-options/103",
             "after changed config options: no response to request 0",
-            "options that change are its end",
+            "the client stops responding after changed options",
             fall_silent_at("config_option_update"),
         ),
         mutant(
             "v2/session-config-options/104",
             "after a command with an input of an unknown type: no response to request 0",
-            "an unknown input is its end",
+            "the client stops responding after an unknown input type",
             fall_silent_at("_acp-check/form"),
         ),
     ]

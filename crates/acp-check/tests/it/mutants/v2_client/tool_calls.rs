@@ -1,4 +1,4 @@
-//! Wrong in what is shown of tool calls, and in giving permission.
+//! Mutants that handle tool calls or permission requests wrongly.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ("v2/tool-calls/111", "\"exitStatus\":{}"),
     ];
     let ends = ends.map(|(check, at)| {
-        let what = "what it does not expect is its end";
+        let what = "the client stops responding after an unexpected update";
         mutant(check, "no response to request", what, fall_silent_at(at))
     });
     ends.into_iter().chain(permission_mutants()).collect()
@@ -33,7 +33,7 @@ fn rejecting_subject(check: &'static str, subject: fn(&Value) -> bool) -> Mutant
     mutant(
         check,
         why,
-        "the client refuses what it may be asked",
+        "the client rejects a permission request that it must accept",
         reject_if(PERMISSION_METHOD, -32603, subject),
     )
 }
@@ -43,7 +43,7 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/121",
             "the client selected option \"nobodys\"",
-            "the client selects what there is not",
+            "the client selects an option that was not offered",
             change_result(PERMISSION_METHOD, |result| {
                 result["outcome"]["optionId"] = json!("nobodys")
             }),
@@ -51,7 +51,7 @@ fn permission_mutants() -> Vec<Mutant> {
         mutant(
             "v2/tool-calls/121",
             "invalid outcome \"perhaps\"; expected `selected`, `cancelled` or a name starting with `_`",
-            "the client has an outcome of its own, and does not say so",
+            "the client's custom outcome does not start with `_`",
             change_result(PERMISSION_METHOD, |result| {
                 result["outcome"]["outcome"] = json!("perhaps")
             }),
