@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;
 
-/// Returns a random JSON value that survives a round trip through every reader: its numbers are whole, and it contains
-/// no `null`, which readers take for an absent value.
+/// Returns a random JSON value that survives a round trip through every reader: all numbers in it are whole, and it
+/// contains no `null`, because readers take `null` for an absent value.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let kinds = if depth == 0 { 2 } else { 4 };
     Ok(match u.int_in_range(0..=kinds)? {
@@ -50,7 +50,7 @@ pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<c
     })
 }
 
-/// Like [`option_value`], but also returns `null`, for fields in which `null` has a meaning.
+/// Returns a random JSON value, `null` or `None`, for fields in which `null` has a meaning.
 pub(crate) fn clearable_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
     Ok(if u.ratio(1, 8)? {
         Some(Value::Null)
@@ -98,7 +98,7 @@ pub(crate) fn non_empty_string(u: &mut Unstructured<'_>) -> Result<String> {
 
 /// Returns a random finite number. JSON has no infinity and no NaN.
 pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
-    // Quarters are exact in binary, so that all readers agree on the last digit.
+    // Quarters are exact in binary, so all readers agree on the last digit.
     Ok(f64::from(i32::arbitrary(u)?) / 4.0)
 }
 

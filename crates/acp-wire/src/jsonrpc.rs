@@ -1,6 +1,6 @@
 //! The envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message per line.
 //!
-//! Reading takes one message without its line ending and borrows `params` and `result` from it as text. Writing
+//! Parsing takes one message without its line ending, and borrows `params` and `result` from it as text. Writing
 //! appends to a buffer, including the line ending. Neither builds a JSON tree.
 
 use std::borrow::Cow;
@@ -113,11 +113,11 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// The error of a response. See the specification's page "Overview", "Error Handling".
+/// The error in a response. See the specification's page "Overview", "Error Handling".
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Error {
-    /// The error code, for programs. See the constants of this type.
+    /// The error code, for programs. This type has a constant for each standard code.
     pub code: i32,
     /// The error message, for users.
     pub message: String,
@@ -162,7 +162,7 @@ impl Error {
         }
     }
 
-    /// Sets the additional data.
+    /// Sets the additional data about the error.
     #[must_use]
     pub fn data(mut self, data: impl Into<serde_json::Value>) -> Self {
         self.data = Some(data.into());
@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-/// Returns `text`, truncated to 1024 bytes: an error message must not send a peer's input back in full.
+/// Truncates `text` to 1024 bytes, because an error message must not send a peer's input back in full.
 fn truncate(text: &str) -> Cow<'_, str> {
     const MAX_MESSAGE_BYTES: usize = 1024;
     if text.len() <= MAX_MESSAGE_BYTES {
@@ -226,7 +226,7 @@ fn truncate(text: &str) -> Cow<'_, str> {
     ))
 }
 
-/// Writes the message and the details in `data`, for users. The code is for programs: see [`Error::code`].
+/// Writes the message and the details in `data`, for users. The code is written only if there is no message.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.message.trim().is_empty() {
@@ -263,7 +263,7 @@ impl From<crate::ReadError> for Error {
 }
 
 impl<'de> Deserialize<'de> for Error {
-    /// Never fails on an object: an error response must not be lost because it is malformed.
+    /// Reads any object as an error, because an error response must not be lost only because it is malformed.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct ErrorFields {
@@ -312,7 +312,7 @@ pub enum Incoming<'a> {
     Response {
         /// The id of the request.
         id: RequestId,
-        /// The result or the error.
+        /// The result as JSON text, or the error.
         result: Result<&'a RawValue, Error>,
     },
 }
@@ -328,7 +328,7 @@ pub enum ParseError {
     NotAMessage {
         /// The id to use in the response.
         id: RequestId,
-        /// Why it is not a message.
+        /// Why the line is not a message.
         reason: &'static str,
     },
 }
@@ -353,7 +353,7 @@ impl ParseError {
     }
 }
 
-/// The members of a message, unparsed.
+/// The members of a JSON-RPC object, as unparsed JSON text.
 #[derive(Default)]
 struct MessageMembers<'a> {
     id: Option<Id>,
@@ -368,7 +368,7 @@ enum MethodMember<'a> {
     NotAString,
 }
 
-/// A member of a message, by its name.
+/// The members of a message that are read, identified by name.
 enum Member {
     Id,
     Method,
@@ -516,7 +516,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
                     id,
                     result: Ok(result),
                 }),
-                (None, None) => Err(invalid(id, "method, result and error are all missing")),
+                (None, None) => Err(invalid(id, "no method, result or error")),
             }
         }
     }
@@ -541,7 +541,7 @@ pub fn parse_plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     Some((method, rest.strip_suffix('}')?))
 }
 
-/// Strips these tokens, and the whitespace after each, from the start of `text`.
+/// Strips `tokens`, and the whitespace after each, from the start of `text`.
 fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
     let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
     tokens.iter().try_fold(text, strip)
@@ -549,13 +549,13 @@ fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
 
 /// Parses the start of a response whose `result` starts with a string, such as
 /// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. `field` returns the name of the string's field in the response with
-/// this id. Returns the response's id and the position after the string's opening quote. Returns `None` for everything
-/// else, and if `beginning` is too short.
+/// this id. Returns the response's id and the position after the string's opening quote, or `None` if the response has
+/// another form or `beginning` is too short.
 pub fn parse_text_response_start<'f>(
     beginning: &[u8],
     field: impl FnOnce(i64) -> Option<&'f str>,
 ) -> Option<(i64, usize)> {
-    // The input may end within a character.
+    // The input can end in the middle of a character.
     let whole = beginning.utf8_chunks().next()?.valid();
     let rest = strip_tokens(
         whole,

@@ -60,7 +60,8 @@ pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     read_via_raw(d)
 }
 
-/// The `deserialize_with` of lists. Invalid items are skipped, and anything but a list is read as an empty list.
+/// The `deserialize_with` of lists. Invalid items are skipped, and any value that is not a list is read as an empty
+/// list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())
 }
@@ -152,7 +153,7 @@ pub(crate) fn read_text<T: Lenient>(text: &str) -> Option<T> {
     read_lossy(text, read).ok().flatten()
 }
 
-/// A scalar. `Other` stands for `null`, a list or an object, whose contents are skipped.
+/// A JSON scalar. `Other` stands for `null`, a list or an object, whose contents are skipped.
 enum Scalar<'a> {
     Bool(bool),
     Unsigned(u64),
@@ -260,7 +261,7 @@ lenient_scalar! {
     };
 }
 
-/// Returns a scalar as a whole number. `3.0` counts as 3, because some languages have only floating-point numbers.
+/// Converts a scalar to a whole number. `3.0` counts as 3, because some languages have only floating-point numbers.
 fn as_i64(scalar: &Scalar<'_>) -> Option<i64> {
     match *scalar {
         Scalar::Signed(n) => Some(n),
@@ -281,7 +282,7 @@ fn as_u64(scalar: &Scalar<'_>) -> Option<u64> {
     }
 }
 
-/// Implements [`Lenient`] for maps: as in lists, a malformed entry does not affect the others.
+/// Implements [`Lenient`] for maps. As in lists, a malformed entry does not affect the other entries.
 macro_rules! lenient_map {
     ($($map:ident)+) => { $(
         impl<T: Lenient> Lenient for $map<String, T> {

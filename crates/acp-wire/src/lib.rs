@@ -1,13 +1,13 @@
 //! The messages of the [Agent Client Protocol](https://agentclientprotocol.com), as data.
 //!
 //! This crate does no I/O. It contains the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed messages of protocol
-//! version 1 ([`v1`]) and of the draft of version 2 ([`v2`]), each with one table of all its methods
+//! version 1 ([`v1`]) and of the draft of version 2 ([`v2`]). Each version has one table of all its methods
 //! ([`v1::METHODS`], [`v2::METHODS`]).
 //!
-//! Reading is **tolerant**: unknown fields are ignored, unknown enum values and types are preserved, malformed
-//! optional fields are read as missing, one invalid item of a list does not affect the others, and a lone surrogate
-//! escape is read as U+FFFD. But an array is never read as an object: params and results that are arrays are errors.
-//! Writing is **strict**: the output is valid according to the current schema.
+//! Reading is **tolerant**: unknown fields are ignored, unknown enum values and types are preserved, malformed optional
+//! fields are read as missing, one invalid item of a list does not affect the others, and a lone surrogate escape is
+//! read as U+FFFD. However, an array is never read as an object: params and results that are arrays are errors. Writing
+//! is **strict**: the output is valid according to the current schema.
 //!
 //! ```
 //! use acp_wire::v1::{ContentBlock, PromptRequest};
@@ -45,7 +45,7 @@ pub use method::{
 pub use methods::extensions;
 pub use raw_object::RawObject;
 
-/// The value of a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
+/// The custom data in a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;
 
 /// Runs the example of the README as a test.

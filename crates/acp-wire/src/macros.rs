@@ -199,7 +199,7 @@ macro_rules! record {
     (@emit [struct [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Custom data. See the specification's page "Extensibility", "The `_meta` Field".
+                /// Custom data (`_meta`). See the specification's page "Extensibility", "The `_meta` Field".
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
                 Option<crate::Meta>
@@ -210,8 +210,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes to the custom data. Each field sets a value, or removes it if it is `null`. `null` instead
-                /// of an object removes all custom data.
+                /// Changes to the custom data (`_meta`). Each field sets a value, or removes it if it is `null`. `null`
+                /// instead of an object removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>
@@ -254,7 +254,7 @@ macro_rules! record {
     (@read [] $n:ident { $($f:tt)* }) => {
         const _: () = {
             type Record = $n;
-            // Never constructed: its derived implementation constructs the record itself.
+            // Never constructed: its derived implementation constructs the record directly.
             #[derive(serde::Deserialize)]
             #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
             #[serde(remote = "Record", rename_all = "camelCase")]

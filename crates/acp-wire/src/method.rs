@@ -7,18 +7,18 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// The side of a connection that sends a message.
+/// The side that sends a message: the client, the agent, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// The client sends it to the agent.
+    /// The client sends the message to the agent.
     Client,
-    /// The agent sends it to the client.
+    /// The agent sends the message to the client.
     Agent,
-    /// Either side sends it.
+    /// Either side can send the message.
     Either,
 }
 
-/// Whether a message expects a response.
+/// Whether a method is a request, which expects a response, or a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MethodKind {
     /// A request: it gets a result or an error.
@@ -36,21 +36,21 @@ pub struct Capability {
     pub is_flag: bool,
 }
 
-/// A row of the method table.
+/// A protocol method, as a row of the method table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Method {
-    /// The name in messages, such as `session/prompt`.
+    /// The method's name in messages, such as `session/prompt`.
     pub name: &'static str,
     /// The side that sends the message.
     pub sender: Sender,
     /// Whether the message expects a response.
     pub kind: MethodKind,
-    /// The name of the type of its `params`.
+    /// The name of the Rust type of the method's `params`.
     pub params: &'static str,
-    /// The name of the type of its `result`. `None` for a notification.
+    /// The name of the Rust type of the method's `result`. `None` for a notification.
     pub result: Option<&'static str>,
-    /// The capability that the receiver must support. `None` if the method may always be sent, or if no single
+    /// The capability that the receiver must support. `None` if the method can always be sent, or if no single
     /// capability decides.
     pub capability: Option<Capability>,
     /// Why the table has a method that the stable schema of its version does not have. `None` if the stable schema has
@@ -92,7 +92,7 @@ impl Method {
         }
     }
 
-    // The notes that may follow a row of the table, as builder methods.
+    // The notes that can follow a row of the table, as builder methods.
 
     pub(crate) const fn shared(self) -> Self {
         self
@@ -146,7 +146,7 @@ impl Method {
     }
 }
 
-/// A handler of one type of message, with a result of type `O`.
+/// A handler for messages of type `M`, with a result of type `O`.
 /// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass each message to the
 /// implementation for its type. A message without a handler is a compile error.
 pub trait MessageHandler<M, O> {
@@ -154,8 +154,8 @@ pub trait MessageHandler<M, O> {
     fn handle(self, message: M) -> O;
 }
 
-/// A side that may offer the method whose params have type `M`. Every method that requires a capability needs this
-/// from the side that announces its capabilities:
+/// A client or an agent that can offer the method whose params have type `M`. Every method that requires a capability
+/// needs this from the side that announces its capabilities:
 /// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile without
 /// it.
 pub trait MethodOffer<M> {
@@ -187,7 +187,7 @@ pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
     const METHOD: &'static str;
 }
 
-/// The reason why a message could not be read.
+/// Why a message could not be read: its method is unknown, or its contents are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The method does not exist, or is not sent in this direction.
@@ -232,7 +232,7 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
 }
 
 /// Generates the method table of one version, or of the extensions: `METHODS`, and an enum of the messages in each
-/// direction. Methods are listed nowhere else. Notes follow a row's types:
+/// direction. Methods are not listed anywhere else. Notes follow a row's types:
 ///
 /// - `shared`, which comes first: the types are those of version 1, which already name the method.
 /// - `needs "path"`, `needs_flag "path"`: the capability that the receiver must support, an object or a boolean.
@@ -294,7 +294,7 @@ macro_rules! method_table {
     (@notification [$($rest:ident)*] $name:literal, $params:ident) => {
         impl crate::Notification for $params { const METHOD: &'static str = $name; }
     };
-    // Goes through the rows, and collects those that require a capability.
+    // Iterates over the rows and collects those that require a capability.
     (@offers $enum:ident [$($gated:ident)*] [shared $($notes:ident)*] $params:ident; $($rows:tt)*) => {
         method_table!(@offers $enum [$($gated)*] [$($notes)*] $params; $($rows)*);
     };
@@ -309,7 +309,7 @@ macro_rules! method_table {
     };
     (@offers $enum:ident [$($gated:ident)*]) => {
         impl $enum {
-            /// Returns those methods that require a capability and that `side` offers.
+            /// Returns the methods that require a capability and that `side` offers.
             #[must_use]
             pub fn offered_by<S>(side: &S) -> Vec<&'static crate::Method>
             where
@@ -377,7 +377,7 @@ macro_rules! method_table {
                 #[doc = concat!("The response to `", $name, "`.")]
                 $var($result),
             )+
-            /// The result of an extension method.
+            /// The result of an extension method, as JSON text.
             Extension(Box<serde_json::value::RawValue>),
         }
         impl $renum {

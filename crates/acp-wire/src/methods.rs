@@ -1,6 +1,6 @@
-//! The methods of both protocol versions. A row has everything that depends on the method: its name, its sender, its
-//! types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks are derived
-//! from the rows.
+//! The methods of both protocol versions. A row contains everything that depends on the method: its name, its sender,
+//! its types, and the capability that it requires. Reading, dispatch, capability checks and conformance checks are
+//! derived from the rows.
 
 /// The methods of version 1.
 pub(crate) mod v1 {
@@ -16,7 +16,7 @@ pub(crate) mod v1 {
             Initialize = "initialize", InitializeRequest => InitializeResponse;
             /// Authenticates with one of the agent's auth methods.
             Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
-            /// Logs out.
+            /// Logs the client out of the agent.
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
             /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
@@ -127,7 +127,7 @@ pub(crate) mod v2 {
             Initialize = "initialize", InitializeRequest => InitializeResponse;
             /// Authenticates with one of the agent's auth methods.
             Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
-            /// Logs out.
+            /// Logs the client out of the agent.
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
             /// Asks whether the client must authenticate.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
@@ -211,7 +211,7 @@ pub(crate) mod v2 {
 }
 
 /// The extensions that the library supports, in both versions. The names of their methods start with `_`. A side
-/// announces them in `_meta` of `initialize`, so that is where the paths of their capabilities start.
+/// announces them in `_meta` of `initialize`, where the paths of their capabilities start.
 pub mod extensions {
     use crate::v1::{SteerRequest, SteerResponse};
 

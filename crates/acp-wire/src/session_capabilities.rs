@@ -93,8 +93,8 @@ pub(crate) mod v2 {
     use crate::v2::*;
 
     record! {
-        /// The methods and parameters that an agent supports besides those that every agent with sessions has: new,
-        /// list, resume, close, prompt, cancel and update.
+        /// The optional methods and parameters that an agent supports. Every agent with sessions has new, list, resume,
+        /// close, prompt, cancel and update.
         pub struct SessionCapabilities {
             /// The content that the agent accepts in prompts, besides text and resource links.
             optional prompt: PromptCapabilities,

@@ -1,9 +1,9 @@
 //! Lone surrogates: escapes that stand for only half of a character.
 //!
-//! In JavaScript, a string may be cut in the middle of an emoji, and `JSON.stringify` writes the half as a separate
-//! escape, `"\ud83d"`. That is valid JSON by its grammar, but not Unicode, and `serde_json` does not read it into a
-//! string. One such escape must not make the whole message unreadable. So text that cannot be read is read again with
-//! U+FFFD in place of each lone surrogate. Text without errors is read only once.
+//! In JavaScript, a string can be cut in the middle of an emoji. `JSON.stringify` then writes the half as a separate
+//! escape, `"\ud83d"`. That is valid by the grammar of JSON, but it is not Unicode, and `serde_json` does not read it
+//! into a string. One escape of this kind must not make the whole message unreadable. Text that cannot be read is
+//! therefore read again with U+FFFD in place of each lone surrogate. Text without errors is read only once.
 
 use crate::text::parse_hex_u16;
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::RawObject;
 use crate::lenient::CowStr;
 
-/// The known tags of a tagged enum.
+/// A type with one value for each known tag of a tagged enum.
 pub(crate) trait Tags: Copy {
     /// The name of the field that holds the tag.
     const FIELD: &'static str;
@@ -31,7 +31,7 @@ pub(crate) enum TaggedObject<K, A> {
 pub(crate) enum UntaggedFields<A> {
     /// The tag came first, so the other fields are still unread.
     Streamed(A),
-    /// Other fields came before the tag, so all fields were stored.
+    /// Other fields came before the tag, so all of them were stored.
     Buffered(RawObject),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read_tag<'de, K: Tags, A: MapAccess<'de>>(
     Ok(TaggedObject::Untagged(object))
 }
 
-/// Reads a tag, without an allocation if it is a known one. Returns `None` for `null`.
+/// Reads a tag, without allocating if it is known. Returns `None` for `null`.
 struct TagSeed<K>(std::marker::PhantomData<K>);
 
 impl<'de, K: Tags> DeserializeSeed<'de> for TagSeed<K> {
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    // The macro that uses `Tags`.
+    // The macro under test, which uses `Tags`.
     tagged! {
         /// An enum that has an alias, a variant without a tag, and a fallback.
         pub enum ColorUnion by "color" {

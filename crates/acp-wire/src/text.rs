@@ -3,14 +3,14 @@
 //! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
 //! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
-/// How far a piece of a JSON string has been read.
+/// How far a piece of a JSON string was read, and why reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
-    /// To the end of the piece, except for the last few bytes, which may be the start of a character or of an escape.
+    /// Read to the end, except for the last few bytes, which may be the start of a character or an escape.
     Incomplete,
-    /// To the quote that ends the string.
+    /// Read to the quote that ends the string.
     Complete,
-    /// To something that is not valid in a JSON string.
+    /// Read to a byte that is not valid in a JSON string.
     Invalid,
 }
 
@@ -48,7 +48,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
             rest = behind;
             continue;
         }
-        // An unfinished escape may continue in the next piece. A control character is invalid in JSON.
+        // An unfinished escape can continue in the next piece. A control character is invalid in JSON.
         let cut = from.starts_with('\\')
             && from.len() < MAX_ESCAPE_BYTES
             && end == StringProgress::Incomplete;
@@ -62,7 +62,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     (valid.len() - rest.len(), end)
 }
 
-/// Returns the number of bytes before the first one that JSON strings must escape.
+/// Returns the number of bytes before the first byte that must be escaped in a JSON string.
 fn plain_len(bytes: &[u8]) -> usize {
     const WORD_SIZE: usize = size_of::<u64>();
     const ONE_PER_BYTE: u64 = 0x0101_0101_0101_0101;
@@ -105,7 +105,7 @@ fn read_escape(from: &str) -> Option<(char, &str)> {
 fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
     let (first, behind) = read_code_unit(digits)?;
     if !matches!(first, 0xd800..=0xdbff) {
-        // A low surrogate alone is a lone surrogate, too.
+        // A low surrogate on its own is also a lone surrogate.
         let character = char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
         return Some((character, behind));
     }
@@ -118,13 +118,13 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
             }
             _ => half,
         },
-        // The low surrogate may still follow.
+        // The low surrogate can still follow.
         [] | [b'\\'] | [b'\\', b'u', ..] => None,
         _ => half,
     }
 }
 
-/// Appends a string, escaped as between the quotes of a JSON string.
+/// Appends a string as it is written between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
@@ -159,7 +159,7 @@ fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     Some((parse_hex_u16(digits.as_bytes())?, rest))
 }
 
-/// Parses hexadecimal digits. Returns `None` if there is anything else among them.
+/// Parses up to four hexadecimal digits. Returns `None` if any other character is among them.
 pub(crate) fn parse_hex_u16(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Reads bytes in pieces of this size. The unread rest of each piece is put before the next one.
+    /// Reads bytes in pieces of `size` bytes. The unread rest of each piece is put before the next piece.
     fn unescape_in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
         let (mut text, mut waiting) = (String::new(), Vec::new());
         for piece in bytes.chunks(size) {
@@ -280,7 +280,7 @@ mod tests {
         #[test]
         fn no_input_causes_a_panic(inner: String) {
             let json = format!("\"{inner}\"");
-            // If both accept the string, they read the same text.
+            // If both readers accept the string, they read the same text.
             if let (Some(text), Ok(read)) = (unescape_all(&inner), serde_json::from_str::<String>(&json)) {
                 prop_assert_eq!(text, read);
             }

@@ -53,7 +53,7 @@ open_enum! {
 record! {
     /// An account or a key that the agent has. It may be shown to the user, but must not be logged or sent elsewhere.
     pub secret AuthAccount {
-        /// The name of the account, such as `OpenAI API key`.
+        /// A name for the account or key, such as `OpenAI API key`.
         required label: String,
         /// Whether the account is in use.
         optional active: bool,
@@ -67,7 +67,7 @@ record! {
 }
 
 impl std::fmt::Debug for AuthAccount {
-    /// Omits the user's identity, to keep it out of logs.
+    /// Leaves out the user's identity, to keep it out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthAccount")
             .field("active", &self.active)

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::AuthStatusCapabilities;
 
 string_id! {
-    /// The id of an auth method.
+    /// The id of an auth method, chosen by the agent.
     pub struct AuthMethodId;
 }
 
 tagged! {
     /// A way to log in that an agent offers.
     pub enum AuthMethod by "type" {
-        /// The client runs the agent's program in a terminal, where the user logs in.
+        /// The user logs in to the agent's program, which the client runs in a terminal.
         Terminal(AuthMethodTerminal) = "terminal",
         ;
         /// The agent authenticates itself when it receives `authenticate`.
@@ -39,8 +39,8 @@ impl AuthMethod {
 }
 
 record! {
-    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. It must
-    /// not be passed to `authenticate`.
+    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
+    /// method must not be passed to `authenticate`.
     pub secret AuthMethodTerminal {
         /// The id of the auth method.
         required id: AuthMethodId,
@@ -95,7 +95,7 @@ record! {
 }
 
 record! {
-    /// The `logout` request: logs out.
+    /// The `logout` request: logs the client out of the agent.
     pub struct LogoutRequest {}
 }
 
@@ -105,7 +105,7 @@ record! {
 }
 
 record! {
-    /// An agent's capabilities for authentication.
+    /// The methods about authentication that an agent supports, besides `authenticate`.
     pub struct AgentAuthCapabilities {
         /// Support for `logout`.
         optional logout: LogoutCapabilities,
@@ -120,7 +120,7 @@ record! {
 }
 
 record! {
-    /// A client's capabilities for authentication.
+    /// The kinds of authentication that a client supports.
     pub struct AuthCapabilities {
         /// Support for auth methods of type `terminal`.
         defaulted terminal: bool,

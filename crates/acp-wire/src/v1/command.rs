@@ -1,9 +1,9 @@
 //! Slash commands, which the user can enter in a prompt. See the specification's page "Slash Commands".
 
 record! {
-    /// All commands of a session.
+    /// An update with all slash commands of a session.
     pub struct AvailableCommandsUpdate {
-        /// All commands, which replace the previous ones.
+        /// The whole list of commands, which replaces the previous list.
         required_list available_commands: AvailableCommand,
     }
 }
@@ -11,7 +11,7 @@ record! {
 record! {
     /// A command that the user can enter as `/name`.
     pub struct AvailableCommand {
-        /// The name, without the slash.
+        /// The command's name, without the slash.
         required name: String,
         /// A description to show to the user.
         tolerant description: String,

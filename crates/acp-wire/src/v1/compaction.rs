@@ -11,9 +11,9 @@ string_id! {
 record! {
     /// A change to a compaction. Absent fields are unchanged.
     pub patch CompactionUpdate {
-        /// The id of the compaction.
+        /// The compaction that is new or has changed.
         required compaction_id: CompactionId,
-        /// The status of the compaction.
+        /// Whether the compaction is in progress, or how it ended.
         required status: CompactionStatus,
         /// The whole summary, which replaces the previous one.
         clearable_list summary: ContentBlock,
@@ -25,7 +25,7 @@ record! {
 record! {
     /// A chunk of the summary.
     pub struct CompactionSummaryChunk {
-        /// The id of the compaction.
+        /// The compaction whose summary the chunk is appended to.
         required compaction_id: CompactionId,
         /// The content of the chunk.
         required content: ContentBlock,
@@ -33,7 +33,7 @@ record! {
 }
 
 open_enum! {
-    /// The status of a compaction.
+    /// Whether a compaction is in progress, or how it ended.
     pub enum CompactionStatus {
         /// The agent is working on the summary.
         InProgress = "in_progress",
@@ -47,6 +47,6 @@ open_enum! {
 }
 
 record! {
-    /// An empty object that marks support for compactions.
+    /// An empty object that marks support for updates about compactions.
     pub struct CompactionCapabilities {}
 }

@@ -8,15 +8,15 @@ use crate::lenient::{Lenient, read_via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// The id of a config option.
+    /// The id of a config option, unique in its session.
     pub struct SessionConfigId;
-    /// The id of a value of a config option.
+    /// The id of one of the values to choose from in a config option.
     pub struct SessionConfigValueId;
-    /// The id of a group of values.
+    /// The id of a group of values in a config option.
     pub struct SessionConfigGroupId;
 }
 
-/// A config option of a session.
+/// A setting of a session that the agent offers, such as its model or mode.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub struct SessionConfigOption {
     pub description: Option<String>,
     /// The category, a hint about where to show the option.
     pub category: Option<SessionConfigOptionCategory>,
-    /// The type of the option (`type`), with the possible values and the current one.
+    /// The option's type (`type`), with its current value and the values to choose from.
     pub kind: SessionConfigKind,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -37,7 +37,7 @@ pub struct SessionConfigOption {
 }
 
 impl SessionConfigOption {
-    /// Creates a config option without a description and a category.
+    /// Creates a config option without a description or category.
     pub fn new(
         id: impl Into<SessionConfigId>,
         name: impl Into<String>,
@@ -53,14 +53,14 @@ impl SessionConfigOption {
         }
     }
 
-    /// Sets the description.
+    /// Sets the description to show to the user.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Sets the category.
+    /// Sets the category, a hint about where to show the option.
     #[must_use]
     pub fn category(mut self, category: SessionConfigOptionCategory) -> Self {
         self.category = Some(category);
@@ -75,7 +75,7 @@ impl SessionConfigOption {
     }
 }
 
-/// The type of a config option.
+/// The type of a config option, with its current value.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -84,7 +84,7 @@ pub enum SessionConfigKind {
     Select(SessionConfigSelect),
     /// A switch (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
     Boolean {
-        /// The current value.
+        /// Whether the switch is on.
         current_value: bool,
     },
     /// An unknown type, with its fields as received. Clients ignore it.
@@ -104,7 +104,7 @@ impl From<SessionConfigSelect> for SessionConfigKind {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionConfigSelect {
-    /// The id of the selected value.
+    /// The id of the value that is selected at the moment.
     pub current_value: SessionConfigValueId,
     /// The possible values.
     pub options: SessionConfigSelectOptions,
@@ -123,19 +123,19 @@ impl SessionConfigSelect {
     }
 }
 
-/// The possible values of a select option, at least one. An empty list of groups cannot be told from an empty list of
-/// values.
+/// The possible values of a select option, at least one. In JSON, an empty list of groups and an empty list of values
+/// are the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum SessionConfigSelectOptions {
-    /// Values without groups.
+    /// A flat list of values.
     Ungrouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectOption>,
     ),
-    /// Values in groups.
+    /// A list of groups, each with its values.
     Grouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectGroup>,
@@ -167,7 +167,7 @@ impl SessionConfigSelectOptions {
         }
         let groups: Vec<_> = items.iter().filter_map(|item| item.read().ok()).collect();
         if groups.is_empty() {
-            // An empty list has only one form.
+            // An empty list is always ungrouped.
             return Self::Ungrouped(Vec::new());
         }
         Self::Grouped(groups)
@@ -196,7 +196,7 @@ record! {
 }
 
 record! {
-    /// A group of values.
+    /// A group of values, shown under one heading.
     pub struct SessionConfigSelectGroup {
         /// The id of the group.
         required group: SessionConfigGroupId,
@@ -209,20 +209,21 @@ record! {
 }
 
 open_enum! {
-    /// The category of a config option. Any category that starts with `_` may be used freely.
+    /// The category of a config option, a hint about where to show it. Agents can define further categories that start
+    /// with `_`.
     pub enum SessionConfigOptionCategory {
-        /// The session's mode.
+        /// What the agent may do without asking: the session's mode.
         Mode = "mode",
-        /// The session's model.
+        /// The language model that the session uses.
         Model = "model",
-        /// A setting of the model.
+        /// A setting of the session's model.
         ModelConfig = "model_config",
         /// How much the model thinks.
         ThoughtLevel = "thought_level",
     }
 }
 
-/// The names of the two fields that the versions name differently.
+/// The names of the two fields whose names depend on the protocol version.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
     /// The name of the field that has an option's id.
@@ -355,7 +356,7 @@ impl Lenient for SessionConfigOption {
     }
 }
 
-/// The new value of a config option.
+/// A new value for a config option, as version 1 writes it.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum SessionConfigOptionValue {
@@ -397,11 +398,11 @@ impl std::fmt::Display for SessionConfigOptionValue {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The id of the session.
+    /// The session whose config option to set.
     pub session_id: SessionId,
-    /// The id of the config option.
+    /// The config option to set.
     pub config_id: SessionConfigId,
-    /// The new value.
+    /// The new value of the option.
     pub value: SessionConfigOptionValue,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -409,7 +410,7 @@ pub struct SetSessionConfigOptionRequest {
 }
 
 impl SetSessionConfigOptionRequest {
-    /// Creates a request that sets an option.
+    /// Creates a request that sets a config option of a session.
     pub fn new(
         session_id: impl Into<SessionId>,
         config_id: impl Into<SessionConfigId>,
@@ -444,7 +445,7 @@ impl Serialize for SetSessionConfigOptionRequest {
 }
 
 impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
-    /// Tells the variants apart by the JSON type of `value`, and ignores `type`.
+    /// Chooses the variant by the JSON type of `value`, and ignores `type`.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -481,9 +482,9 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The response to `session/set_config_option`. It has all options, because setting one may change others.
+    /// The response to `session/set_config_option`. It lists all options, because setting one can change others.
     pub struct SetSessionConfigOptionResponse {
-        /// All config options.
+        /// All config options of the session, with their current values.
         required_list config_options: SessionConfigOption,
     }
 }
@@ -491,7 +492,7 @@ record! {
 record! {
     /// An update with all config options, which replace the previous ones.
     pub struct ConfigOptionUpdate {
-        /// All config options.
+        /// All config options of the session, with their current values.
         required_list config_options: SessionConfigOption,
     }
 }

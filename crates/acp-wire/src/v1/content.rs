@@ -8,13 +8,13 @@ tagged! {
     ///
     /// Nearly all blocks are text. The larger, rare variants are boxed to keep the type small.
     pub enum ContentBlock by "type" {
-        /// Text, usually Markdown. Every agent accepts it.
+        /// Text, usually Markdown. Every agent accepts text.
         Text(TextContent) = "text",
         /// An image. In prompts, it requires the prompt capability `image`.
         Image(Box<ImageContent>) = "image",
         /// Audio data. In prompts, it requires the prompt capability `audio`.
         Audio(Box<AudioContent>) = "audio",
-        /// A link to a resource that the agent can fetch. Every agent accepts it.
+        /// A link to a resource that the agent can fetch. Every agent accepts links.
         ResourceLink(Box<ResourceLink>) = "resource_link",
         /// A resource with its contents. In prompts, it requires the prompt capability `embeddedContext`.
         Resource(Box<EmbeddedResource>) = "resource",
@@ -63,7 +63,7 @@ record! {
 }
 
 open_enum! {
-    /// The sender or recipient of a message.
+    /// The user or the assistant, as the audience of content.
     pub enum Role {
         /// The assistant, that is, the model.
         Assistant = "assistant",
@@ -75,7 +75,7 @@ open_enum! {
 record! {
     /// Text in a prompt, a message or a tool call.
     pub struct TextContent {
-        /// The text itself.
+        /// The text to show, or to send to the model.
         required text: String,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -89,7 +89,7 @@ record! {
         required data: String,
         /// The media type, such as `image/png`.
         required mime_type: String,
-        /// The URI that the image comes from.
+        /// The URI of the image's source.
         optional uri: String,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -109,13 +109,13 @@ record! {
 }
 
 record! {
-    /// A link to a resource.
+    /// A link to a resource, without its contents.
     pub struct ResourceLink {
-        /// The name to show to the user.
+        /// The resource's name, such as a file name.
         required name: String,
         /// The URI of the resource.
         required uri: String,
-        /// The title to show to the user.
+        /// The title to show to the user instead of the name.
         optional title: String,
         /// A description to show to the user.
         optional description: String,
@@ -134,7 +134,7 @@ record! {
 record! {
     /// An icon. Only in version 2.
     pub struct Icon {
-        /// The URI of the image.
+        /// The URI of the icon's image file.
         required src: String,
         /// The media type, if the server that the image comes from does not state it.
         optional mime_type: String,
@@ -198,7 +198,7 @@ impl Lenient for EmbeddedResourceResource {
 record! {
     /// The contents of a text resource.
     pub struct TextResourceContents {
-        /// The text itself.
+        /// The resource's text.
         required text: String,
         /// The URI, such as `file:///home/me/main.rs`.
         required uri: String,

@@ -13,7 +13,7 @@ use crate::lenient::{Lenient, read_via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// The id of a URL elicitation.
+    /// The id of an elicitation on a web page, chosen by the agent.
     pub struct ElicitationId;
 }
 
@@ -46,7 +46,7 @@ pub struct CreateElicitationRequest {
     pub message: String,
     /// The mode (`mode`), with its fields.
     pub mode: ElicitationMode,
-    /// The session or the request that the elicitation belongs to.
+    /// The session, or the client's request, that the elicitation belongs to.
     pub scope: ElicitationScope,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
@@ -54,7 +54,7 @@ pub struct CreateElicitationRequest {
 }
 
 impl CreateElicitationRequest {
-    /// Creates an elicitation request.
+    /// Creates an elicitation request without custom data.
     pub fn new(message: impl Into<String>, mode: ElicitationMode, scope: ElicitationScope) -> Self {
         Self {
             message: message.into(),
@@ -72,7 +72,7 @@ impl CreateElicitationRequest {
 pub enum ElicitationMode {
     /// With a form (`form`).
     Form {
-        /// The form's fields.
+        /// The form's fields, as a JSON Schema.
         requested_schema: ElicitationSchema,
     },
     /// On a web page (`url`). The user must see the whole URL before it is opened.
@@ -87,7 +87,7 @@ pub enum ElicitationMode {
     Unknown(RawObject),
 }
 
-/// The session or the request that an elicitation belongs to.
+/// The session, or the client's request, that an elicitation belongs to.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum ElicitationScope {
@@ -95,7 +95,7 @@ pub enum ElicitationScope {
     Session {
         /// The id of the session.
         session_id: SessionId,
-        /// The id of the tool call.
+        /// The tool call that the input is for, if there is one.
         tool_call_id: Option<ToolCallId>,
     },
     /// A request that the client sent, such as `authenticate`.
@@ -222,7 +222,7 @@ record! {
 }
 
 open_enum! {
-    /// The type of a form's schema.
+    /// The type of a form's schema, which is always `object`.
     #[derive(Default)]
     pub enum ElicitationSchemaType {
         /// An object. There is no other type.
@@ -260,7 +260,7 @@ record! {
         optional max_length: u32,
         /// A regular expression that the text must match.
         optional pattern: String,
-        /// The format of the text.
+        /// The format that the text must have, such as an email address.
         optional format: StringFormat,
         /// The default value.
         optional default: String,
@@ -275,7 +275,7 @@ record! {
 }
 
 open_enum! {
-    /// The format of a text field.
+    /// The format that the text in a field must have.
     pub enum StringFormat {
         /// An email address.
         Email = "email",
@@ -476,7 +476,7 @@ tagged! {
     }
 }
 
-/// The content of an action that has none.
+/// The empty content of a declined or cancelled elicitation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -487,7 +487,7 @@ pub struct ElicitationNoContent {}
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct ElicitationAcceptAction {
-    /// The values by field name.
+    /// The user's values, by field name.
     #[serde(
         default,
         deserialize_with = "crate::lenient::option",
@@ -497,7 +497,7 @@ pub struct ElicitationAcceptAction {
 }
 
 impl ElicitationAcceptAction {
-    /// Creates the action from values by field name.
+    /// Creates an accept action from the user's values, by field name.
     #[must_use]
     pub fn new(content: BTreeMap<String, ElicitationContentValue>) -> Self {
         Self {
@@ -562,7 +562,7 @@ impl Lenient for ElicitationContentValue {
 record! {
     /// The `elicitation/complete` notification: the user has finished on the web page.
     pub struct CompleteElicitationNotification {
-        /// The id of the elicitation.
+        /// The elicitation that the user has finished.
         required elicitation_id: ElicitationId,
     }
 }

@@ -6,7 +6,7 @@ use crate::TextResponse;
 record! {
     /// The `fs/read_text_file` request. The client must support `fs.readTextFile`.
     pub struct ReadTextFileRequest {
-        /// The id of the session.
+        /// The session that the agent reads the file for.
         required session_id: SessionId,
         /// The absolute path of the file.
         required path: String,
@@ -36,7 +36,7 @@ impl TextResponse for ReadTextFileResponse {
 record! {
     /// The `fs/write_text_file` request. The client must support `fs.writeTextFile`.
     pub struct WriteTextFileRequest {
-        /// The id of the session.
+        /// The session that the agent writes the file for.
         required session_id: SessionId,
         /// The absolute path of the file, which is created if it does not exist.
         required path: String,

@@ -10,7 +10,7 @@ use super::{
 use crate::Meta;
 use crate::lenient::Lenient;
 
-/// A major version of the protocol.
+/// A protocol version, such as 1 or 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(transparent)]
@@ -66,9 +66,9 @@ record! {
 record! {
     /// The name and version of a program.
     pub struct Implementation {
-        /// The name of the program, for other programs.
+        /// The program's name in a form meant for other programs.
         required name: String,
-        /// The version of the program.
+        /// The program's version, in any format.
         tolerant version: String,
         /// The name to show to the user.
         optional title: String,
@@ -76,7 +76,7 @@ record! {
 }
 
 impl Default for Implementation {
-    /// Returns an empty name and version, for programs that do not give theirs.
+    /// Returns an empty name and version, for peers that do not send theirs.
     fn default() -> Self {
         Self::new("", "")
     }
@@ -89,11 +89,11 @@ record! {
         defaulted fs: FileSystemCapabilities,
         /// Whether the client supports all `terminal/*` methods.
         defaulted terminal: bool,
-        /// Capabilities for sessions.
+        /// What the client supports within sessions.
         optional session: ClientSessionCapabilities,
         /// Support for several plans, each with an id. Unstable.
         optional plan: PlanCapabilities,
-        /// Capabilities for authentication.
+        /// The kinds of authentication that the client supports.
         defaulted auth: AuthCapabilities,
         /// The elicitation modes that the client supports.
         optional elicitation: ElicitationCapabilities,
@@ -113,9 +113,9 @@ record! {
 }
 
 record! {
-    /// A client's capabilities for sessions.
+    /// What a client supports within sessions.
     pub struct ClientSessionCapabilities {
-        /// Support for config options of other types than `select`.
+        /// Support for config options of types other than `select`.
         optional config_options: SessionConfigOptionsCapabilities,
         /// Support for compactions. Unstable.
         optional compaction: CompactionCapabilities,
@@ -125,7 +125,7 @@ record! {
 }
 
 record! {
-    /// A client's capabilities for config options.
+    /// The types of config options that a client supports, besides `select`.
     pub struct SessionConfigOptionsCapabilities {
         /// Support for options of type `boolean`.
         optional boolean: BooleanConfigOptionCapabilities,
@@ -149,15 +149,15 @@ record! {
         defaulted mcp_capabilities: McpCapabilities,
         /// The optional `session/*` methods and parameters that the agent supports.
         defaulted session_capabilities: SessionCapabilities,
-        /// Capabilities for authentication.
+        /// Support for methods about authentication, besides `authenticate`.
         defaulted auth: AgentAuthCapabilities,
         /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,
     }
 }
 
-/// The fields as they are read. With a serde alias, capabilities that have both names would be rejected, and an agent
-/// may send both to be compatible with every client.
+/// The fields as they are read. A serde alias would reject capabilities that have both names, and an agent may send
+/// both to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawAgentCapabilities {

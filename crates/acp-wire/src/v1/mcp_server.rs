@@ -3,14 +3,14 @@
 use super::EnvVariable;
 
 tagged! {
-    /// An MCP server, by its transport.
+    /// An MCP server for the agent to connect to, by the transport that it uses.
     pub enum McpServer by "type" {
-        /// A server with the transport streamable HTTP. The agent must support `mcpCapabilities.http`.
+        /// A server reached over streamable HTTP. The agent must support `mcpCapabilities.http`.
         Http(McpServerHttp) = "http",
-        /// A server with the transport SSE. The agent must support `mcpCapabilities.sse`.
+        /// A server reached over SSE, which MCP has deprecated. The agent must support `mcpCapabilities.sse`.
         Sse(McpServerSse) = "sse",
         ;
-        /// A program that the agent starts and talks to on stdin and stdout. Every agent supports it.
+        /// A program that the agent starts and talks to on stdin and stdout. Every agent supports this transport.
         Stdio(McpServerStdio) without tag
     }
     fallback = read_stdio_with_type;
@@ -37,9 +37,9 @@ impl McpServer {
 record! {
     /// An HTTP header with its value.
     pub secret HttpHeader {
-        /// The name of the header.
+        /// The header's name, such as `Authorization`.
         required name: String,
-        /// The value of the header.
+        /// The header's value, which may be secret.
         required value: String,
     }
 }
@@ -54,7 +54,7 @@ impl std::fmt::Debug for HttpHeader {
 }
 
 record! {
-    /// An MCP server with the transport streamable HTTP.
+    /// An MCP server that the agent reaches over streamable HTTP.
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,
@@ -66,7 +66,7 @@ record! {
 }
 
 record! {
-    /// An MCP server with the transport SSE.
+    /// An MCP server that the agent reaches over SSE.
     pub struct McpServerSse {
         /// The name to show to the user.
         required name: String,

@@ -6,22 +6,22 @@ use super::SessionId;
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// The id of a mode.
+    /// The id of a session mode, chosen by the agent.
     pub struct SessionModeId;
 }
 
 record! {
-    /// The modes of a session.
+    /// The modes that a session can be in, and its current one.
     pub struct SessionModeState {
         /// The id of the current mode.
         required current_mode_id: SessionModeId,
-        /// All available modes.
+        /// The modes to choose from.
         required_list available_modes: SessionMode,
     }
 }
 
 record! {
-    /// A mode of a session.
+    /// A mode to choose from: what the agent may do without asking.
     pub struct SessionMode {
         /// The id of the mode.
         required id: SessionModeId,
@@ -33,11 +33,11 @@ record! {
 }
 
 record! {
-    /// The `session/set_mode` request: switches the mode.
+    /// The `session/set_mode` request: switches a session to another mode.
     pub struct SetSessionModeRequest {
-        /// The id of the session.
+        /// The session whose mode to switch.
         required session_id: SessionId,
-        /// The id of one of the available modes.
+        /// The mode to switch to, one of the available modes.
         required mode_id: SessionModeId,
     }
 }
@@ -54,7 +54,7 @@ pub struct SetSessionModeResponse {
 }
 
 impl SetSessionModeResponse {
-    /// Creates an empty response.
+    /// Creates a response without custom data.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -73,13 +73,14 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 record! {
     /// An update that reports the session's current mode.
     pub struct CurrentModeUpdate from RawCurrentModeUpdate {
-        /// The id of the current mode. Also read from `modeId`, as one page of the specification calls this field.
+        /// The mode that the session is in now. Also read from `modeId`, as one page of the specification calls this
+        /// field.
         required current_mode_id: SessionModeId,
     }
 }
 
-/// The fields as they are read. With a serde alias, an update that has both names would be rejected, and an agent may
-/// send both to be compatible with every client.
+/// The fields as they are read. A serde alias would reject an update that has both names, and an agent may send both to
+/// be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawCurrentModeUpdate {

@@ -4,22 +4,22 @@
 use super::SessionId;
 
 string_id! {
-    /// The id of a model.
+    /// The id of a language model, as the agent names it.
     pub struct ModelId;
 }
 
 record! {
-    /// The models of a session.
+    /// The models that a session can use, and its current one.
     pub struct SessionModelState {
         /// The id of the current model.
         required current_model_id: ModelId,
-        /// All available models.
+        /// The models to choose from.
         required_list available_models: ModelInfo,
     }
 }
 
 record! {
-    /// A model that the agent offers.
+    /// A language model that the agent offers.
     pub struct ModelInfo {
         /// The id of the model.
         required model_id: ModelId,
@@ -31,11 +31,11 @@ record! {
 }
 
 record! {
-    /// The `session/set_model` request: switches the model.
+    /// The `session/set_model` request: switches a session to another model.
     pub struct SetSessionModelRequest {
-        /// The id of the session.
+        /// The session whose model to switch.
         required session_id: SessionId,
-        /// The id of one of the available models.
+        /// The model to switch to, one of the available models.
         required model_id: ModelId,
     }
 }

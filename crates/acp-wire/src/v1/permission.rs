@@ -3,14 +3,14 @@
 use super::{SessionId, ToolCallUpdate};
 
 string_id! {
-    /// The id of an option of a permission request.
+    /// The id of an option, unique in its permission request.
     pub struct PermissionOptionId;
 }
 
 record! {
     /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
-        /// The id of the session.
+        /// The session that the tool call belongs to.
         required session_id: SessionId,
         /// The tool call, with the information that the user needs to decide.
         required tool_call: ToolCallUpdate,
@@ -20,9 +20,9 @@ record! {
 }
 
 record! {
-    /// An option of a permission request.
+    /// An option that the user can choose in a permission request.
     pub struct PermissionOption {
-        /// The id of the option.
+        /// The id that the response repeats if the user chooses this option.
         required option_id: PermissionOptionId,
         /// The label to show to the user.
         required name: String,
@@ -53,13 +53,13 @@ impl Default for PermissionOptionKind {
 }
 
 impl PermissionOptionKind {
-    /// Returns `true` if the option allows the tool call.
+    /// Returns `true` if choosing the option allows the tool call.
     #[must_use]
     pub fn allows(&self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
 
-    /// Returns `true` if the option rejects the tool call.
+    /// Returns `true` if choosing the option rejects the tool call.
     #[must_use]
     pub fn rejects(&self) -> bool {
         matches!(self, Self::RejectOnce | Self::RejectAlways)
@@ -69,13 +69,13 @@ impl PermissionOptionKind {
 record! {
     /// The response to `session/request_permission`.
     pub struct RequestPermissionResponse {
-        /// What the user decided, if anything.
+        /// The option that the user selected, or `cancelled`.
         required outcome: RequestPermissionOutcome,
     }
 }
 
 tagged! {
-    /// What came of a permission request.
+    /// How a permission request ended: the user selected an option, or the turn was cancelled.
     pub enum RequestPermissionOutcome by "outcome" {
         /// The turn was cancelled before the user decided.
         Cancelled(CancelledPermissionOutcome) = "cancelled",
@@ -85,27 +85,27 @@ tagged! {
 }
 
 impl RequestPermissionOutcome {
-    /// Creates the outcome for a turn that was cancelled.
+    /// Creates the outcome of a request whose turn was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::Cancelled(CancelledPermissionOutcome::new())
     }
 
-    /// Creates the outcome for an option that the user selected.
+    /// Creates the outcome of a request in which the user selected `option`.
     pub fn selected(option: impl Into<PermissionOptionId>) -> Self {
         Self::Selected(SelectedPermissionOutcome::new(option))
     }
 }
 
 record! {
-    /// The outcome if the turn was cancelled before the user decided.
+    /// The empty content of an outcome whose turn was cancelled before the user decided.
     pub struct CancelledPermissionOutcome {}
 }
 
 record! {
-    /// The outcome if the user selected an option.
+    /// The content of an outcome in which the user selected an option.
     pub struct SelectedPermissionOutcome {
-        /// The id of the selected option.
+        /// The option that the user selected.
         required option_id: PermissionOptionId,
     }
 }

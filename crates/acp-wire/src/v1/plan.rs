@@ -6,9 +6,9 @@ use crate::Meta;
 use crate::lenient::Lenient;
 
 record! {
-    /// The whole plan, which replaces the previous one.
+    /// An update with the agent's whole plan, which replaces the previous plan.
     pub struct Plan {
-        /// The entries, in order.
+        /// The plan's steps, in order.
         required_list entries: PlanEntry,
     }
 }
@@ -21,7 +21,7 @@ string_id! {
 record! {
     /// An update with one of several plans, in full. Unstable: requires the client's capability `plan`.
     pub struct PlanUpdate {
-        /// The new content of the plan.
+        /// The id and the new content of the plan.
         required plan: PlanUpdateContent,
     }
 }
@@ -29,13 +29,13 @@ record! {
 record! {
     /// An update that removes a plan. Unstable: requires the client's capability `plan`.
     pub struct PlanRemoved {
-        /// The id of the plan.
+        /// The plan to remove.
         required plan_id: PlanId,
     }
 }
 
 tagged! {
-    /// The content of a plan.
+    /// A plan with its id, as a list of steps, a file or Markdown.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",
@@ -51,12 +51,12 @@ record! {
     pub struct PlanItems from RawPlanItems<PlanEntry> {
         /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
-        /// The entries, in order.
+        /// The plan's steps, in order.
         required_list entries: PlanEntry,
     }
 }
 
-/// The fields as they are read. With a serde alias, a plan that has both names would be rejected.
+/// The fields as they are read. A serde alias would reject a plan that has both names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RawPlanItems<E: Lenient> {
@@ -89,7 +89,7 @@ impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
 }
 
 record! {
-    /// A plan that is a file.
+    /// A plan in a file.
     pub struct PlanFile {
         /// The id of the plan.
         required plan_id: PlanId,
@@ -103,20 +103,20 @@ record! {
     pub struct PlanMarkdown {
         /// The id of the plan.
         required plan_id: PlanId,
-        /// The plan as Markdown.
+        /// The text of the plan, in Markdown.
         required content: String,
     }
 }
 
 record! {
-    /// An empty object that marks support for `plan_update` and `plan_removed`.
+    /// An empty object that marks support for the updates `plan_update` and `plan_removed`.
     pub struct PlanCapabilities {}
 }
 
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// What the step is about.
+        /// A description of the step, to show to the user.
         required content: String,
         /// How important the step is.
         tolerant priority: PlanEntryPriority,
@@ -126,7 +126,7 @@ record! {
 }
 
 open_enum! {
-    /// The priority of a step.
+    /// How important a step is.
     #[derive(Default)]
     pub enum PlanEntryPriority {
         /// The goal depends on the step.
@@ -140,7 +140,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// The status of a step.
+    /// How far the work on a step has got.
     #[derive(Default)]
     pub enum PlanEntryStatus {
         /// Work on the step has not started.

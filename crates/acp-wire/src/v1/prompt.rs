@@ -3,11 +3,11 @@
 use super::{ContentBlock, SessionId};
 
 record! {
-    /// The `session/prompt` request: the user's message.
+    /// The `session/prompt` request: sends the user's message, which starts a turn.
     pub struct PromptRequest {
-        /// The id of the session.
+        /// The session that the message is for.
         required session_id: SessionId,
-        /// The content of the message.
+        /// The message as a list of content blocks.
         required prompt: Vec<ContentBlock>,
     }
 }
@@ -34,7 +34,7 @@ record! {
         /// Tokens received from the model.
         #[serde(deserialize_with = "crate::lenient::required")]
         required output_tokens: u64,
-        /// Tokens of the model's thinking.
+        /// Tokens that the model used for thinking.
         optional thought_tokens: u64,
         /// Tokens read from a cache.
         optional cached_read_tokens: u64,
@@ -62,7 +62,7 @@ open_enum! {
 record! {
     /// The `session/cancel` notification: cancels the session's turn.
     pub struct CancelNotification {
-        /// The id of the session.
+        /// The session whose turn to cancel.
         required session_id: SessionId,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 string_id! {
-    /// The id of a model provider.
+    /// The id of a model provider, chosen by the agent.
     pub struct ProviderId;
 }
 
@@ -22,7 +22,7 @@ record! {
 }
 
 record! {
-    /// A model provider.
+    /// A model provider that can be configured, with its current configuration.
     pub struct ProviderInfo {
         /// The id of the provider.
         required provider_id: ProviderId,
@@ -46,7 +46,7 @@ record! {
 }
 
 open_enum! {
-    /// A wire format for calling models.
+    /// A wire format for model requests.
     pub enum LlmProtocol {
         /// Anthropic's format.
         Anthropic = "anthropic",
@@ -64,7 +64,7 @@ open_enum! {
 record! {
     /// The `providers/set` request: replaces the whole configuration of a provider.
     pub secret SetProviderRequest {
-        /// The id of the provider.
+        /// The provider to configure.
         required provider_id: ProviderId,
         /// The wire format to use.
         required api_type: LlmProtocol,
@@ -96,7 +96,7 @@ record! {
 record! {
     /// The `providers/disable` request: turns a provider off.
     pub struct DisableProviderRequest {
-        /// The id of the provider.
+        /// The provider to disable.
         required provider_id: ProviderId,
     }
 }

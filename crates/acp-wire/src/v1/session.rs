@@ -1,5 +1,5 @@
-//! Session setup and what was added to it later: `session/list`, `session/resume`, `session/close`, `session/delete`,
-//! `session_info_update` and `usage_update`. See the specification's page "Session Setup".
+//! Session setup, and the methods and updates that were added later: `session/list`, `session/resume`, `session/close`,
+//! `session/delete`, `session_info_update` and `usage_update`. See the specification's page "Session Setup".
 
 use super::{
     McpServer, SessionArchiveFilter, SessionConfigOption, SessionModeState, SessionModelState,
@@ -7,9 +7,9 @@ use super::{
 };
 
 string_id! {
-    /// The id of a session.
+    /// The id of a session, chosen by the agent.
     pub struct SessionId;
-    /// The id of a message. All chunks of a message have the same id.
+    /// The id of a message in a session. All chunks of a message have the same id.
     pub struct MessageId;
 }
 
@@ -40,11 +40,12 @@ record! {
     pub struct NewSessionResponse {
         /// The id of the new session.
         required session_id: SessionId,
-        /// The session's modes.
+        /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: sent by agents that have no config option for the model.
+        /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
+        /// the model.
         optional models: SessionModelState,
     }
 }
@@ -52,7 +53,7 @@ record! {
 record! {
     /// The `session/load` request. The agent replays the conversation before it responds.
     pub struct LoadSessionRequest {
-        /// The id of the session.
+        /// The session to open.
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
@@ -69,11 +70,12 @@ record! {
 record! {
     /// The response to `session/load`.
     pub struct LoadSessionResponse {
-        /// The session's modes.
+        /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: sent by agents that have no config option for the model.
+        /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
+        /// the model.
         optional models: SessionModelState,
     }
 }
@@ -81,7 +83,7 @@ record! {
 record! {
     /// The `session/resume` request: like `session/load`, but without a replay.
     pub struct ResumeSessionRequest {
-        /// The id of the session.
+        /// The session to open.
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
@@ -98,11 +100,12 @@ record! {
 record! {
     /// The response to `session/resume`.
     pub struct ResumeSessionResponse {
-        /// The session's modes.
+        /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: sent by agents that have no config option for the model.
+        /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
+        /// the model.
         optional models: SessionModelState,
     }
 }
@@ -111,7 +114,7 @@ record! {
     /// The `session/fork` request: opens a new session that starts as a copy of another one. Unstable; the agent must
     /// support `sessionCapabilities.fork`.
     pub struct ForkSessionRequest {
-        /// The id of the session to copy.
+        /// The session to copy.
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
@@ -130,11 +133,12 @@ record! {
     pub struct ForkSessionResponse {
         /// The id of the new session.
         required session_id: SessionId,
-        /// The session's modes.
+        /// The session's modes, if the agent has any.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: sent by agents that have no config option for the model.
+        /// The session's models, if the agent offers a choice. Unstable: sent by agents that have no config option for
+        /// the model.
         optional models: SessionModelState,
     }
 }
@@ -142,7 +146,7 @@ record! {
 record! {
     /// The `session/list` request: lists sessions, one page at a time.
     pub struct ListSessionsRequest {
-        /// If present, only sessions with this working directory are listed.
+        /// The working directory of the sessions to list. If absent, all sessions are listed.
         optional cwd: String,
         /// Where the page starts, as returned with the previous page. Absent for the first page.
         optional cursor: String,
@@ -154,7 +158,7 @@ record! {
 record! {
     /// The response to `session/list`: one page of the list.
     pub struct ListSessionsResponse {
-        /// The sessions of this page.
+        /// The sessions on this page.
         required_list sessions: SessionInfo,
         /// The cursor of the next page. Absent on the last page.
         optional next_cursor: String,
@@ -166,9 +170,9 @@ record! {
     pub struct SessionInfo {
         /// The id of the session.
         required session_id: SessionId,
-        /// The working directory.
+        /// The session's working directory, as an absolute path.
         required cwd: String,
-        /// Additional roots.
+        /// Additional roots, as absolute paths.
         list additional_directories: String,
         /// The title to show to the user.
         optional title: String,
@@ -183,7 +187,7 @@ record! {
 record! {
     /// The `session/delete` request: deletes a session permanently.
     pub struct DeleteSessionRequest {
-        /// The id of the session.
+        /// The session to delete.
         required session_id: SessionId,
     }
 }
@@ -197,7 +201,7 @@ record! {
     /// The `session/set_title` request: changes the title of a session. Unstable: requires the agent's capability
     /// `sessionCapabilities.title`.
     pub struct SetSessionTitleRequest {
-        /// The id of the session, which does not have to be open.
+        /// The session to rename, which does not have to be open.
         required session_id: SessionId,
         /// The new title to show to the user.
         required title: String,
@@ -215,7 +219,7 @@ record! {
 record! {
     /// The `session/close` request: cancels running work and frees the session's resources.
     pub struct CloseSessionRequest {
-        /// The id of the session.
+        /// The session to close.
         required session_id: SessionId,
     }
 }

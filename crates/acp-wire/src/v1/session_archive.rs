@@ -6,7 +6,7 @@ use super::SessionId;
 record! {
     /// The `session/archive` request: hides a session from lists. An open session is closed first.
     pub struct ArchiveSessionRequest {
-        /// The id of the session, which does not have to be open.
+        /// The session to archive, which does not have to be open.
         required session_id: SessionId,
     }
 }
@@ -19,7 +19,7 @@ record! {
 record! {
     /// The `session/unarchive` request: shows a session in lists again, without opening it.
     pub struct UnarchiveSessionRequest {
-        /// The id of the session.
+        /// The session to show in lists again.
         required session_id: SessionId,
     }
 }
@@ -34,7 +34,7 @@ open_enum! {
     pub enum SessionArchiveFilter {
         /// Sessions that are not archived, the default.
         Exclude = "exclude",
-        /// Both archived sessions and others.
+        /// All sessions, archived or not.
         Include = "include",
         /// Archived sessions only.
         Only = "only",

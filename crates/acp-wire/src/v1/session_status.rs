@@ -6,7 +6,7 @@ use super::SessionId;
 record! {
     /// The `session/status` request: asks for the status of a session, without changing it.
     pub struct SessionStatusRequest {
-        /// The id of the session.
+        /// The session to ask about.
         required session_id: SessionId,
     }
 }

@@ -10,15 +10,15 @@ use super::{
 record! {
     /// The `session/update` notification: reports what has changed in a session.
     pub struct SessionNotification {
-        /// The id of the session.
+        /// The session that has changed.
         required session_id: SessionId,
-        /// The update.
+        /// The change, such as a chunk of text or a new tool call.
         required update: SessionUpdate,
     }
 }
 
 tagged! {
-    /// An update of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
+    /// One change of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message, sent during a replay.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -26,17 +26,17 @@ tagged! {
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
         /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
-        /// A new tool call.
+        /// A tool call that has just been reported.
         ToolCall(Box<ToolCall>) = "tool_call",
         /// A change to a tool call.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
-        /// The whole plan.
+        /// The agent's whole plan, which replaces the previous plan.
         Plan(Plan) = "plan",
-        /// All slash commands.
+        /// All slash commands, which replace the previous list.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// The current mode.
+        /// A change of the session's mode.
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
-        /// All config options.
+        /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",

@@ -6,7 +6,7 @@ use super::{ContentBlock, SessionId};
 record! {
     /// The `_session/steering` request: adds a message to the running turn.
     pub struct SteerRequest {
-        /// The id of the session.
+        /// The session with the running turn.
         required session_id: SessionId,
         /// The content of the message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]

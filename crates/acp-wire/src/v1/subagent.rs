@@ -11,11 +11,11 @@ record! {
         required session_id: SessionId,
         /// A short description of the subagent's task, to show to the user.
         clearable title: String,
-        /// A longer description of the subagent's task.
+        /// A detailed description of the subagent's task.
         clearable description: String,
         /// What a client may do with the subagent. If absent, nothing.
         clearable capabilities: SubagentSessionCapabilities,
-        /// The subagent's state, as in a `state_update` of its session.
+        /// Whether the subagent is working, as in a `state_update` of its session.
         clearable state: StateUpdate,
         /// The working directory, as an absolute path. If absent, the parent's.
         clearable cwd: String,

@@ -6,7 +6,7 @@ use super::ContentBlock;
 record! {
     /// A client's instructions for the model in one session.
     pub struct SystemPrompt {
-        /// How the agent combines them with its own instructions.
+        /// How the agent combines the instructions with its own.
         required mode: SystemPromptMode,
         /// The instructions, at least one block of text.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
@@ -25,7 +25,7 @@ open_enum! {
 }
 
 record! {
-    /// Support for instructions from the client.
+    /// The ways in which an agent accepts instructions from the client.
     pub struct SessionSystemPromptCapabilities {
         /// Support for modes besides [`SystemPromptMode::Append`].
         optional mode: SessionSystemPromptModeCapabilities,
@@ -33,7 +33,7 @@ record! {
 }
 
 record! {
-    /// Support for modes besides [`SystemPromptMode::Append`].
+    /// The modes that an agent supports besides [`SystemPromptMode::Append`].
     pub struct SessionSystemPromptModeCapabilities {
         /// Support for [`SystemPromptMode::Override`].
         #[serde(rename = "override")]

@@ -3,14 +3,14 @@
 use super::SessionId;
 
 string_id! {
-    /// The id of a terminal.
+    /// The id of a terminal, unique in its session.
     pub struct TerminalId;
 }
 
 record! {
     /// The `terminal/create` request: starts a command.
     pub struct CreateTerminalRequest {
-        /// The id of the session.
+        /// The session that the agent runs the command for.
         required session_id: SessionId,
         /// The program to start.
         required command: String,
@@ -20,7 +20,7 @@ record! {
         list env: EnvVariable,
         /// The working directory, as an absolute path.
         optional cwd: String,
-        /// The maximum size of the stored output, in bytes. When it is exceeded, the oldest output is dropped.
+        /// The maximum size of the stored output, in bytes. The oldest output is dropped first.
         optional output_byte_limit: u64,
     }
 }
@@ -28,9 +28,9 @@ record! {
 record! {
     /// An environment variable with its value.
     pub secret EnvVariable {
-        /// The name of the variable.
+        /// The variable's name, such as `PATH`.
         required name: String,
-        /// The value of the variable.
+        /// The variable's value, which may be secret.
         required value: String,
     }
 }
@@ -55,9 +55,9 @@ record! {
 record! {
     /// The `terminal/output` request: asks for the output so far.
     pub struct TerminalOutputRequest {
-        /// The id of the session.
+        /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The id of the terminal.
+        /// The terminal whose output to return.
         required terminal_id: TerminalId,
     }
 }
@@ -75,7 +75,7 @@ record! {
 }
 
 record! {
-    /// The exit status of a command.
+    /// How a command ended: its exit code, or the signal that terminated it.
     pub struct TerminalExitStatus {
         /// The exit code. Absent if a signal terminated the command.
         optional exit_code: u32,
@@ -87,9 +87,9 @@ record! {
 record! {
     /// The `terminal/release` request: kills the command if it is running, and frees the terminal.
     pub struct ReleaseTerminalRequest {
-        /// The id of the session.
+        /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The id of the terminal.
+        /// The terminal to free.
         required terminal_id: TerminalId,
     }
 }
@@ -102,9 +102,9 @@ record! {
 record! {
     /// The `terminal/kill` request: kills the command, but keeps the terminal.
     pub struct KillTerminalRequest {
-        /// The id of the session.
+        /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The id of the terminal.
+        /// The terminal whose command to kill.
         required terminal_id: TerminalId,
     }
 }
@@ -117,9 +117,9 @@ record! {
 record! {
     /// The `terminal/wait_for_exit` request: waits until the command exits.
     pub struct WaitForTerminalExitRequest {
-        /// The id of the session.
+        /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The id of the terminal.
+        /// The terminal whose command to wait for.
         required terminal_id: TerminalId,
     }
 }

@@ -9,7 +9,7 @@ string_id! {
 }
 
 record! {
-    /// A new tool call.
+    /// A use of a tool by the agent, as first reported.
     pub struct ToolCall {
         /// The id of the tool call.
         required tool_call_id: ToolCallId,
@@ -17,17 +17,17 @@ record! {
         tolerant title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
-        /// What kind of tool it is.
+        /// What the tool does, such as reading or editing.
         defaulted kind: ToolKind,
-        /// The status of the tool call.
+        /// How far the tool call has got.
         defaulted status: ToolCallStatus,
         /// The content that the tool call has produced so far.
         list content: ToolCallContent,
         /// The files that the tool call works on.
         list locations: ToolCallLocation,
-        /// The input that was passed to the tool.
+        /// The input to the tool, in any JSON form.
         any raw_input,
-        /// The output that the tool returned.
+        /// The output of the tool, in any JSON form.
         any raw_output,
     }
 }
@@ -35,11 +35,11 @@ record! {
 record! {
     /// A change to a tool call. Absent fields are unchanged, and lists replace the previous ones.
     pub struct ToolCallUpdate {
-        /// The id of the tool call.
+        /// The tool call that has changed.
         required tool_call_id: ToolCallId,
-        /// What kind of tool it is.
+        /// What the tool does, such as reading or editing.
         optional kind: ToolKind,
-        /// The status of the tool call.
+        /// How far the tool call has got.
         optional status: ToolCallStatus,
         /// The title to show to the user.
         optional title: String,
@@ -49,15 +49,15 @@ record! {
         optional_list content: ToolCallContent,
         /// The files that the tool call works on, which replace the previous ones.
         optional_list locations: ToolCallLocation,
-        /// The input that was passed to the tool.
+        /// The input to the tool, in any JSON form.
         any raw_input,
-        /// The output that the tool returned.
+        /// The output of the tool, in any JSON form.
         any raw_output,
     }
 }
 
 open_enum! {
-    /// What kind of tool it is: a hint about how to show the tool call.
+    /// What a tool does: a hint about how to show its calls.
     #[derive(Default)]
     pub enum ToolKind {
         /// Reads files or other data.
@@ -85,35 +85,35 @@ open_enum! {
 }
 
 open_enum! {
-    /// The status of a tool call.
+    /// How far a tool call has got.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// Not started: its input is still being streamed, or it waits for permission.
+        /// The tool has not started: its input is still arriving, or it needs permission first.
         #[default]
         Pending = "pending",
         /// The tool is running.
         InProgress = "in_progress",
-        /// The tool call finished successfully.
+        /// The tool finished its work.
         Completed = "completed",
-        /// The tool call failed.
+        /// The tool call failed with an error.
         Failed = "failed",
     }
 }
 
 tagged! {
-    /// A part of a tool call's content.
+    /// A part of what a tool call shows: a content block, a change to a file, or a terminal.
     pub enum ToolCallContent by "type" {
         /// A content block.
         Content(Content) = "content",
         /// A change to a file.
         Diff(Diff) = "diff",
-        /// A terminal, whose output is shown live.
+        /// A terminal whose output is shown live.
         Terminal(Terminal) = "terminal",
     }
     fallback = read_bare_content_block;
 }
 
-/// Reads a content block that is not wrapped in a tool call's content. One page of the specification shows this form.
+/// Reads a bare content block, without its `content` wrapper. One page of the specification shows this form.
 fn read_bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
     ContentBlock::TAGS
         .contains(&tag)
@@ -142,13 +142,13 @@ impl From<TerminalId> for ToolCallContent {
 record! {
     /// A content block in a tool call.
     pub struct Content {
-        /// The content block.
+        /// The content block to show.
         required content: ContentBlock,
     }
 }
 
 record! {
-    /// A change to a file.
+    /// A change to one file, with its whole text before and after.
     pub struct Diff {
         /// The absolute path of the file.
         required path: String,
@@ -160,19 +160,19 @@ record! {
 }
 
 record! {
-    /// A terminal that is shown in a tool call.
+    /// A reference to a terminal that is shown in a tool call.
     pub struct Terminal {
-        /// The id of the terminal.
+        /// The terminal to show.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// A location in a file, so that an editor can follow what the agent does.
+    /// A place in a file, with which an editor can follow what the agent does.
     pub struct ToolCallLocation {
         /// The absolute path of the file.
         required path: String,
-        /// The line, counting from 1.
+        /// The line number, counting from 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_positive))]
         optional line: u32,
     }

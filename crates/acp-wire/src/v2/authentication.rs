@@ -5,7 +5,7 @@ use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 tagged! {
     /// A way to log in that an agent offers.
     pub enum AuthMethod by "type" {
-        /// The client runs the agent's program in a terminal, where the user logs in.
+        /// The user logs in to the agent's program, which the client runs in a terminal.
         Terminal(AuthMethodTerminal) = "terminal",
         /// The agent authenticates itself when it receives `auth/login`.
         Agent(AuthMethodAgent) = "agent",
@@ -13,8 +13,8 @@ tagged! {
 }
 
 record! {
-    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. It must
-    /// not be passed to `auth/login`.
+    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. The
+    /// method must not be passed to `auth/login`.
     pub struct AuthMethodTerminal {
         /// The id of the auth method.
         required method_id: AuthMethodId,
@@ -42,7 +42,8 @@ record! {
 }
 
 record! {
-    /// The `auth/login` request: logs in with an auth method. An agent that offers any auth method supports it.
+    /// The `auth/login` request: logs in with an auth method. Every agent that offers an auth method supports this
+    /// request.
     pub struct LoginAuthRequest {
         /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
@@ -55,7 +56,7 @@ record! {
 }
 
 record! {
-    /// The `auth/logout` request: logs out. An agent that offers any auth method supports it.
+    /// The `auth/logout` request: logs the client out of the agent. Every agent that offers an auth method supports it.
     pub struct LogoutAuthRequest {}
 }
 
@@ -65,8 +66,8 @@ record! {
 }
 
 record! {
-    /// An agent's optional capabilities for authentication. Support for `auth/login` and `auth/logout` follows from
-    /// `authMethods` alone.
+    /// The optional methods about authentication that an agent supports. Support for `auth/login` and `auth/logout`
+    /// follows from `authMethods` alone.
     pub struct AgentAuthCapabilities {
         /// Support for `auth/status`. Unstable.
         optional status: AuthStatusCapabilities,
@@ -74,7 +75,7 @@ record! {
 }
 
 record! {
-    /// A client's capabilities for authentication.
+    /// The kinds of authentication that a client supports.
     pub struct ClientAuthCapabilities {
         /// Support for auth methods of type `terminal`.
         optional terminal: TerminalAuthCapabilities,

@@ -4,10 +4,10 @@
 use super::{SessionId, TerminalId, ToolCallId};
 
 tagged! {
-    /// A piece of work that runs in the background.
+    /// A piece of work that goes on in the background.
     pub enum BackgroundWork by "type" {
-        /// A process that is still running although its tool call has finished. It is over when its terminal has an
-        /// exit status.
+        /// A process that is still running although its tool call has finished. The work has ended when its terminal
+        /// has an exit status.
         Terminal(BackgroundTerminal) = "terminal",
         /// Work that a tool call started, without a process of its own.
         ToolCall(BackgroundToolCall) = "tool_call",
@@ -27,7 +27,7 @@ record! {
 record! {
     /// Work that a tool call started, without a process of its own.
     pub struct BackgroundToolCall {
-        /// The id of the tool call.
+        /// The tool call that started the work.
         required tool_call_id: ToolCallId,
     }
 }
@@ -35,7 +35,7 @@ record! {
 record! {
     /// A subagent that works in the background.
     pub struct BackgroundSubagent {
-        /// The id of the subagent's session.
+        /// The session of the subagent.
         required session_id: SessionId,
     }
 }

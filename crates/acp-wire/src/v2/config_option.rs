@@ -1,7 +1,7 @@
 //! Session config options. See the specification's page "Session Config Options".
 //!
-//! An option contains that of version 1. Only two field names differ on the wire (`configId`, `groupId`). A program
-//! that supports both versions writes to the inner option.
+//! An option contains an option of version 1. Only two field names differ on the wire (`configId`, `groupId`). A
+//! program that supports both versions writes to the inner option.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use crate::lenient::{Lenient, read_via_raw};
 use crate::v1::{self, ConfigFieldNames};
 use crate::{Meta, RawObject};
 
-/// A config option of a session.
+/// A setting of a session that the agent offers, such as its model or mode.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct SessionConfigOption(pub v1::SessionConfigOption);
@@ -50,18 +50,18 @@ impl Lenient for SessionConfigOption {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The id of the session.
+    /// The session whose config option to set.
     pub session_id: SessionId,
-    /// The id of the config option.
+    /// The config option to set.
     pub config_id: SessionConfigId,
-    /// The new value (`type` and `value`).
+    /// The new value of the option (`type` and `value`).
     pub value: SessionConfigOptionValue,
     /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
-/// The new value of a config option.
+/// A new value for a config option, as version 2 writes it.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -103,7 +103,7 @@ impl From<SessionConfigValueId> for SessionConfigOptionValue {
 }
 
 impl SetSessionConfigOptionRequest {
-    /// Creates a request that sets an option.
+    /// Creates a request that sets a config option of a session.
     pub fn new(
         session_id: impl Into<SessionId>,
         config_id: impl Into<SessionConfigId>,
@@ -169,9 +169,9 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The response to `session/set_config_option`. It has all options, because setting one may change others.
+    /// The response to `session/set_config_option`. It lists all options, because setting one can change others.
     pub struct SetSessionConfigOptionResponse {
-        /// All config options.
+        /// All config options of the session, with their current values.
         required_list config_options: SessionConfigOption,
     }
 }
@@ -179,7 +179,7 @@ record! {
 record! {
     /// An update with all config options, which replace the previous ones.
     pub struct ConfigOptionUpdate {
-        /// All config options.
+        /// All config options of the session, with their current values.
         required_list config_options: SessionConfigOption,
     }
 }

@@ -3,7 +3,7 @@
 record! {
     /// Changes to one or more files.
     pub struct Diff {
-        /// All changed files. This list is authoritative.
+        /// One entry for each changed file. This list is authoritative.
         required_list changes: DiffChange,
         /// The changes as text to show to the user, which may be incomplete.
         optional patch: DiffPatch,
@@ -11,7 +11,7 @@ record! {
 }
 
 tagged! {
-    /// A change to a file.
+    /// What happened to one file.
     pub enum DiffChange by "operation" {
         /// A new file.
         Add(DiffPathChange) = "add",
@@ -31,7 +31,7 @@ record! {
     pub struct DiffPathChange {
         /// The absolute path of the file.
         required path: String,
-        /// The type of the file.
+        /// Whether it is a text file, a binary file, a directory or a link.
         optional file_type: DiffFileType,
         /// The media type, such as `text/plain`.
         optional mime_type: String,
@@ -45,7 +45,7 @@ record! {
         required old_path: String,
         /// The absolute path of the file after the change.
         required path: String,
-        /// The type of the file.
+        /// Whether it is a text file, a binary file, a directory or a link.
         optional file_type: DiffFileType,
         /// The media type, such as `text/plain`.
         optional mime_type: String,
@@ -53,7 +53,7 @@ record! {
 }
 
 open_enum! {
-    /// The type of the file.
+    /// Whether a changed file is text, binary, a directory or a link.
     pub enum DiffFileType {
         /// A text file.
         Text = "text",
@@ -67,17 +67,17 @@ open_enum! {
 }
 
 record! {
-    /// Changes to files as text.
+    /// Changes to files, as text to show to the user.
     pub struct DiffPatch {
         /// The format of the text.
         required format: DiffPatchFormat,
-        /// The changes in that format.
+        /// The changes, in the format that `format` names.
         required text: String,
     }
 }
 
 open_enum! {
-    /// The format of a diff's text.
+    /// The format of a patch.
     pub enum DiffPatchFormat {
         /// `diff --git` sections with absolute paths, without a commit message.
         GitPatch = "git_patch",

@@ -35,7 +35,7 @@ record! {
 record! {
     /// The capabilities of a client. An absent capability is not supported.
     pub struct ClientCapabilities {
-        /// Capabilities for authentication.
+        /// The kinds of authentication that the client supports.
         optional auth: ClientAuthCapabilities,
         /// The elicitation modes that the client supports.
         optional elicitation: ElicitationCapabilities,
@@ -47,7 +47,7 @@ record! {
     pub struct AgentCapabilities {
         /// Support for sessions. Without it, no `session/*` method is supported.
         optional session: SessionCapabilities,
-        /// Optional capabilities for authentication.
+        /// Support for optional methods about authentication.
         optional auth: AgentAuthCapabilities,
         /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,

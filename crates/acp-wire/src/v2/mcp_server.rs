@@ -3,9 +3,9 @@
 use super::{EnvVariable, HttpHeader};
 
 tagged! {
-    /// An MCP server, by its transport.
+    /// An MCP server for the agent to connect to, by the transport that it uses.
     pub enum McpServer by "type" {
-        /// A server with the transport streamable HTTP. The agent must support `session.mcp.http`.
+        /// A server reached over streamable HTTP. The agent must support `session.mcp.http`.
         Http(McpServerHttp) = "http",
         /// A program that the agent starts and talks to on stdin and stdout. The agent must support
         /// `session.mcp.stdio`.
@@ -15,7 +15,7 @@ tagged! {
 }
 
 record! {
-    /// An MCP server with the transport streamable HTTP.
+    /// An MCP server that the agent reaches over streamable HTTP.
     pub struct McpServerHttp {
         /// The name to show to the user.
         required name: String,

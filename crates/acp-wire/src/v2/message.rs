@@ -1,14 +1,14 @@
 //! Messages in a session, each with an id. See the specification's page "Prompt Lifecycle", "Agent Reports Output". A
-//! whole message replaces the content of the message with that id, and a chunk is appended to it.
+//! whole message replaces the content of the message with the same id. A chunk is appended to that content.
 
 use super::{ContentBlock, MessageId};
 
 record! {
     /// A new message, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch Message {
-        /// The id of the message.
+        /// The message that is new or has changed.
         required message_id: MessageId,
-        /// The whole content of the message.
+        /// The whole message, which replaces the previous content.
         clearable_list content: ContentBlock,
     }
 }

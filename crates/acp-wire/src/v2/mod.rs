@@ -1,7 +1,7 @@
-//! Protocol version 2, a draft: the one published in August 2026, with later additions. Each topic of the specification
-//! has a file of the same name.
+//! Protocol version 2, a draft: the draft published in August 2026, with later additions. Each topic of the
+//! specification has a file of the same name.
 //!
-//! Types that are equal in version 1 are the same types here. Additions to the published draft are marked. A peer that
+//! Types that do not differ from version 1 are shared with it. Additions to the published draft are marked. A peer that
 //! implements only the published draft does not send them, and ignores them.
 
 mod authentication;

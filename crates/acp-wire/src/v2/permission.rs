@@ -5,7 +5,7 @@ use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate}
 record! {
     /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
-        /// The id of the session.
+        /// The session that the request is about.
         required session_id: SessionId,
         /// The question to show to the user. It does not change the title of the tool call.
         tolerant title: String,
@@ -20,7 +20,7 @@ record! {
 }
 
 tagged! {
-    /// What a permission request is about.
+    /// What a permission request is about: a tool call or a command.
     pub enum RequestPermissionSubject by "type" {
         /// A tool call that requires permission.
         ToolCall(ToolCallPermissionSubject) = "tool_call",

@@ -4,15 +4,15 @@ use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
 use crate::v1::RawPlanItems;
 
 record! {
-    /// A plan in full, which replaces the plan with the same id.
+    /// An update with a whole plan, which replaces the plan with the same id.
     pub struct PlanUpdate {
-        /// The new content of the plan.
+        /// The id and the new content of the plan.
         required plan: PlanUpdateContent,
     }
 }
 
 tagged! {
-    /// The content of a plan.
+    /// A plan with its id, as a list of steps, a file or Markdown.
     pub enum PlanUpdateContent by "type" {
         /// A list of steps.
         Items(PlanItems) = "items",
@@ -41,7 +41,7 @@ record! {
     pub struct PlanItems from RawPlanItems<PlanEntry> {
         /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
-        /// The entries, in order.
+        /// The plan's steps, in order.
         required_list entries: PlanEntry,
     }
 }
@@ -60,7 +60,7 @@ impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// What the step is about.
+        /// A description of the step, to show to the user.
         required content: String,
         /// How important the step is.
         tolerant priority: PlanEntryPriority,
@@ -70,7 +70,7 @@ record! {
 }
 
 open_enum! {
-    /// The status of a step.
+    /// How far the work on a step has got.
     #[derive(Default)]
     pub enum PlanEntryStatus {
         /// Work on the step has not started.

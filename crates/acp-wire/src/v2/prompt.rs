@@ -3,9 +3,9 @@
 use super::{ContentBlock, MessageId, SessionId};
 
 record! {
-    /// The `session/prompt` request: the user's message.
+    /// The `session/prompt` request: sends the user's message.
     pub struct PromptRequest {
-        /// The content of the message, at least one block.
+        /// The session that the message is for.
         required session_id: SessionId,
         /// The content of the message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]

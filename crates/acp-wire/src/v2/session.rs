@@ -32,7 +32,7 @@ record! {
 record! {
     /// The `session/resume` request: opens an existing session.
     pub struct ResumeSessionRequest {
-        /// The id of the session.
+        /// The session to open.
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,
@@ -50,15 +50,15 @@ record! {
 }
 
 tagged! {
-    /// Where a replay of the conversation starts. What is there is replayed, too.
+    /// Where a replay of the conversation starts, inclusive.
     pub enum ReplayFrom by "type" {
-        /// At the start of the conversation.
+        /// The replay starts at the beginning of the conversation.
         Start(ReplayFromStart) = "start",
     }
 }
 
 record! {
-    /// The start of the conversation.
+    /// The empty content of [`ReplayFrom::Start`].
     pub struct ReplayFromStart {}
 }
 
@@ -84,7 +84,7 @@ record! {
     /// The `session/fork` request: opens a new session that starts as a copy of another one. Unstable; the agent must
     /// support `session.fork`.
     pub struct ForkSessionRequest {
-        /// The id of the session to copy.
+        /// The session to copy.
         required session_id: SessionId,
         /// The working directory, as an absolute path.
         required cwd: String,

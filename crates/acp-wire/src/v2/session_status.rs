@@ -7,7 +7,7 @@ use crate::v1::SessionStatus;
 record! {
     /// The `session/status` request: asks for the status of a session, without changing it.
     pub struct SessionStatusRequest {
-        /// The id of the session.
+        /// The session to ask about.
         required session_id: SessionId,
     }
 }
@@ -17,7 +17,7 @@ record! {
     pub struct SessionStatusResponse {
         /// Whether the agent has the session in memory.
         required status: SessionStatus,
-        /// The agent's state in the session. If absent, the state is unknown, which does not mean idle. An idle state
+        /// What the agent is doing in the session. If absent, this is unknown, which does not mean idle. An idle state
         /// here does not end a turn.
         optional state: StateUpdate,
     }

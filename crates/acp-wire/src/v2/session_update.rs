@@ -10,15 +10,15 @@ use super::{
 record! {
     /// The `session/update` notification: reports what has changed in a session.
     pub struct UpdateSessionNotification {
-        /// The id of the session.
+        /// The session that has changed.
         required session_id: SessionId,
-        /// The update.
+        /// The change, such as a chunk of text or a new tool call.
         required update: SessionUpdate,
     }
 }
 
 tagged! {
-    /// An update of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
+    /// One change of a session. Variants that are larger and less frequent than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A chunk of a user message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -42,13 +42,13 @@ tagged! {
         TerminalUpdate(Box<TerminalUpdate>) = "terminal_update",
         /// A chunk of a display terminal's output.
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
-        /// A plan in full.
+        /// A whole plan, new or changed.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// The removal of a plan. Unstable.
         PlanRemoved(PlanRemoved) = "plan_removed",
-        /// All slash commands.
+        /// All slash commands, which replace the previous list.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// All config options.
+        /// All config options, with their current values.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// A new title, or a new time of the last change.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",

@@ -5,7 +5,7 @@ use crate::jsonrpc;
 use crate::v1::Usage;
 
 tagged! {
-    /// What an agent is doing, apart from background work. A session starts idle.
+    /// What an agent is doing in a session, apart from background work. A session starts idle.
     pub enum StateUpdate by "state" {
         /// The agent is working.
         Running(RunningStateUpdate) = "running",
@@ -13,13 +13,13 @@ tagged! {
         Idle(IdleStateUpdate) = "idle",
         /// The agent is waiting for the user.
         RequiresAction(RequiresActionStateUpdate) = "requires_action",
-        /// The agent's state is not known at the moment. Unstable.
+        /// It is not known at the moment what the agent is doing. Unstable.
         Unconfirmed(UnknownStateUpdate) = "unknown",
     }
 }
 
 record! {
-    /// The state of an agent that is working.
+    /// The details of the state `running`: the agent is working.
     pub struct RunningStateUpdate {
         /// All background work. Absent if the agent does not report it. Not in the draft of August 2026.
         optional_list background: BackgroundWork,
@@ -27,7 +27,7 @@ record! {
 }
 
 record! {
-    /// The state of an agent that is waiting for the user, for example for a permission.
+    /// The details of the state `requires_action`: the agent is waiting for the user, for example for permission.
     pub struct RequiresActionStateUpdate {
         /// All background work. Absent if the agent does not report it. Not in the draft of August 2026.
         optional_list background: BackgroundWork,
@@ -35,7 +35,7 @@ record! {
 }
 
 record! {
-    /// The state of an agent whose state is not known at the moment.
+    /// The details of the state `unknown`: it is not known at the moment what the agent is doing.
     pub struct UnknownStateUpdate {
         /// All background work. Absent if the agent does not report it.
         optional_list background: BackgroundWork,
@@ -43,11 +43,12 @@ record! {
 }
 
 record! {
-    /// The state of an agent that is waiting for the next prompt.
+    /// The details of the state `idle`: the agent is waiting for the next prompt.
     pub struct IdleStateUpdate {
-        /// Why the agent stopped, if this update ends its work.
+        /// Why the agent stopped, if the update ends its work.
         optional stop_reason: StopReason,
-        /// The error that stopped the agent, with [`StopReason::Error`]. Not in the draft of August 2026.
+        /// The error that stopped the agent, if the stop reason is [`StopReason::Error`]. Not in the draft of August
+        /// 2026.
         #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional error: jsonrpc::Error,
         /// The tokens used by the work. Unstable.

@@ -1,5 +1,5 @@
-//! Display terminals, which the agent runs and the client shows. Their output is bytes, so a chunk may end within a
-//! character.
+//! Display terminals, which the agent runs and the client shows. The output consists of bytes, so a chunk can end in
+//! the middle of a character.
 
 use super::{SessionId, TerminalId};
 use crate::v1;
@@ -7,7 +7,7 @@ use crate::v1;
 record! {
     /// A new terminal, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch TerminalUpdate {
-        /// The id of the terminal.
+        /// The terminal that is new or has changed.
         required terminal_id: TerminalId,
         /// The command that runs in the terminal.
         clearable command: String,
@@ -33,7 +33,7 @@ record! {
 }
 
 record! {
-    /// The exit status of a command.
+    /// How a command ended: its exit code, or the signal that terminated it.
     pub struct TerminalExitStatus {
         /// The exit code, as the operating system reports it. Absent if a signal terminated the command. In the draft
         /// of August 2026, it cannot be negative.
@@ -56,9 +56,9 @@ impl From<v1::TerminalExitStatus> for TerminalExitStatus {
 record! {
     /// A chunk of a terminal's output.
     pub struct TerminalOutputChunk {
-        /// The id of the terminal.
+        /// The terminal that produced the output.
         required terminal_id: TerminalId,
-        /// The output, encoded as base64. Each chunk is encoded separately.
+        /// The chunk's bytes, encoded as base64. Each chunk is encoded separately.
         required data: String,
     }
 }
@@ -92,15 +92,15 @@ record! {
     /// The `terminal/cancel` request: terminates the command in a terminal that has `capabilities.cancel`. Not in the
     /// draft of August 2026.
     pub struct CancelTerminalRequest {
-        /// The id of the session.
+        /// The session that the terminal belongs to.
         required session_id: SessionId,
-        /// The id of the terminal.
+        /// The terminal whose command to terminate.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The response to `terminal/cancel`. It only confirms that the agent will terminate the command; an update reports
+    /// The response to `terminal/cancel`. It only confirms that the agent will terminate the command. An update reports
     /// the exit.
     pub struct CancelTerminalResponse {}
 }

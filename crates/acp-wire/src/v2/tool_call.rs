@@ -8,23 +8,23 @@ use super::{
 record! {
     /// A new tool call, or a change to one. Absent fields are unchanged, and `null` clears a field.
     pub patch ToolCallUpdate {
-        /// The id of the tool call.
+        /// The tool call that is new or has changed.
         required tool_call_id: ToolCallId,
         /// The tool's name, for programs. Not in the draft of August 2026.
         clearable name: String,
         /// The title to show to the user.
         clearable title: String,
-        /// What kind of tool it is.
+        /// What the tool does, such as reading or editing.
         clearable kind: ToolKind,
-        /// The status of the tool call.
+        /// How far the tool call has got.
         clearable status: ToolCallStatus,
         /// The content that the tool call has produced so far, which replaces the previous content.
         clearable_list content: ToolCallContent,
         /// The files that the tool call works on, which replace the previous ones.
         clearable_list locations: ToolCallLocation,
-        /// The input that was passed to the tool.
+        /// The input to the tool, in any JSON form.
         clearable_any raw_input,
-        /// The output that the tool returned.
+        /// The output of the tool, in any JSON form.
         clearable_any raw_output,
         /// What a client may do with the tool call. Not in the draft of August 2026.
         clearable capabilities: ToolCallCapabilities,
@@ -34,9 +34,9 @@ record! {
 record! {
     /// A chunk that is appended to a tool call's content.
     pub struct ToolCallContentChunk {
-        /// The id of the tool call.
+        /// The tool call whose content the chunk is appended to.
         required tool_call_id: ToolCallId,
-        /// The content of the chunk.
+        /// The part to append: a content block, a diff or a terminal.
         required content: ToolCallContent,
     }
 }
@@ -58,31 +58,31 @@ record! {
     /// The `tool_call/cancel` request: cancels a tool call that has `capabilities.cancel`. Not in the draft of August
     /// 2026.
     pub struct CancelToolCallRequest {
-        /// The id of the session.
+        /// The session that the tool call belongs to.
         required session_id: SessionId,
-        /// The id of the tool call.
+        /// The tool call to cancel.
         required tool_call_id: ToolCallId,
     }
 }
 
 record! {
-    /// The response to `tool_call/cancel`. It only confirms that the agent will cancel the tool call; an update reports
+    /// The response to `tool_call/cancel`. It only confirms that the agent will cancel the tool call. An update reports
     /// the end.
     pub struct CancelToolCallResponse {}
 }
 
 open_enum! {
-    /// The status of a tool call.
+    /// How far a tool call has got.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// Not started: its input is still being streamed, or it waits for permission.
+        /// The tool has not started: its input is still arriving, or it needs permission first.
         #[default]
         Pending = "pending",
         /// The tool is running.
         InProgress = "in_progress",
-        /// The tool call finished successfully.
+        /// The tool finished its work.
         Completed = "completed",
-        /// The tool call failed.
+        /// The tool call failed with an error.
         Failed = "failed",
         /// The tool call was cancelled before it finished.
         Cancelled = "cancelled",
@@ -92,9 +92,9 @@ open_enum! {
 }
 
 tagged! {
-    /// A part of a tool call's content.
+    /// A part of what a tool call shows: a content block, changes to files, or a terminal.
     pub enum ToolCallContent by "type" {
-        /// A content block.
+        /// Text, an image or other content.
         Content(Content) = "content",
         /// Changes to files.
         Diff(Diff) = "diff",
