@@ -206,12 +206,7 @@ async fn continues_after_failed_start(harness: &mut AgentHarness) -> Result<(), 
 }
 
 async fn continues_after_failed_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_failure_handled(
-        harness,
-        WAIT_METHOD,
-        "a failed `terminal/wait_for_exit`",
-    )
-    .await
+    require_failure_handled(harness, WAIT_METHOD, "a failed `terminal/wait_for_exit`").await
 }
 
 /// Responds to `method` requests with this result, and requires that the turn ends with a stop reason.
