@@ -12,6 +12,7 @@ mod check_relay;
 mod completions;
 mod config;
 mod confinement;
+mod connect;
 mod elicit;
 mod exit;
 mod line_input;
@@ -20,6 +21,7 @@ mod man;
 mod mcp_proxy;
 mod models;
 mod permissions;
+mod remote_agent;
 mod run;
 mod screen;
 mod serve;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         CliCommand::Chat(args) => block_on(chat::chat(args)),
         CliCommand::Completions(args) => completions::completions(&args),
         CliCommand::Man(args) => man::man(&args),
+        CliCommand::Connect(args) => block_on(connect::connect(args)),
         CliCommand::Check(args) => block_on(check::check(args)),
         CliCommand::Login(args) => block_on(login::login(args)),
         CliCommand::Logout(args) => block_on(login::logout(args)),
