@@ -27,7 +27,7 @@ pub(crate) async fn with_agent<T>(
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
     let user = TerminalUser::new(TerminalScreen::new(false));
-    let process = target.spawn()?;
+    let process = target.spawn(user.screen())?;
     let result = connect_and_run(target, &process, &user, &mut signals, work).await;
     user.screen().finish();
     let grace = match &result {

@@ -76,6 +76,7 @@ fn render_json(list: &AgentList) -> String {
             "by": agent.origin.as_str(),
             "title": agent.title,
             "command": agent.command,
+            "url": agent.url,
             "installed": agent.is_installed(),
             "program": agent.program_path.as_ref().map(|found| found.to_string_lossy()),
             "install": agent.install.filter(|install| !install.is_empty()),

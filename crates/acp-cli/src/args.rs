@@ -8,9 +8,11 @@ pub(crate) mod candidates;
 pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod login;
 pub(crate) mod permissions;
 pub(crate) mod relays;
+pub(crate) mod remote;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
@@ -25,6 +27,7 @@ use self::agents::AgentsArgs;
 use self::chat::ChatArgs;
 use self::check::CheckArgs;
 use self::completions::{CompletionsArgs, ManArgs};
+use self::connect::ConnectArgs;
 use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
 use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
@@ -70,7 +73,7 @@ pub(crate) struct CliArgs {
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.
     ///
-    /// The agent is the bundled one, unless --agent or a command after `--` selects another. Permission is
+    /// The agent is the bundled one, unless --agent, --url or a command after `--` selects another. Permission is
     /// requested on the terminal; without a terminal, the agent may only read. For a conversation, use
     /// `acp chat`, or continue a session with --session.
     Run(RunArgs),
@@ -95,6 +98,12 @@ pub(crate) enum CliCommand {
     /// that is created on first use; `acp connect` makes such an agent available to any editor. By default, only
     /// this machine can connect, and only to sessions in the current directory.
     Serve(ServeArgs),
+
+    /// Make a remote agent available on stdin and stdout.
+    ///
+    /// Configure your editor to start this command as its agent. Messages are passed on unchanged, over WebSocket,
+    /// streamable HTTP or a plain socket. If a connection to `acp serve` is cut, it is restored without loss.
+    Connect(ConnectArgs),
 
     /// Log in to an agent.
     ///
@@ -184,6 +193,7 @@ Examples:
   acp check agent -- gemini --acp                    # does it conform to the specification?
   acp trace today.trace -- gemini --acp              # record its messages
   acp serve                                          # make an agent available over the network
+  acp chat --url ws://127.0.0.1:7180/acp             # use it from elsewhere
 
 Run `acp COMMAND --help` for the options and examples of one command.";
 

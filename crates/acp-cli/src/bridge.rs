@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use acp::bridge::{Bridge, BridgeEnd, BridgeSide};
 use acp::{Transport, transport};
-use acp_host::{AgentCommand, AgentProcess};
+use acp_host::AgentProcess;
 
 use crate::args::relays::{BridgeArgs, VersionArg};
 use crate::exit::CommandExit;
+use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
 /// How long an agent may take to exit when asked to, after it has had time to exit when its stdin was closed.
@@ -22,17 +23,16 @@ pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
-    let Some((program, rest)) = args.agent.split_first() else {
-        return CommandExit::usage("no agent command given");
-    };
     // Whoever starts the bridge starts it in the agent's place, and has decided which variables the agent gets.
     let given = match args.env.process_environment() {
         Ok(given) => given,
         Err(exit) => return exit,
     };
-    let command = AgentCommand::new(program).args(rest);
-    let command = command.environment(given.environment());
-    let process = match AgentProcess::spawn_with(&command, write_to_stderr) {
+    let agent = match RelayedAgent::from_args(&args.agent, &args.url, given.environment()) {
+        Ok(agent) => agent,
+        Err(exit) => return exit,
+    };
+    let process = match AgentProcess::spawn_with(&agent.command, write_to_stderr) {
         Ok(process) => process,
         Err(e) => return CommandExit::agent_failed(format!("cannot start the agent: {e}")),
     };
@@ -56,7 +56,7 @@ pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
         _ = signals.next() => None,
     };
     let exit = match end {
-        Some(end) => bridge_exit(&process, &end).await,
+        Some(end) => bridge_exit(&agent, &process, &end).await,
         None => CommandExit::CANCELLED,
     };
     tokio::select! {
@@ -69,7 +69,7 @@ pub(crate) async fn run_bridge(args: BridgeArgs) -> CommandExit {
 }
 
 /// Returns the exit that reports how the bridge ended.
-async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
+async fn bridge_exit(agent: &RelayedAgent, process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     if end.first == BridgeSide::Client {
         return match &end.error {
             Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -78,14 +78,13 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
             _ => CommandExit::SUCCESS,
         };
     }
-    let message = match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
-        Ok(exit) => format!("the agent exited: {exit}"),
-        Err(_) => match &end.error {
+    match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
+        Ok(exit) => agent.exit(&exit),
+        Err(_) => CommandExit::agent_failed(match &end.error {
             Some(e) => format!("connection to the agent failed: {e}"),
             None => "the agent closed the connection".to_owned(),
-        },
-    };
-    CommandExit::agent_failed(message)
+        }),
+    }
 }
 
 /// Writes a line of noise, or of the agent's stderr, to stderr. Ignores errors, since stderr may be closed.

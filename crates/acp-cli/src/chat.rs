@@ -103,16 +103,17 @@ fn agent_spec(
     confinement: Option<&Confinement>,
 ) -> Result<AgentSpec, CommandExit> {
     let command = StartTarget { agent, cwd }.command_for(permissions)?;
-    let name = match (&agent.name, agent.command.first()) {
-        (Some(name), _) => name.clone(),
-        (None, Some(program)) => {
+    let name = match (&agent.name, &agent.remote, agent.command.first()) {
+        (Some(name), _, _) => name.clone(),
+        (None, Some(remote), _) => remote.url.server_name().to_owned(),
+        (None, None, Some(program)) => {
             let file = Path::new(program).file_name();
             file.map_or_else(
                 || program.clone(),
                 |name| name.to_string_lossy().into_owned(),
             )
         }
-        (None, None) => "acp agent".to_owned(),
+        (None, None, None) => "acp agent".to_owned(),
     };
     let mut spec = AgentSpec::new(name, command);
     spec.asks = agent.is_bundled();
@@ -125,18 +126,21 @@ fn agent_spec(
             Ok((confined.command, confined.notes))
         });
     }
-    let confined = confinement.and_then(Confinement::hint);
+    // A remote agent is not confined.
+    let confined = confinement.filter(|_| agent.remote.is_none());
+    let confined = confined.and_then(Confinement::hint);
     spec.options = ProtocolArg::for_agent(agent).apply(default_connection_options());
     spec.initial_options.mode.clone_from(&agent.mode);
     spec.initial_options.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
     spec.names = Some(SessionNames::open(agent.storage_key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
-    let (given, typed) = (agent.environment.clone(), agent.command.clone());
+    let chosen = agent.clone();
     // When the agent requires a login, a key whose name resembles the agent's is enough for the hint; otherwise the
     // agent must have named it.
     spec.hint = HintSource::new(move |said, login| {
-        let key = given.missing_key_hint(if login { &typed } else { &[] }, said);
+        let words: &[String] = if login { &chosen.command } else { &[] };
+        let key = chosen.missing_key_hint(words, said);
         key.or_else(|| confined.clone().filter(|_| !login))
     });
     Ok(spec)

@@ -107,6 +107,8 @@ impl Confinement {
 
     /// Adds the sandbox to an agent's command.
     ///
+    /// A remote agent cannot be confined from here. The process in its place only passes messages on.
+    ///
     /// If the agent may write to the project, the bundled agent needs no sandbox itself: it controls its own writes and
     /// confines its commands. Any other agent is confined. In a read-only sandbox, every agent is confined together
     /// with everything it starts, and may write only its own state.
@@ -119,6 +121,16 @@ impl Confinement {
         agent: &AgentChoice,
         command: AgentCommand,
     ) -> Result<ConfinedCommand, CommandExit> {
+        if agent.remote.is_some() {
+            let option = match self.kind {
+                ConfinementKind::Explicit(_) => "--sandbox".to_owned(),
+                ConfinementKind::Implied(policy) => format!("--allow {policy}"),
+            };
+            let notes = vec![format!(
+                "warning: {option} does not confine a remote agent, only what it does here"
+            )];
+            return Ok(ConfinedCommand { command, notes });
+        }
         let command = match (&self.kind, agent.is_bundled()) {
             (ConfinementKind::Explicit(_), true) => command.args(self.arguments()),
             _ => command,

@@ -32,11 +32,8 @@ pub(crate) async fn run_login(args: LoginArgs) -> CommandExit {
     let wanted = args.method.as_deref();
     let work = async |agent: &AgentConnection, screen: &TerminalScreen| {
         let method = choose_method(target, agent, wanted)?;
-        if let Some(hint) = target
-            .agent
-            .environment
-            .missing_key_hint(&[], &methods_json(std::slice::from_ref(method)))
-        {
+        let methods = methods_json(std::slice::from_ref(method));
+        if let Some(hint) = target.agent.missing_key_hint(&[], &methods) {
             screen.note(&hint);
         }
         authenticate(agent, screen, method).await
@@ -86,7 +83,7 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
         return Err(CommandExit::usage(
-            "no agent given: use --agent NAME or -- AGENT COMMAND...; to store an API key for the bundled agent, use `acp agent login`",
+            "no agent given: use --agent NAME, --url URL or -- AGENT COMMAND...; to store an API key for the bundled agent, use `acp agent login`",
         ));
     }
     Ok(agent)

@@ -12,6 +12,7 @@ mod check_relay;
 mod completions;
 mod config;
 mod confinement;
+mod connect;
 mod elicit;
 mod exit;
 mod line_input;
@@ -20,6 +21,7 @@ mod man;
 mod mcp_proxy;
 mod models;
 mod permissions;
+mod remote_agent;
 mod run;
 mod screen;
 mod serve;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         CliCommand::Chat(args) => block_on(chat::run_chat(args)),
         CliCommand::Completions(args) => completions::print_completions(&args),
         CliCommand::Man(args) => man::print_man_pages(&args),
+        CliCommand::Connect(args) => block_on(connect::connect(args)),
         CliCommand::Check(args) => block_on(check::run_check(args)),
         CliCommand::Login(args) => block_on(login::run_login(args)),
         CliCommand::Logout(args) => block_on(login::run_logout(args)),

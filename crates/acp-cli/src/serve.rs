@@ -122,7 +122,7 @@ fn served_agents(args: &ServeArgs) -> Result<Vec<ServedAgent>, CommandExit> {
             name: name.clone(),
             command: args.agent_command.clone(),
             env: args.env.env.clone(),
-            protocol: None,
+            ..AgentSelector::default()
         };
         let ask: Option<&dyn Fn(&str) -> bool> = match terminal_user::can_ask() {
             true => Some(&terminal_user::confirm),

@@ -11,7 +11,8 @@ use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 use crate::args::run::RunFormat;
 use crate::args::shared::ProtocolArg;
 use crate::exit::CommandExit;
-use crate::screen::print;
+use crate::remote_agent::{connect_command, connection_failure, connection_note};
+use crate::screen::{TerminalScreen, print};
 
 /// How long to wait for the exit of a failed agent, so that its exit code can be reported.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -36,6 +37,10 @@ pub(crate) struct StartTarget<'a> {
 impl StartTarget<'_> {
     /// Returns the command that starts the agent.
     pub(crate) fn command(&self) -> Result<AgentCommand, CommandExit> {
+        let environment = self.agent.environment.environment();
+        if let Some(remote) = &self.agent.remote {
+            return Ok(connect_command(remote, environment)?.cwd(self.cwd));
+        }
         let command = match self.agent.command.split_first() {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
@@ -46,7 +51,6 @@ impl StartTarget<'_> {
                 AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
             }
         };
-        let environment = self.agent.environment.environment();
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
@@ -67,17 +71,23 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts the agent.
-    pub(crate) fn spawn(&self) -> Result<AgentProcess, CommandExit> {
-        self.spawn_command(&self.command()?)
+    /// Starts the agent. What happens to the connection of a remote agent is shown on the screen.
+    pub(crate) fn spawn(&self, screen: &TerminalScreen) -> Result<AgentProcess, CommandExit> {
+        self.spawn_command(&self.command()?, screen)
     }
 
     /// Starts the agent with this command, which may have additional arguments or a sandbox.
     pub(crate) fn spawn_command(
         &self,
         command: &AgentCommand,
+        screen: &TerminalScreen,
     ) -> Result<AgentProcess, CommandExit> {
-        spawn_agent(command).map_err(|e| {
+        let screen = self.agent.remote.is_some().then(|| screen.clone());
+        let read = move |line: &str| match (&screen, connection_note(line)) {
+            (Some(screen), Some(note)) => screen.note(note),
+            _ => tracing::debug!(target: "agent", "{line}"),
+        };
+        AgentProcess::spawn_with(command, read).map_err(|e| {
             let install = match e {
                 SpawnError::NotInPath { .. } => self.agent.install_hint(),
                 _ => String::new(),
@@ -89,16 +99,13 @@ impl StartTarget<'_> {
     /// Returns a hint to append to an error message if the agent seems to lack an API key that is set in this process.
     /// `said` is the agent's message.
     pub(crate) fn hint(&self, said: &str) -> String {
-        let hint = self
-            .agent
-            .environment
-            .missing_key_hint(&self.agent.command, said);
+        let hint = self.agent.missing_key_hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// Like [`hint`](Self::hint), but only if `said` names the key, since the message may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
-        let hint = self.agent.environment.missing_key_hint(&[], said);
+        let hint = self.agent.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
@@ -116,18 +123,16 @@ impl StartTarget<'_> {
                     .iter()
                     .map(|word| quote(word)),
             );
-        } else if !self.agent.is_bundled() {
+        }
+        if let Some(remote) = &self.agent.remote {
+            words.extend(remote.to_args().iter().cloned());
+        }
+        if self.agent.name.is_none() && !self.agent.command.is_empty() {
             words.push("--".to_owned());
             words.extend(self.agent.command.iter().map(|word| quote(word)));
         }
         words.join(" ")
     }
-}
-
-/// Starts an agent. Its stderr is logged.
-fn spawn_agent(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
-    let log = |line: &str| tracing::debug!(target: "agent", "{line}");
-    AgentProcess::spawn_with(command, log)
 }
 
 fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
@@ -254,6 +259,11 @@ async fn disconnect_exit(
     error: &acp::Error,
 ) -> CommandExit {
     let ended = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await;
+    if let (Some(_), Ok(exit)) = (&target.agent.remote, &ended)
+        && let Some(message) = connection_failure(process, exit)
+    {
+        return CommandExit::agent_failed(message);
+    }
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent exited: {exit}"),
         (acp::Error::Closed(reason), Err(_)) => {
@@ -280,6 +290,7 @@ mod tests {
         AgentChoice {
             name: name.map(str::to_owned),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
+            remote: None,
             protocol,
             needs_protocol_arg: protocol != 1,
             environment: AgentEnvironment::default(),

@@ -9,6 +9,7 @@
 //! | [`ProjectAgents`]       | the agents of a project                              | a project's `.acp/config.toml` |
 //! | [`KnownAgent`]          | a well-known agent                                          | this crate |
 //! | [`AgentSelector`]       | selects an agent; the result is an [`AgentChoice`]          | – |
+//! | [`RemoteAgent`]         | an agent on the network                                     | `url` in `[agents.NAME]` |
 //! | [`AgentList`]           | the available agents                                        | – |
 //! | [`AgentEnvironment`]    | the environment of an agent                                 | `[environment]` |
 //! | [`McpServerSettings`]   | an MCP server                                               | `[[mcp_servers]]` |
@@ -38,6 +39,8 @@ pub use toml::Spanned;
 pub use agents::choice::{AgentChoice, AgentSelector, ConfirmFn};
 pub use agents::list::{AgentList, AgentOrigin, ListedAgent};
 pub use agents::project::ProjectAgents;
+pub use agents::remote::{AgentToken, RemoteAgent, RemoteOptions, TOKEN_VARIABLE, UrlRequest};
+pub use agents::remote_url::{RemoteUrl, TokenHeader};
 pub use agents::settings::AgentSettings;
 pub use agents::state_paths::{AgentStatePath, AgentStatePaths};
 pub use agents::well_known::{BUNDLED_AGENT, KNOWN_AGENTS, KnownAgent, find_well_known};

@@ -5,6 +5,7 @@ use std::path::Path;
 use acp_config::{AgentChoice, AgentEnvironment, AgentSelector, EnvRequest};
 
 use super::candidates;
+use super::remote::UrlArgs;
 use crate::exit::CommandExit;
 use crate::{config, terminal_user};
 
@@ -18,8 +19,11 @@ pub(crate) struct AgentChoiceArgs {
     pub(crate) agent: Option<String>,
 
     /// Command that starts the agent, instead of --agent.
-    #[arg(last = true, value_name = "AGENT COMMAND")]
+    #[arg(last = true, value_name = "AGENT COMMAND", conflicts_with = "url")]
     pub(crate) agent_command: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
@@ -34,7 +38,7 @@ pub(crate) struct AgentChoiceArgs {
 impl AgentChoiceArgs {
     /// Returns `true` if the command line names an agent.
     pub(crate) fn is_given(&self) -> bool {
-        self.agent.is_some() || !self.agent_command.is_empty()
+        self.agent.is_some() || self.url.url.is_some() || !self.agent_command.is_empty()
     }
 
     /// Returns the chosen agent, for work in `cwd`. Asks the user about a project's agent that is not allowed yet.
@@ -45,6 +49,8 @@ impl AgentChoiceArgs {
         let request = AgentSelector {
             name: self.agent.clone(),
             command: self.agent_command.clone(),
+            url: self.url.url.clone(),
+            remote: self.url.remote.options(),
             env: self.env.env.clone(),
             protocol: self.protocol,
         };

@@ -6,6 +6,7 @@ use acp_check::AgentTask;
 use clap::{Subcommand, ValueEnum};
 
 use super::agent_choice::EnvArgs;
+use super::remote::UrlArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +38,7 @@ Examples:
   acp check agent -- gemini --acp
   acp check agent --only 'v1/prompt-turn/*' -v -- gemini --acp
   acp check agent --format junit --out acp.xml -- gemini --acp
+  acp check agent --url ws://127.0.0.1:7180/acp      # a remote agent
   acp check agent --list                             # list the checks"
 );
 
@@ -59,7 +61,7 @@ pub(crate) enum CheckArgs {
     /// that depend on a task the agent does not carry out are skipped.
     #[command(
         after_long_help = AGENT_EXAMPLES,
-        override_usage = "acp check agent [OPTIONS] -- AGENT COMMAND..."
+        override_usage = "acp check agent [OPTIONS] -- AGENT COMMAND...\n       acp check agent [OPTIONS] --url URL"
     )]
     Agent(CheckAgentArgs),
 
@@ -157,6 +159,9 @@ pub(crate) struct CheckAgentArgs {
     /// Auth method to log in with, if the agent requires it.
     #[arg(long, value_name = "ID")]
     pub(crate) login: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
 
     /// Command that starts the agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]

@@ -6,6 +6,7 @@ use acp_mcp::Endpoint;
 use clap::ValueEnum;
 
 use super::agent_choice::EnvArgs;
+use super::remote::UrlArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpProxyArgs {
@@ -23,7 +24,7 @@ pub(crate) struct CheckRelayArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp bridge --to VERSION -- AGENT COMMAND...",
+    override_usage = "acp bridge --to VERSION -- AGENT COMMAND...\n       acp bridge --to VERSION --url URL",
     after_long_help = EXAMPLES_AND_EXIT_CODES
 )]
 pub(crate) struct BridgeArgs {
@@ -36,8 +37,15 @@ pub(crate) struct BridgeArgs {
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
+
     /// Command that starts the agent.
-    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "url",
+        value_name = "AGENT COMMAND"
+    )]
     pub(crate) agent: Vec<String>,
 }
 

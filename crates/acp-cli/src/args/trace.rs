@@ -7,10 +7,11 @@ use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 
 use super::agent_choice::EnvArgs;
+use super::remote::UrlArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace [OPTIONS] FILE --url URL\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = RECORD_EXAMPLES
@@ -49,7 +50,7 @@ pub(crate) enum TraceSubcommand {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace replay [OPTIONS] FILE --as agent\n       acp trace replay [OPTIONS] FILE --as client -- AGENT COMMAND...",
+    override_usage = "acp trace replay [OPTIONS] FILE --as agent\n       acp trace replay [OPTIONS] FILE --as client -- AGENT COMMAND...\n       acp trace replay [OPTIONS] FILE --as client --url URL",
     after_long_help = REPLAY_EXAMPLES
 )]
 pub(crate) struct ReplayArgs {
@@ -80,6 +81,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
+
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
 
     /// Command that starts the agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
@@ -237,8 +241,15 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
+    #[command(flatten)]
+    pub(crate) url: UrlArgs,
+
     /// Command that starts the agent.
-    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "url",
+        value_name = "AGENT COMMAND"
+    )]
     pub(crate) agent: Vec<String>,
 }
 

@@ -18,6 +18,7 @@ use crate::args::check::{
     CheckAgentArgs, CheckArgs, CheckClientArgs, CheckCommonArgs, CheckFormat, CheckedVersions,
 };
 use crate::exit::CommandExit;
+use crate::remote_agent::RelayedAgent;
 use crate::signals::Signals;
 
 /// The line width to use if the width of the terminal is unknown.
@@ -45,8 +46,9 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
     if args.common.list {
         return list_checks(&args.common, known);
     }
-    let command = checked_command(Side::Agent, &args.agent, &args.common)?;
-    let target: Arc<dyn CheckTarget> = Arc::new(AgentProgram::new(command));
+    let given = args.common.env.agent_environment()?;
+    let agent = RelayedAgent::from_args(&args.agent, &args.url, given.environment())?;
+    let target: Arc<dyn CheckTarget> = Arc::new(AgentProgram::new(agent.command));
     let mut texts = HashMap::new();
     for (task, text) in args.prompt_for {
         texts.insert(task, text);
@@ -67,7 +69,7 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
         .map_err(CommandExit::agent_failed)?;
     run_checks(
         Side::Agent,
-        &args.agent,
+        &agent.words,
         &args.common,
         target,
         options,
@@ -82,7 +84,7 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
     if args.common.list {
         return list_checks(&args.common, known);
     }
-    let command = checked_command(Side::Client, &args.client, &args.common)?;
+    let command = client_command(&args.client, &args.common)?;
     let this = std::env::current_exe()
         .map_err(|e| CommandExit::failed(format!("cannot find the path of this program: {e}")))?;
     let patience = Duration::from_secs(args.prompt_timeout);
@@ -112,14 +114,10 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
     .await
 }
 
-/// Returns the command to check, with its environment.
-fn checked_command(
-    side: Side,
-    words: &[String],
-    common: &CheckCommonArgs,
-) -> Result<AgentCommand, CommandExit> {
+/// Returns the command that starts the client, with its environment.
+fn client_command(words: &[String], common: &CheckCommonArgs) -> Result<AgentCommand, CommandExit> {
     let Some((program, rest)) = words.split_first() else {
-        return Err(CommandExit::usage(format!("no {side} command given")));
+        return Err(CommandExit::usage("no client command given"));
     };
     let given = common.env.agent_environment()?;
     let command = AgentCommand::new(program).args(rest);

@@ -45,7 +45,7 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())),
     };
     let terminals = client.host();
-    let process = match run.start(&notes) {
+    let process = match run.start(&notes, person.screen()) {
         Ok(process) => Arc::new(process),
         Err(exit) => return exit,
     };

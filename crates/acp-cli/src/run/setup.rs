@@ -13,6 +13,7 @@ use crate::args::run::RunArgs;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::permissions;
+use crate::screen::TerminalScreen;
 use crate::start::StartTarget;
 use crate::terminal_user;
 
@@ -69,7 +70,11 @@ impl RunSetup {
     }
 
     /// Starts the agent.
-    pub(super) fn start(&self, notes: &RunNotes) -> Result<AgentProcess, CommandExit> {
+    pub(super) fn start(
+        &self,
+        notes: &RunNotes,
+        screen: &TerminalScreen,
+    ) -> Result<AgentProcess, CommandExit> {
         let mut command = self.target().command_for(&self.permissions)?;
         if let Some(confinement) = &self.sandbox {
             let confined = confinement.confine(&self.agent, command)?;
@@ -78,7 +83,7 @@ impl RunSetup {
                 notes.add(note);
             }
         }
-        self.target().spawn_command(&command)
+        self.target().spawn_command(&command, screen)
     }
 
     /// Adds a hint to the message of a failure that an implied sandbox may have caused.
@@ -92,7 +97,12 @@ impl RunSetup {
             "readonly",
             "read-only",
         ];
-        let hint = self.sandbox.as_ref().and_then(Confinement::hint);
+        // A remote agent is not confined.
+        let sandbox = self
+            .sandbox
+            .as_ref()
+            .filter(|_| self.agent.remote.is_none());
+        let hint = sandbox.and_then(Confinement::hint);
         if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
             let said = message.to_ascii_lowercase();
             if exit.code == CommandExit::AGENT_FAILED

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use acp_host::{AgentCommand, AgentProcess};
+use acp_host::AgentProcess;
 use acp_trace::{
     CreateError, PipeInput, RecordSettings, Relay, RelayEnd, RelayHandle, Secrets, Side,
     TraceEvent, TraceNotes, TraceRecorder,
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::args::trace::RecordArgs;
 use crate::exit::CommandExit;
+use crate::remote_agent::RelayedAgent;
 use crate::signals::{ExitSignal, Signals};
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
@@ -35,25 +36,31 @@ pub(super) async fn record_trace(args: RecordArgs) -> CommandExit {
         Ok(given) => given,
         Err(exit) => return exit,
     };
-    let (Some((program, rest)), Some(file)) = (args.agent.split_first(), &args.file) else {
-        return CommandExit::usage("no agent command or no file given");
+    let Some(file) = &args.file else {
+        return CommandExit::usage("no file given");
     };
-    let command = AgentCommand::new(program).args(rest);
-    let command = command.environment(given.environment());
-    let recorder = match create_recorder(&args, file) {
+    let agent = match RelayedAgent::from_args(&args.agent, &args.url, given.environment()) {
+        Ok(agent) => agent,
+        Err(exit) => return exit,
+    };
+    let recorder = match create_recorder(&args, &agent, file) {
         Ok(recorder) => recorder,
         Err(exit) => return exit,
     };
-    let exit = relay_messages(&command, &recorder, &mut signals).await;
+    let exit = relay_messages(&agent, &recorder, &mut signals).await;
     // Write the last messages to the file before exiting.
     let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
     let _ = finished.await;
     exit
 }
 
-fn create_recorder(args: &RecordArgs, file: &Path) -> Result<TraceRecorder, CommandExit> {
+fn create_recorder(
+    args: &RecordArgs,
+    agent: &RelayedAgent,
+    file: &Path,
+) -> Result<TraceRecorder, CommandExit> {
     let by = concat!("acp ", env!("CARGO_PKG_VERSION"));
-    let mut settings = RecordSettings::new(args.agent.clone(), by);
+    let mut settings = RecordSettings::new(agent.words.clone(), by);
     settings.overwrite = args.force;
     if args.secrets {
         settings.secrets = Secrets::Kept;
@@ -69,7 +76,7 @@ fn create_recorder(args: &RecordArgs, file: &Path) -> Result<TraceRecorder, Comm
 
 /// Starts the agent, and relays messages until one side ends the connection.
 async fn relay_messages(
-    command: &AgentCommand,
+    agent: &RelayedAgent,
     recorder: &TraceRecorder,
     signals: &mut Signals,
 ) -> CommandExit {
@@ -83,7 +90,7 @@ async fn relay_messages(
         CommandExit::agent_failed(description)
     };
     let stderr = notes.clone();
-    let started = AgentProcess::spawn_with(command, move |line| {
+    let started = AgentProcess::spawn_with(&agent.command, move |line| {
         let _ = writeln!(std::io::stderr(), "{line}");
         stderr.record_stderr(line);
     });
@@ -100,19 +107,21 @@ async fn relay_messages(
         Ok(pipes) => pipes,
         Err(e) => return failed(format!("cannot use stdin and stdout: {e}")),
     };
-    let client = recorder.relay(Side::Client, to_agent);
-    let agent = recorder.relay(Side::Agent, to_client);
-    let (to_agent, to_client) = (client.handle(), agent.handle());
+    let (client_relay, agent_relay) = (
+        recorder.relay(Side::Client, to_agent),
+        recorder.relay(Side::Agent, to_client),
+    );
+    let (to_agent, to_client) = (client_relay.handle(), agent_relay.handle());
     let (sender, mut ends) = mpsc::channel(2);
     for (side, relay, input) in [
-        (Side::Client, client, from_client),
-        (Side::Agent, agent, from_agent),
+        (Side::Client, client_relay, from_client),
+        (Side::Agent, agent_relay, from_agent),
     ] {
         if let Err(e) = spawn_relay(side, relay, input, sender.clone()) {
             return failed(format!("cannot start a thread: {e}"));
         }
     }
-    let exit = wait_first_end(&process, &mut ends, &notes, signals).await;
+    let exit = wait_first_end(agent, &process, &mut ends, &notes, signals).await;
     to_agent.close();
     stop_agent(&process, &notes, signals).await;
     if !to_client.has_ended() {
@@ -143,6 +152,7 @@ fn spawn_relay(
 
 /// Waits until one side ends the connection, and returns the exit that reports it.
 async fn wait_first_end(
+    agent: &RelayedAgent,
     process: &AgentProcess,
     ends: &mut mpsc::Receiver<EndedRelay>,
     notes: &TraceNotes,
@@ -166,9 +176,7 @@ async fn wait_first_end(
             (Side::Client, RelayEnd::Failed(e)) => {
                 CommandExit::agent_failed(format!("connection to the client failed: {e}"))
             }
-            (Side::Agent, RelayEnd::Closed) => {
-                CommandExit::agent_failed(agent_end_text(process).await)
-            }
+            (Side::Agent, RelayEnd::Closed) => agent_exit(agent, process).await,
             (Side::Agent, RelayEnd::Failed(e)) => {
                 CommandExit::agent_failed(format!("connection to the agent failed: {e}"))
             }
@@ -177,11 +185,11 @@ async fn wait_first_end(
     }
 }
 
-/// Describes why an agent has closed its stdout.
-async fn agent_end_text(process: &AgentProcess) -> String {
+/// Returns the exit for an agent that has closed its stdout.
+async fn agent_exit(agent: &RelayedAgent, process: &AgentProcess) -> CommandExit {
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
-        Ok(exit) => format!("the agent exited: {exit}"),
-        Err(_) => "the agent closed the connection".to_owned(),
+        Ok(exit) => agent.exit(&exit),
+        Err(_) => CommandExit::agent_failed("the agent closed the connection"),
     }
 }
 

@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use acp::{Transport, transport};
-use acp_host::{AgentCommand, AgentProcess, terminal_text};
+use acp_host::{AgentProcess, terminal_text};
 use acp_trace::{Difference, ReplayReport, ReplaySettings, Side, TraceReader, TraceReplay};
 use serde_json::Value;
 
 use crate::args::trace::{ReplayArgs, SideArg};
 use crate::exit::CommandExit;
+use crate::remote_agent::RelayedAgent;
 use crate::screen;
 use crate::signals::Signals;
 use crate::trace::lint::format_count;
@@ -71,25 +72,24 @@ pub(super) async fn replay_trace(args: &ReplayArgs) -> CommandExit {
 
 /// Opens the connection to the live side: the client that started this process, or an agent that this process starts.
 fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport), CommandExit> {
-    let Some((program, rest)) = args.agent.split_first() else {
+    if args.agent.is_empty() && args.url.url.is_none() {
         if args.side == SideArg::Client {
             return Err(CommandExit::usage(
-                "--as client: no agent command given; add `-- AGENT COMMAND...`",
+                "--as client: no agent command given; add `-- AGENT COMMAND...` or --url",
             ));
         }
         let stdio = transport::stdio()
             .map_err(|e| CommandExit::agent_failed(format!("cannot use stdin and stdout: {e}")))?;
         return Ok((None, stdio));
-    };
+    }
     if args.side == SideArg::Agent {
         return Err(CommandExit::usage(
             "--as agent: takes no agent command; a client starts `acp trace replay` instead of the agent",
         ));
     }
     let given = args.env.process_environment()?;
-    let command = AgentCommand::new(program).args(rest);
-    let command = command.environment(given.environment());
-    let process = AgentProcess::spawn_with(&command, |line| eprintln!("{line}"))
+    let agent = RelayedAgent::from_args(&args.agent, &args.url, given.environment())?;
+    let process = AgentProcess::spawn_with(&agent.command, |line| eprintln!("{line}"))
         .map_err(|e| CommandExit::agent_failed(format!("cannot start the agent: {e}")))?;
     match process.take_stdio() {
         Some((stdin, stdout)) => Ok((Some(process), Transport::pipes(stdout, stdin))),

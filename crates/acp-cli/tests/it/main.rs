@@ -22,6 +22,8 @@ mod chat;
 mod check;
 mod check_client;
 mod common;
+#[cfg(unix)]
+mod connect;
 mod environment;
 #[cfg(unix)]
 mod escape;

@@ -23,7 +23,7 @@ use crate::start::is_running;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running `acp serve`. Dropping it kills the server.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     /// Where it listens, and what its clients need.
     urls: Vec<String>,
@@ -38,7 +38,7 @@ impl Server {
         Self::of(command, agents)
     }
 
-    fn start(project: &TestProject, args: &[&str]) -> Self {
+    pub(crate) fn start(project: &TestProject, args: &[&str]) -> Self {
         Self::start_with(project, args, 1)
     }
 
@@ -61,27 +61,27 @@ impl Server {
         }
     }
 
-    fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.urls[0]
     }
 
     /// The URL without its token.
-    fn plain_url(&self) -> &str {
+    pub(crate) fn plain_url(&self) -> &str {
         self.url().split(['?', '#']).next().unwrap()
     }
 
-    fn token(&self) -> Token {
+    pub(crate) fn token(&self) -> Token {
         let (_, token) = self.url().split_once("?token=").unwrap();
         Token::new(token.split('#').next().unwrap()).unwrap()
     }
 
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         let (_, rest) = self.url().split_once("://").unwrap();
         rest.split('/').next().unwrap()
     }
 
     /// Reads stderr to the next line that contains this, and returns the line.
-    fn wait_for(&mut self, part: &str) -> String {
+    pub(crate) fn wait_for(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
             let read = self.stderr.read_line(&mut line).unwrap();
@@ -113,7 +113,7 @@ impl Server {
     }
 
     #[cfg(unix)]
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
     }

@@ -6,6 +6,8 @@ use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
 use super::project::ProjectAgents;
+use super::remote::{RemoteAgent, RemoteOptions, UrlRequest};
+use super::remote_url::RemoteUrl;
 use super::settings::{self, AgentSettings, check_name};
 use super::state_paths::{self, AgentStatePaths};
 use super::well_known::{
@@ -24,6 +26,10 @@ pub struct AgentSelector {
     pub name: Option<String>,
     /// The program and arguments of an agent that has no name. Takes precedence over the name.
     pub command: Vec<String>,
+    /// The URL of a remote agent that has no name. Takes precedence over the command.
+    pub url: Option<UrlRequest>,
+    /// The options of the connection to a remote agent.
+    pub remote: RemoteOptions,
     /// The environment variables requested for the agent.
     pub env: Vec<EnvRequest>,
     /// The latest protocol version to use.
@@ -38,8 +44,10 @@ pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 pub struct AgentChoice {
     /// The agent's name, if it was chosen by name.
     pub name: Option<String>,
-    /// Its program and arguments. Empty for the bundled agent.
+    /// Its program and arguments. Empty for the bundled agent and for a remote agent.
     pub command: Vec<String>,
+    /// The agent's URL, and what a connection to it needs, if it is a remote agent.
+    pub remote: Option<RemoteAgent>,
     /// The latest protocol version to use.
     pub protocol: u16,
     /// Whether the protocol version must be repeated on the command line to choose the same agent again.
@@ -80,6 +88,46 @@ impl AgentSelector {
         cwd: &Path,
         ask: ConfirmFn<'_>,
     ) -> Result<AgentChoice, ConfigError> {
+        let mut chosen = self.choose_any(config, cwd, ask)?;
+        match &mut chosen.remote {
+            Some(remote) => {
+                if !self.env.is_empty() {
+                    return Err(ConfigError::usage(
+                        "--env does not apply to a remote agent; set variables on its server",
+                    ));
+                }
+                let notes = chosen.note.take().into_iter().chain(remote.notes.drain(..));
+                let notes: Vec<String> = notes.collect();
+                chosen.note = (!notes.is_empty()).then(|| notes.join("\n"));
+            }
+            None => {
+                let options = [
+                    ("--token-file", self.remote.token_file.is_some()),
+                    ("--token-header", self.remote.token_header.is_some()),
+                    ("--pin", self.remote.pin.is_some()),
+                ];
+                if let Some((option, _)) = options.iter().find(|(_, is_set)| *is_set) {
+                    return Err(ConfigError::usage(format!(
+                        "{option} requires a remote agent; choose one with --url or --agent"
+                    )));
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn choose_any(
+        &self,
+        config: &UserConfig,
+        cwd: &Path,
+        ask: ConfirmFn<'_>,
+    ) -> Result<AgentChoice, ConfigError> {
+        if let Some(url) = &self.url {
+            let mut chosen =
+                self.build_choice(config, AgentSettings::default(), ConfigError::usage)?;
+            chosen.remote = Some(RemoteAgent::from_url(url, &self.remote)?);
+            return Ok(chosen);
+        }
         if !self.command.is_empty() {
             let mut chosen =
                 self.build_choice(config, AgentSettings::default(), ConfigError::usage)?;
@@ -135,16 +183,19 @@ impl AgentSelector {
                 require_allowed(&project, ask)?;
             }
             if let Some(mut settings) = project.agents.remove(name) {
-                let command = settings.command.take().unwrap_or_default();
                 let config_error = |what: String| {
                     ConfigError::usage(format!(
                         "{}: [agents.{name}]: {what}",
                         project.file.display()
                     ))
                 };
+                let url = settings.remote_url(Some(&project.directory));
+                let remote = self.remote_agent(url, &settings, config_error)?;
+                let command = settings.command.take().unwrap_or_default();
                 let mut chosen = self.build_choice(config, settings, config_error)?;
                 chosen.name = Some(name.to_owned());
                 chosen.command = command;
+                chosen.remote = remote;
                 return Ok(chosen);
             }
             return Err(unknown_agent_error(name, config, Some(&project)));
@@ -165,6 +216,17 @@ impl AgentSelector {
             ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
         };
         check_name(name).map_err(config_error)?;
+        let remote = self.remote_agent(settings.remote_url(None), &settings, config_error)?;
+        if let Some(remote) = remote {
+            if known.is_some_and(|known| known.name == BUNDLED) {
+                let what = format!("`{BUNDLED}` is bundled and does not accept `url`");
+                return Err(config_error(what));
+            }
+            let mut chosen = self.build_choice(config, settings, config_error)?;
+            chosen.name = Some(name.to_owned());
+            chosen.remote = Some(remote);
+            return Ok(chosen);
+        }
         let command = match (settings.command.take(), known) {
             (Some(_), Some(known)) if known.name == BUNDLED_AGENT => {
                 let what = format!("`{BUNDLED_AGENT}` is bundled and does not accept `command`");
@@ -178,7 +240,7 @@ impl AgentSelector {
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "`command` is missing; only well-known agents need no command";
+                let what = "`command` or `url` is missing; only well-known agents need neither";
                 return Err(config_error(what.to_owned()));
             }
         };
@@ -191,7 +253,20 @@ impl AgentSelector {
         Ok(chosen)
     }
 
-    /// Builds the choice from an agent's settings and the command line. The caller sets the name and the command.
+    /// Returns the remote agent with this URL and these settings.
+    fn remote_agent(
+        &self,
+        url: Result<Option<RemoteUrl>, String>,
+        settings: &AgentSettings,
+        config_error: impl Fn(String) -> ConfigError + Copy,
+    ) -> Result<Option<RemoteAgent>, ConfigError> {
+        let url = url.map_err(config_error)?;
+        url.map(|url| RemoteAgent::configured(url, settings, &self.remote, config_error))
+            .transpose()
+    }
+
+    /// Builds the choice from an agent's settings and the command line. The caller sets the name, and the command or the
+    /// remote agent.
     fn build_choice(
         &self,
         config: &UserConfig,
@@ -204,6 +279,7 @@ impl AgentSelector {
         Ok(AgentChoice {
             name: None,
             command: Vec::new(),
+            remote: None,
             protocol,
             needs_protocol_arg: self.protocol.is_some_and(|typed| {
                 // Version 1 is the default.
@@ -223,7 +299,18 @@ impl AgentChoice {
     /// Returns `true` for the bundled agent.
     #[must_use]
     pub fn is_bundled(&self) -> bool {
-        self.command.is_empty()
+        self.command.is_empty() && self.remote.is_none()
+    }
+
+    /// Returns advice for a failed authentication, if an API key is set in this process but was not passed to the
+    /// agent. Returns `None` for a remote agent, which gets no variables of this process. `words` are the words by
+    /// which keys for this agent are known, such as its command.
+    #[must_use]
+    pub fn missing_key_hint(&self, words: &[String], said: &str) -> Option<String> {
+        match &self.remote {
+            Some(_) => None,
+            None => self.environment.missing_key_hint(words, said),
+        }
     }
 
     /// Returns the paths where the agent stores its own state and which it must be able to write. Creates missing
@@ -231,6 +318,9 @@ impl AgentChoice {
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
+        if self.remote.is_some() {
+            return AgentStatePaths::default();
+        }
         let known = match self.command.is_empty() {
             true => find_well_known(BUNDLED_AGENT),
             false => find_by_command(&self.command).or(named),
@@ -242,9 +332,13 @@ impl AgentChoice {
 
     /// Returns the key under which the agent's data is stored.
     ///
-    /// For a command, the key contains only the program in readable form, because the arguments may contain a secret.
+    /// For a command, the key contains only the program in readable form, because the arguments may contain a secret. For
+    /// a remote agent, it is the URL without a query.
     #[must_use]
     pub fn storage_key(&self) -> String {
+        if let (None, Some(remote)) = (&self.name, &self.remote) {
+            return remote.url.key().to_owned();
+        }
         match (&self.name, self.command.split_first()) {
             (Some(name), _) => name.clone(),
             (None, None) => BUNDLED_AGENT.to_owned(),
@@ -264,6 +358,9 @@ impl AgentChoice {
     /// Returns a noun phrase for the agent, such as `the agent gemini`, to use in a sentence.
     #[must_use]
     pub fn display_name(&self) -> String {
+        if let (None, Some(remote)) = (&self.name, &self.remote) {
+            return format!("the agent at {}", remote.url.key());
+        }
         match (&self.name, self.command.first()) {
             (Some(name), _) => format!("the agent {name}"),
             (None, None) => "the bundled agent".to_owned(),

@@ -44,8 +44,10 @@ pub struct ListedAgent {
     pub origin: AgentOrigin,
     /// The agent's title, if known.
     pub title: Option<&'static str>,
-    /// The agent's program and arguments. Empty for the bundled agent.
+    /// The agent's program and arguments. Empty for the bundled agent and for a remote agent.
     pub command: Vec<String>,
+    /// The URL of a remote agent, without a query.
+    pub url: Option<String>,
     /// The path of the agent's program, if found.
     pub program_path: Option<PathBuf>,
     /// The command that installs the agent, if known.
@@ -58,13 +60,13 @@ pub struct ListedAgent {
 
 impl ListedAgent {
     fn is_bundled(&self) -> bool {
-        self.command.is_empty() && self.error.is_none()
+        self.command.is_empty() && self.url.is_none() && self.error.is_none()
     }
 
-    /// Returns `true` if the agent's program was found.
+    /// Returns `true` if the agent's program was found, or is not needed.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        self.is_bundled() || self.program_path.is_some()
+        self.is_bundled() || self.url.is_some() || self.program_path.is_some()
     }
 
     /// Returns the agent's availability in one or two words, such as `not installed`.
@@ -72,17 +74,21 @@ impl ListedAgent {
     pub fn availability(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
             (_, _, Some(_)) => "unavailable",
+            _ if self.url.is_some() => "remote",
             (true, _, _) => "built in",
             (false, Some(_), _) => "installed",
             (false, None, _) => "not installed",
         }
     }
 
-    /// Returns a one-line summary: the agent's title and command, how to install it, or why it cannot be used.
+    /// Returns a one-line summary: the agent's title and command or its URL, how to install it, or why it cannot be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {
             return wrong.clone();
+        }
+        if let Some(url) = &self.url {
+            return url.clone();
         }
         let words: Vec<String> = self.command.iter().map(|word| quote(word)).collect();
         let command = words.join(" ");
@@ -210,6 +216,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
         origin: by,
         title: known.map(|known| known.title),
         command: Vec::new(),
+        url: None,
         program_path: None,
         install: known.map(|known| known.install),
         is_default: false,
@@ -224,6 +231,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
             }
             listed.install = chosen.install;
             listed.command = chosen.command;
+            listed.url = chosen.remote.map(|remote| remote.url.key().to_owned());
         }
         Err(e) => listed.error = Some(e.to_string()),
     }
@@ -234,6 +242,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
 fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());
+    let url = settings.and_then(|settings| settings.url.clone());
     let command = command.unwrap_or_default();
     let found = command.first().map(AgentCommand::new);
     ListedAgent {
@@ -242,6 +251,7 @@ fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgen
         title: None,
         program_path: found.and_then(|command| command.find_executable().ok()),
         command,
+        url,
         install: None,
         is_default: false,
         error: None,

@@ -6,6 +6,9 @@
 pub(crate) mod choice;
 pub(crate) mod list;
 pub(crate) mod project;
+pub(crate) mod remote;
+pub(crate) mod remote_url;
 pub(crate) mod settings;
 pub(crate) mod state_paths;
+mod token_file;
 pub(crate) mod well_known;

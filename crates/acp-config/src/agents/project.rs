@@ -68,12 +68,17 @@ impl ProjectAgents {
         let mut agents = written.agents;
         for (name, settings) in &mut agents {
             check_name(name).map_err(wrong)?;
+            let wrong = |what: String| wrong(format!("[agents.{name}]: {what}"));
+            if let Some(url) = check_remote(settings, &found.directory).map_err(wrong)? {
+                settings.url = Some(url);
+                continue;
+            }
             let Some(command) = &mut settings.command else {
-                return Err(wrong(format!("[agents.{name}]: `command` is missing")));
+                return Err(wrong("`command` or `url` is missing".to_owned()));
             };
             if let Some(program) = command.first_mut() {
-                *program = settings::resolve_program(program, Some(&found.directory))
-                    .map_err(|e| wrong(format!("[agents.{name}]: {e}")))?;
+                *program =
+                    settings::resolve_program(program, Some(&found.directory)).map_err(wrong)?;
             }
         }
         let digest = Sha256::digest(source.text().as_bytes());
@@ -189,8 +194,14 @@ impl ProjectAgents {
         };
         for (name, settings) in &self.agents {
             let words = settings.command.iter().flatten();
-            let command: Vec<String> = words.map(|word| quote(word)).collect();
+            let mut command: Vec<String> = words.map(|word| quote(word)).collect();
+            if let Some(url) = &settings.url {
+                command.push(format!("connects to {url}"));
+            }
             line(2, &format!("{name}: {}", command.join(" ")));
+            if let Some(pin) = &settings.pin {
+                line(6, &format!("trusts the certificate {pin}"));
+            }
             for (variable, value) in &settings.env {
                 line(6, &format!("with {variable}={}", quote(value)));
             }
@@ -212,6 +223,25 @@ impl ProjectAgents {
         }
         text
     }
+}
+
+/// Checks the settings of a remote agent. Returns its URL with an absolute path, or `None` for an agent with a command.
+fn check_remote(settings: &AgentSettings, directory: &Path) -> Result<Option<String>, String> {
+    // A project must not be able to send one of the user's secrets to a server of its choice, and its file is no place
+    // for a secret of its own.
+    let secret = match settings.remote_url(Some(directory))? {
+        None => return Ok(None),
+        Some(_) if settings.token_env.is_some() => "`token_env`",
+        Some(_) if settings.token_file.is_some() => "`token_file`",
+        Some(url) if url.token.is_some() => "a token in `url`",
+        Some(url) => {
+            let pin = url.pin.as_ref().map(|pin| format!("#{pin}"));
+            return Ok(Some(format!("{}{}", url.as_str(), pin.unwrap_or_default())));
+        }
+    };
+    Err(format!(
+        "{secret} is not allowed in a project's file; pass the token with --token-file"
+    ))
 }
 
 /// The configuration files that the user has allowed.

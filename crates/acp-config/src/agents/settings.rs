@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
+use super::remote_url::{PIN_REQUIRES_TLS, RemoteUrl, TokenHeader, parse_pin};
 use crate::mcp_servers::McpServerSettings;
 
 /// The maximum length of an agent's name, in characters.
@@ -19,6 +20,16 @@ pub struct AgentSettings {
     /// The agent's program and arguments. Optional for well-known agents.
     #[serde(default, deserialize_with = "deserialize_command")]
     pub command: Option<Vec<String>>,
+    /// The URL of a remote agent, instead of a command.
+    pub url: Option<String>,
+    /// The name of the variable with the token for the URL.
+    pub token_env: Option<String>,
+    /// The file with the token for the URL.
+    pub token_file: Option<PathBuf>,
+    /// How the token is sent.
+    pub token_header: Option<TokenHeader>,
+    /// The fingerprint of the only certificate to trust.
+    pub pin: Option<String>,
     /// The agent's environment variables, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -38,7 +49,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Omits the values of environment variables, which may be secret.
+/// Omits the values of environment variables and the URL, which may have secrets.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -52,6 +63,58 @@ impl AgentSettings {
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
+    }
+
+    /// Returns the URL of a remote agent, or `None` for an agent with a command. A relative path starts at `base`.
+    ///
+    /// # Errors
+    /// The URL or the fingerprint is invalid, or there are settings that do not fit together.
+    pub(crate) fn remote_url(&self, base: Option<&Path>) -> Result<Option<RemoteUrl>, String> {
+        let Some(url) = &self.url else {
+            let only_for_url = [
+                ("token_env", self.token_env.is_some()),
+                ("token_file", self.token_file.is_some()),
+                ("token_header", self.token_header.is_some()),
+                ("pin", self.pin.is_some()),
+            ];
+            return match only_for_url.iter().find(|(_, is_set)| *is_set) {
+                Some((key, _)) => Err(format!("`{key}` requires `url`")),
+                None => Ok(None),
+            };
+        };
+        if self.command.is_some() {
+            return Err("`command` and `url` are mutually exclusive".to_owned());
+        }
+        if !self.env.is_empty() || !self.pass.is_empty() {
+            return Err(
+                "`env` and `pass` do not apply to a remote agent; set variables on its server"
+                    .to_owned(),
+            );
+        }
+        let url = RemoteUrl::parse(url, base).map_err(|e| format!("url: {e}"))?;
+        let tokens = [
+            self.token_env.is_some(),
+            self.token_file.is_some(),
+            url.token.is_some(),
+        ];
+        if tokens.iter().filter(|is_set| **is_set).count() > 1 {
+            return Err(
+                "`token_env`, `token_file` and a token in `url` are mutually exclusive".to_owned(),
+            );
+        }
+        if tokens.contains(&true) && !url.takes_token() {
+            return Err(format!("no token can be sent to {}", url.key()));
+        }
+        if let Some(pin) = &self.pin {
+            let pin = parse_pin(pin).map_err(|e| format!("pin: {e}"))?;
+            if !url.has_tls() {
+                return Err(format!("pin: {PIN_REQUIRES_TLS}"));
+            }
+            if url.pin.as_ref().is_some_and(|other| *other != pin) {
+                return Err("pin: the URL has another fingerprint".to_owned());
+            }
+        }
+        Ok(Some(url))
     }
 }
 

@@ -1,0 +1,96 @@
+//! Arguments that choose a remote agent.
+
+use std::path::PathBuf;
+
+use acp_config::{RemoteAgent, RemoteOptions, TokenHeader, UrlRequest};
+use clap::{ValueEnum, ValueHint};
+
+use crate::exit::CommandExit;
+
+// How a remote agent is reached. No doc comment: clap would use it as the description of the command.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct RemoteArgs {
+    /// File with the token for a remote agent.
+    ///
+    /// Only you should be able to read it. The default is the token in the URL, or else the variable ACP_TOKEN;
+    /// for an agent in config.toml, what is configured there.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Header that has the token.
+    ///
+    /// The default is `authorization`, with a bearer token. goose expects `x-secret-key`.
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) token_header: Option<TokenHeaderArg>,
+
+    /// Fingerprint of the remote agent's certificate: sha256: and 64 hexadecimal digits.
+    ///
+    /// Exactly this certificate is trusted, whoever has signed it. `acp serve --tls-self-signed` prints it as
+    /// the end of the URL, where it can also be given: wss://HOST/acp#sha256:...
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) pin: Option<String>,
+}
+
+impl RemoteArgs {
+    /// Returns the options of the connection.
+    pub(crate) fn options(&self) -> RemoteOptions {
+        RemoteOptions {
+            token_file: self.token_file.clone(),
+            token_header: self.token_header.map(TokenHeader::from),
+            pin: self.pin.clone(),
+        }
+    }
+}
+
+/// The header that has a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TokenHeaderArg {
+    Authorization,
+    XSecretKey,
+}
+
+impl From<TokenHeaderArg> for TokenHeader {
+    fn from(header: TokenHeaderArg) -> Self {
+        match header {
+            TokenHeaderArg::Authorization => Self::Authorization,
+            TokenHeaderArg::XSecretKey => Self::XSecretKey,
+        }
+    }
+}
+
+// A remote agent, where a command that starts one is also possible.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct UrlArgs {
+    /// URL of a remote agent, instead of a command that starts one.
+    ///
+    /// `acp serve` prints it. Schemes are ws, wss, http and https, and for agents without a server of their own
+    /// tcp://HOST:PORT and unix:PATH. Other users can see the command line, so pass the token with --token-file
+    /// or ACP_TOKEN rather than as part of the URL.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["agent", "env"])]
+    pub(crate) url: Option<UrlRequest>,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+}
+
+impl UrlArgs {
+    /// Returns the remote agent, if there is one.
+    ///
+    /// # Errors
+    /// The URL or an option is invalid, or there are options of a remote agent without a URL.
+    pub(crate) fn agent(&self) -> Result<Option<RemoteAgent>, CommandExit> {
+        let Some(url) = &self.url else {
+            let remote = &self.remote;
+            let is_given = remote.token_file.is_some()
+                || remote.token_header.is_some()
+                || remote.pin.is_some();
+            return match is_given {
+                true => Err(CommandExit::usage(
+                    "--token-file, --token-header and --pin require --url",
+                )),
+                false => Ok(None),
+            };
+        };
+        Ok(Some(RemoteAgent::from_url(url, &self.remote.options())?))
+    }
+}

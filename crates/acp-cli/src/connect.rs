@@ -1,0 +1,355 @@
+//! `acp connect`: a remote agent on stdin and stdout.
+//!
+//! ```text
+//!   stdin  ──▶ upload ──▶ transport ──▶ server
+//!   stdout ◀── download ◀── transport ◀── server
+//! ```
+//!
+//! Bytes are passed on as they come. If one side does not read, nothing more is read from the other.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use acp::transport;
+use acp_config::{RemoteAgent, TokenHeader};
+use acp_remote::client::{
+    ConnectError, ConnectOptions, ConnectionStatus, TokenStyle, Trust, connect as connect_to,
+};
+use acp_remote::{CloseStatus, Token};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
+
+use crate::args::connect::ConnectArgs;
+use crate::exit::CommandExit;
+use crate::remote_agent::RECONNECT_NOTE;
+use crate::signals::Signals;
+
+/// How much is read at a time, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// How long messages are passed on after the client has closed stdin.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long telling the server that the connection has ended may take.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// The number of notes that may wait to be printed. Further ones are dropped.
+const MAX_NOTES: usize = 16;
+
+pub(crate) async fn connect(args: ConnectArgs) -> CommandExit {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
+    };
+    let remote = match RemoteAgent::from_url(&args.url, &args.remote.options()) {
+        Ok(remote) => remote,
+        Err(e) => return e.into(),
+    };
+    for note in &remote.notes {
+        write_to_stderr(&format!("acp: {note}"));
+    }
+    let options = match connect_options(&remote) {
+        Ok(options) => options,
+        Err(exit) => return exit,
+    };
+    let (status, ended) = match StatusNotes::start(&remote) {
+        Ok(started) => started,
+        Err(e) => return CommandExit::failed(format!("cannot start a thread: {e}")),
+    };
+    let closed = Arc::clone(&status.closed);
+    let options = options.on_status(move |change| status.report(change));
+    let end = tokio::select! {
+        end = relay(&remote, options) => Some(end),
+        _ = signals.next() => None,
+    };
+    // The relay was dropped, and with it both ends of the transport. The server is told in the background.
+    tokio::select! {
+        _ = timeout(CLOSING, ended) => {}
+        _ = signals.next() => {}
+    }
+    let closed = closed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match end {
+        None => CommandExit::CANCELLED,
+        Some(ConnectEnd::ClientClosed) => CommandExit::SUCCESS,
+        Some(ConnectEnd::ClientFailed(e)) => {
+            CommandExit::agent_failed(format!("connection to the client failed: {e}"))
+        }
+        Some(ConnectEnd::ServerClosed) => CommandExit::agent_failed(match closed {
+            Some(status) if !status.reason.is_empty() => {
+                format!("the server closed the connection: {}", status.reason)
+            }
+            _ => "the server closed the connection".to_owned(),
+        }),
+        Some(ConnectEnd::Failed(error)) => failure_exit(&error, &remote),
+        Some(ConnectEnd::SocketFailed(e)) => {
+            let url = remote.url.key();
+            CommandExit::agent_failed(format!("connection to {url} lost: {e}"))
+        }
+    }
+}
+
+fn connect_options(remote: &RemoteAgent) -> Result<ConnectOptions, CommandExit> {
+    let mut options = ConnectOptions::new().token_style(match remote.token_header {
+        TokenHeader::XSecretKey => TokenStyle::SecretKey,
+        _ => TokenStyle::Bearer,
+    });
+    if let Some(token) = &remote.token {
+        let token = Token::new(token.expose()).map_err(|e| CommandExit::usage(e.to_string()))?;
+        options = options.token(token);
+    }
+    if let Some(pin) = &remote.pin {
+        let trust = Trust::pinned(pin).ok_or_else(|| CommandExit::usage("invalid fingerprint"))?;
+        options = options.trust(trust);
+    }
+    Ok(options)
+}
+
+/// How a relay ended.
+enum ConnectEnd {
+    /// The client closed stdin, or does not read stdout any more.
+    ClientClosed,
+    /// Reading from or writing to the client failed.
+    ClientFailed(io::Error),
+    /// The server closed the connection.
+    ServerClosed,
+    /// Connecting failed, or the connection was lost.
+    Failed(ConnectError),
+    /// The socket of a `tcp:` or `unix:` URL failed.
+    SocketFailed(io::Error),
+}
+
+impl ConnectEnd {
+    fn of_server(error: io::Error) -> Self {
+        match error.downcast::<ConnectError>() {
+            Ok(error) => Self::Failed(error),
+            Err(error) => Self::SocketFailed(error),
+        }
+    }
+
+    fn of_client(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::ClientClosed,
+            _ => Self::ClientFailed(error),
+        }
+    }
+}
+
+/// Connects, and relays until one side ends the connection.
+async fn relay(remote: &RemoteAgent, options: ConnectOptions) -> ConnectEnd {
+    let client = match transport::stdio() {
+        Ok(client) => client,
+        Err(e) => return ConnectEnd::ClientFailed(e),
+    };
+    let (mut from_client, to_client) = client.into_split();
+    let mut first = vec![0; CHUNK];
+    let connecting = connect_to(remote.url.as_str(), options);
+    tokio::pin!(connecting);
+    let (connected, read) = tokio::select! {
+        connected = &mut connecting => (connected, 0),
+        read = from_client.read(&mut first) => match read {
+            // The client has gone, but whoever started it should still learn that there is no server.
+            Ok(0) => match timeout(GRACE, &mut connecting).await {
+                Ok(connected) => (connected, 0),
+                Err(_) => return ConnectEnd::ClientClosed,
+            },
+            Ok(read) => (connecting.await, read),
+            Err(e) => return ConnectEnd::of_client(e),
+        },
+    };
+    let (from_server, to_server) = match connected {
+        Ok(transport) => transport.into_split(),
+        Err(e) => return ConnectEnd::Failed(e),
+    };
+    first.truncate(read);
+    let has_ended = Notify::new();
+    let is_over = AtomicBool::new(false);
+    let uploading = async {
+        let failed = upload(first, from_client, to_server, || {
+            is_over.store(true, Ordering::Relaxed);
+            has_ended.notify_one();
+        });
+        failed.await
+    };
+    let grace = async {
+        has_ended.notified().await;
+        sleep(GRACE).await;
+    };
+    tokio::select! {
+        end = download(from_server, to_client) => match end {
+            // A server that has nothing left to do closes the connection.
+            ConnectEnd::ServerClosed | ConnectEnd::SocketFailed(_)
+                if is_over.load(Ordering::Relaxed) => ConnectEnd::ClientClosed,
+            end => end,
+        },
+        e = uploading => ConnectEnd::of_client(e),
+        () = grace => ConnectEnd::ClientClosed,
+    }
+}
+
+/// Passes on what the client sends, after `first`, until it closes stdin. Then calls `on_end`, and waits forever: the
+/// other direction knows when the connection has ended. Returns if reading fails.
+async fn upload(
+    first: Vec<u8>,
+    mut from_client: impl AsyncRead + Unpin,
+    mut to_server: impl AsyncWrite + Unpin,
+    on_end: impl Fn(),
+) -> io::Error {
+    let mut buffer = first;
+    let mut is_reading = true;
+    loop {
+        // A server that does not read any more may still send messages, and then says why the connection ended.
+        // Meanwhile, the client may end it.
+        if is_reading {
+            let sent = async {
+                to_server.write_all(&buffer).await?;
+                to_server.flush().await
+            };
+            is_reading = sent.await.is_ok();
+        }
+        buffer.resize(CHUNK, 0);
+        match from_client.read(&mut buffer).await {
+            Ok(0) => break,
+            Ok(read) => buffer.truncate(read),
+            Err(e) => return e,
+        }
+    }
+    on_end();
+    let _ = to_server.shutdown().await;
+    std::future::pending().await
+}
+
+/// Passes on what the server sends, until the connection ends.
+async fn download(
+    mut from_server: impl AsyncRead + Unpin,
+    mut to_client: impl AsyncWrite + Unpin,
+) -> ConnectEnd {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let read = match from_server.read(&mut buffer).await {
+            Ok(0) => return ConnectEnd::ServerClosed,
+            Ok(read) => read,
+            Err(e) => return ConnectEnd::of_server(e),
+        };
+        let passed_on = async {
+            let chunk = buffer.get(..read).unwrap_or_default();
+            to_client.write_all(chunk).await?;
+            to_client.flush().await
+        };
+        if let Err(e) = passed_on.await {
+            return ConnectEnd::of_client(e);
+        }
+    }
+}
+
+/// Prints what happens to the connection. The connection owns this, and drops it when it has ended.
+struct StatusNotes {
+    url: String,
+    /// To a thread: a client that does not read stderr must not stop the connection.
+    notes: SyncSender<String>,
+    /// Whether the connection survives cuts.
+    resumes: AtomicBool,
+    /// The status with which the server closed the connection.
+    closed: Arc<Mutex<Option<CloseStatus>>>,
+}
+
+impl StatusNotes {
+    /// Returns the notes, and what completes when they were dropped and all of them were printed.
+    fn start(remote: &RemoteAgent) -> io::Result<(Self, oneshot::Receiver<()>)> {
+        let (notes, waiting) = sync_channel::<String>(MAX_NOTES);
+        let (printed, ended) = oneshot::channel();
+        let print = move || {
+            for note in waiting {
+                write_to_stderr(&note);
+            }
+            // Nobody waits if the process is about to exit.
+            let _ = printed.send(());
+        };
+        std::thread::Builder::new().spawn(print)?;
+        let notes = Self {
+            url: remote.url.key().to_owned(),
+            notes,
+            resumes: AtomicBool::new(false),
+            closed: Arc::default(),
+        };
+        Ok((notes, ended))
+    }
+
+    fn report(&self, status: &ConnectionStatus) {
+        let resumes = self.resumes.load(Ordering::Relaxed);
+        match status {
+            ConnectionStatus::Connected { resumes_within, .. } => {
+                self.resumes
+                    .store(resumes_within.is_some(), Ordering::Relaxed);
+            }
+            ConnectionStatus::Lost { reason } if resumes => {
+                self.print(format!("{RECONNECT_NOTE}ing to {}: {reason}", self.url));
+            }
+            ConnectionStatus::Restored if resumes => {
+                self.print(format!("{RECONNECT_NOTE}ed to {}", self.url));
+            }
+            ConnectionStatus::Closed(status) => {
+                *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn print(&self, note: String) {
+        let _ = self.notes.try_send(note);
+    }
+}
+
+/// Returns the exit for a connection that failed. The message says what to do.
+fn failure_exit(error: &ConnectError, remote: &RemoteAgent) -> CommandExit {
+    let url = remote.url.key();
+    let cannot = |why: &str| CommandExit::agent_failed(format!("cannot connect to {url}: {why}"));
+    match error {
+        ConnectError::InvalidUrl { reason, .. } => {
+            CommandExit::usage(format!("invalid URL `{url}`: {reason}"))
+        }
+        ConnectError::Unreachable { reason, .. } => cannot(&system_reason(reason)),
+        ConnectError::Tls { reason, .. } if !reason.contains("invalid peer certificate") => {
+            cannot(&format!("TLS failed: {reason}"))
+        }
+        ConnectError::Tls { .. } if remote.pin.is_some() => cannot(
+            "its certificate has another fingerprint; if it is a new certificate, change the fingerprint",
+        ),
+        ConnectError::Tls { reason, .. } => cannot(&format!(
+            "{reason}; if you know the certificate's fingerprint, use --pin"
+        )),
+        ConnectError::Unauthorized { .. } => cannot(match remote.token {
+            None => {
+                "the server requires a token; use --token-file, the variable ACP_TOKEN, or token_env in config.toml"
+            }
+            Some(_) => {
+                "the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN"
+            }
+        }),
+        ConnectError::Status { .. } => cannot(&error.to_string()),
+        error => CommandExit::agent_failed(error.to_string()),
+    }
+}
+
+/// Returns the system's reason without its number and with a lower-case letter first: `connection refused`.
+fn system_reason(reason: &str) -> String {
+    let reason = match reason.rfind(" (os error ") {
+        Some(end) => reason.get(..end).unwrap_or(reason),
+        None => reason,
+    };
+    let mut chars = reason.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => reason.to_owned(),
+    }
+}
+
+/// Writes a line to stderr. Ignores errors, since stderr may be closed.
+fn write_to_stderr(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,126 @@
+//! Starts `acp connect` in the place of a remote agent, and reads what it prints.
+
+use acp_config::{RemoteAgent, TOKEN_VARIABLE};
+use acp_host::{AgentCommand, AgentProcess, Environment, ProcessExit};
+
+use crate::args::remote::UrlArgs;
+use crate::exit::CommandExit;
+
+/// How notes of `acp connect` begin: that it is reconnecting, and that it has reconnected.
+pub(crate) const RECONNECT_NOTE: &str = "acp: reconnect";
+
+/// Returns the command that relays messages to a remote agent. The token is in its environment only.
+pub(crate) fn connect_command(
+    remote: &RemoteAgent,
+    environment: Environment,
+) -> Result<AgentCommand, CommandExit> {
+    let this = std::env::current_exe().map_err(|e| {
+        CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
+    })?;
+    // Without a token, the variable is empty: a token of this process may be meant for another server.
+    let token = remote.token.as_ref().map(|token| token.expose());
+    let environment = environment.set(TOKEN_VARIABLE, token.unwrap_or_default());
+    let command = AgentCommand::new(this).args(remote.connect_args());
+    Ok(command.environment(environment))
+}
+
+/// The agent of a command that takes the agent's place or checks it: a command, or a remote agent.
+pub(crate) struct RelayedAgent {
+    pub(crate) command: AgentCommand,
+    /// The program and arguments to show.
+    pub(crate) words: Vec<String>,
+    is_remote: bool,
+}
+
+impl RelayedAgent {
+    /// Returns the agent that the command line gives. Prints warnings.
+    pub(crate) fn from_args(
+        words: &[String],
+        url: &UrlArgs,
+        environment: Environment,
+    ) -> Result<Self, CommandExit> {
+        if let Some(remote) = url.agent()? {
+            for note in &remote.notes {
+                eprintln!("acp: {note}");
+            }
+            let mut words = vec!["acp".to_owned()];
+            words.extend(remote.connect_args());
+            return Ok(Self {
+                command: connect_command(&remote, environment)?,
+                words,
+                is_remote: true,
+            });
+        }
+        let Some((program, rest)) = words.split_first() else {
+            return Err(CommandExit::usage("no agent command given"));
+        };
+        let command = AgentCommand::new(program).args(rest);
+        Ok(Self {
+            command: command.environment(environment),
+            words: words.to_owned(),
+            is_remote: false,
+        })
+    }
+
+    /// Returns the exit for an agent that has exited on its own, if its stderr is passed on.
+    pub(crate) fn exit(&self, exit: &ProcessExit) -> CommandExit {
+        match self.is_remote && is_own(exit.code) {
+            // `acp connect` has said why.
+            true => CommandExit {
+                code: CommandExit::AGENT_FAILED,
+                message: None,
+            },
+            false => CommandExit::agent_failed(format!("the agent exited: {exit}")),
+        }
+    }
+}
+
+/// Returns `true` if this is an exit code of `acp connect` after a message.
+fn is_own(code: Option<i32>) -> bool {
+    let own = [CommandExit::AGENT_FAILED, CommandExit::USAGE];
+    own.iter().any(|own| Some(i32::from(*own)) == code)
+}
+
+/// Returns a note from a line that `acp connect` has printed, if it is one.
+pub(crate) fn connection_note(line: &str) -> Option<&str> {
+    line.starts_with(RECONNECT_NOTE)
+        .then(|| line.strip_prefix("acp: "))?
+}
+
+/// Returns why `acp connect` has failed, in its own words.
+pub(crate) fn connection_failure(process: &AgentProcess, exit: &ProcessExit) -> Option<String> {
+    failure_in(exit.code, &process.output_tail())
+}
+
+fn failure_in(code: Option<i32>, output: &str) -> Option<String> {
+    let line = output
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("acp: "))?;
+    let message = line.strip_prefix("acp: ")?.to_owned();
+    (is_own(code) && connection_note(line).is_none()).then_some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_message_says_why_a_connection_failed() {
+        let output = "acp: reconnecting to ws://h/: reset\nacp: connection lost: reset";
+        assert_eq!(
+            failure_in(Some(3), output).unwrap(),
+            "connection lost: reset"
+        );
+        assert_eq!(failure_in(Some(1), output), None);
+        assert_eq!(
+            failure_in(Some(3), "acp: reconnecting to ws://h/: reset"),
+            None
+        );
+        assert_eq!(failure_in(Some(3), ""), None);
+        assert_eq!(
+            connection_note("acp: reconnected to x"),
+            Some("reconnected to x")
+        );
+    }
+}

@@ -1,0 +1,689 @@
+//! Remote agents: `acp connect` as a process, and the commands that use it, with real servers.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
+use crate::serve::Server;
+
+/// A command of the bundled agent that ends when the project has the file `go`.
+const WAITING: &str = "/run touch begun; while [ ! -e go ]; do sleep 0.05; done; echo finished";
+
+/// A running `acp connect`, or a command in its place, with a client that writes its messages itself.
+struct Connected {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<TimedReader>,
+    stderr: BufReader<TimedReader>,
+}
+
+impl Connected {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            stdin: child.stdin.take(),
+            stdout: BufReader::new(TimedReader::new(child.stdout.take().unwrap())),
+            stderr: BufReader::new(TimedReader::new(child.stderr.take().unwrap())),
+            child,
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Sends `initialize` and returns the response.
+    fn initialize(&mut self) -> Value {
+        let params = json!({"protocolVersion": 1});
+        self.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}: {:?}", self.rest()))
+    }
+
+    fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        rest
+    }
+
+    /// Reads stderr to the next line that contains this.
+    fn wait_for(&mut self, part: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "no {part:?}");
+        }
+        line
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the exit.
+    fn end(mut self) -> CommandResult {
+        drop(self.stdin.take());
+        let mut stdout = String::new();
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        let stderr = self.rest();
+        CommandResult {
+            code: self.child.wait().unwrap().code(),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A relay in front of a server, whose connections can be cut.
+struct CuttableRelay {
+    address: String,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl CuttableRelay {
+    fn start(server: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let open: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let (sockets, server) = (Arc::clone(&open), server.to_owned());
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, server) = (client.unwrap(), TcpStream::connect(&server).unwrap());
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+                sockets.lock().unwrap().extend([client, server]);
+            }
+        });
+        Self { address, open }
+    }
+
+    fn cut(&self) {
+        for socket in self.open.lock().unwrap().drain(..) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Writes a file that only its owner can read, and returns its path.
+fn token_file(project: &TestProject, token: &str) -> String {
+    let file = project.beside("tokens").join("token");
+    std::fs::write(&file, format!("{token}\n")).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// A port on which nothing listens.
+fn closed_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn http(url: &str) -> String {
+    url.replacen("ws", "http", 1)
+}
+
+#[test]
+fn a_client_starts_acp_connect_as_its_agent() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let connect = |more: &[&str]| {
+        let mut args = vec!["/read notes.txt"];
+        args.extend(more);
+        args.extend(["--", ACP, "connect", server.plain_url()]);
+        let mut command = project.command(&args);
+        command.env("ACP_TOKEN", server.token().expose());
+        CommandResult::of(command.output().unwrap())
+    };
+    connect(&["--env", "ACP_TOKEN"])
+        .code(0)
+        .shows(&["second", "third"]);
+    // No agent gets the token unasked, not even this one.
+    connect(&[])
+        .code(3)
+        .says("the server requires a token; use --token-file")
+        .says("add --env ACP_TOKEN to pass it");
+}
+
+#[test]
+fn an_ordinary_agent_does_not_get_the_token() {
+    let project = TestProject::new();
+    let mut command = project.command(&["hi", "--", "sh", "-c", "env > given"]);
+    command.env("ACP_TOKEN", "hush").output().unwrap();
+    let given = project.read("given");
+    assert!(
+        given.contains("PATH=") && !given.contains("hush"),
+        "{given}"
+    );
+}
+
+#[test]
+fn a_turn_by_url_over_each_transport() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let file = token_file(&project, server.token().expose());
+    for url in [server.plain_url().to_owned(), http(server.plain_url())] {
+        let args = ["--url", &url, "--token-file", &file, "/read notes.txt"];
+        let ended = project.run(&args).code(0).shows(&["second", "third"]);
+        let hint = ended.line("continue with: acp run --resume");
+        let repeats = format!("--url {url} --token-file {file}");
+        assert!(hint.ends_with(&repeats), "{hint}");
+    }
+    let mut command = project.command(&["--url", server.plain_url(), "/read notes.txt"]);
+    command.env("ACP_TOKEN", server.token().expose());
+    CommandResult::of(command.output().unwrap()).code(0);
+}
+
+#[test]
+fn sessions_are_named_by_url() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let run = |url: &str| project.run(&["--url", url, "--session", "mine", "/help"]);
+    run(server.url()).code(0);
+    let url = server.url();
+    let listed = project.acp(&["sessions", "--url", url]).output().unwrap();
+    CommandResult::of(listed).code(0).shows(&["mine  "]);
+    // Another token is no other agent.
+    let file = token_file(&project, server.token().expose());
+    let args = ["sessions", "--url", server.plain_url(), "--token-file"];
+    let listed = project.acp(&args).arg(&file).output().unwrap();
+    CommandResult::of(listed).code(0).shows(&["mine  "]);
+    let args = [
+        "sessions",
+        "forget",
+        "mine",
+        "--url",
+        "ws://127.0.0.1:1/acp",
+    ];
+    CommandResult::of(project.acp(&args).output().unwrap())
+        .code(2)
+        .says("no session of the agent at ws://127.0.0.1:1/acp named `mine`");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_token_in_a_url_is_shown_nowhere() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let list = "/run for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $file; echo; done > all";
+    let ended = project
+        .run(&["--allow", "all", "--url", server.url(), list])
+        .code(0);
+    let address = server.address();
+    let all = project.read("all");
+    let connects = all
+        .lines()
+        .filter(|line| line.contains(" connect ") && line.contains(address));
+    let connects: Vec<&str> = connects.collect();
+    assert_eq!(connects.len(), 1, "{all}");
+    let token = server.token();
+    assert!(!connects[0].contains(token.expose()), "{connects:?}");
+    assert!(!ended.stderr.contains(token.expose()), "{ended:?}");
+    let hint = ended.line("continue with:");
+    assert!(hint.contains("/acp?token=...'"), "{hint}");
+    // Errors do not show it either.
+    for url in [
+        format!("ws://127.0.0.1:{}/acp?token=hush", closed_port()),
+        "wss://127.0.0.1/?token=hush#sha256:hush".to_owned(),
+        "ftp://127.0.0.1/?token=hush".to_owned(),
+        "ws://me:hush@127.0.0.1/".to_owned(),
+    ] {
+        for args in [["connect", &url].as_slice(), &["run", "hi", "--url", &url]] {
+            let ended = CommandResult::of(project.acp(args).output().unwrap());
+            assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
+            assert!(!ended.stderr.contains("hush"), "{ended:?}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_token_is_said_in_one_line() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let file = token_file(&project, "another");
+    for url in [server.plain_url().to_owned(), http(server.plain_url())] {
+        let said = format!(
+            "acp: cannot connect to {url}: the server rejected the token; pass the right one with --token-file or the variable ACP_TOKEN\n"
+        );
+        let args = ["run", "hi", "--url", &url, "--token-file", &file];
+        let ended = CommandResult::of(project.acp(&args).output().unwrap()).code(3);
+        assert_eq!(ended.stderr, said);
+        let mut connect = project.acp(&["connect", &url, "--token-file", &file]);
+        let mut connected = Connected::start(&mut connect);
+        // Over HTTP, the first message opens the connection.
+        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}});
+        let _ = writeln!(connected.stdin.as_mut().unwrap(), "{message}");
+        assert_eq!(connected.rest(), said);
+        connected.end().code(3);
+    }
+}
+
+#[test]
+fn a_token_that_others_can_read_is_used_with_a_warning() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let file = token_file(&project, server.token().expose());
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let args = ["--url", server.url(), "--token-file", &file, "/help"];
+    project
+        .run(&args)
+        .code(0)
+        .says(&format!("warning: other users can read {file}"));
+}
+
+#[test]
+fn without_a_server_each_command_says_so_in_one_line() {
+    let project = TestProject::new();
+    let url = format!("ws://127.0.0.1:{}/acp", closed_port());
+    let said = format!("acp: cannot connect to {url}: connection refused\n");
+    for args in [
+        ["run", "hi", "--url", &url].as_slice(),
+        &["run", "hi", "--url", &url, "--allow", "reads"],
+        &["sessions", "--url", &url],
+        &["login", "--url", &url],
+        &["logout", "--url", &url],
+        &["connect", &url],
+        &["trace", "file.trace", "--url", &url],
+        &["bridge", "--to", "2", "--url", &url],
+    ] {
+        let ended = CommandResult::of(project.acp(args).output().unwrap()).code(3);
+        let own = ended.stderr.lines();
+        let own = own.filter(|line| !line.starts_with("acp: warning: --allow reads"));
+        assert_eq!(own.collect::<Vec<_>>(), [said.trim()], "{args:?}");
+    }
+    let args = [
+        "check",
+        "agent",
+        "--url",
+        &url,
+        "--only",
+        "v1/initialization/*",
+    ];
+    CommandResult::of(project.acp(&args).output().unwrap())
+        .code(3)
+        .says(said.trim());
+}
+
+#[test]
+fn a_pinned_certificate_is_trusted_and_no_other() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--tls-self-signed"]);
+    let (url, pin) = server.url().split_once('#').unwrap();
+    let run = |args: &[&str]| {
+        let mut all = vec!["/read notes.txt"];
+        all.extend(args);
+        project.run(&all)
+    };
+    run(&["--url", server.url()]).code(0).shows(&["second"]);
+    run(&["--url", &http(url), "--pin", pin]).code(0);
+    let other = format!("sha256:{}", "0".repeat(64));
+    run(&["--url", url, "--pin", &other])
+        .code(3)
+        .says("its certificate has another fingerprint");
+    run(&["--url", server.url(), "--pin", &other])
+        .code(2)
+        .says("--pin: the URL has another fingerprint");
+    run(&["--url", url])
+        .code(3)
+        .says("invalid peer certificate")
+        .says("if you know the certificate's fingerprint, use --pin");
+    run(&["--url", "ws://127.0.0.1/", "--pin", pin])
+        .code(2)
+        .says("--pin: a fingerprint requires wss:// or https://");
+}
+
+#[test]
+fn a_turn_survives_a_connection_that_is_cut() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let relay = CuttableRelay::start(server.address());
+    for scheme in ["ws", "http"] {
+        let _ = std::fs::remove_file(project.file("go"));
+        let url = format!(
+            "{scheme}://{}/acp?token={}",
+            relay.address,
+            server.token().expose()
+        );
+        let args = ["--allow", "all", "--url", &url, WAITING];
+        let mut running = Connected::start(&mut project.command(&args));
+        while !project.file("begun").exists() {
+            thread::yield_now();
+        }
+        relay.cut();
+        running.wait_for("reconnecting to ");
+        running.wait_for("reconnected to ");
+        std::fs::remove_file(project.file("begun")).unwrap();
+        project.write("go", "");
+        running.end().code(0).shows(&["finished"]);
+    }
+}
+
+#[test]
+fn a_server_that_closes_ends_acp_connect() {
+    let project = TestProject::new();
+    let mut server = Server::start(&project, &["--log", "info"]);
+    let mut connected = Connected::start(&mut project.acp(&["connect", server.url()]));
+    assert_eq!(connected.initialize()["result"]["protocolVersion"], 1);
+    server.signal(Signal::TERM);
+    server.wait_for("shutting down");
+    let said = connected.rest();
+    let expected = "acp: the server closed the connection: the server is shutting down\n";
+    assert_eq!(said, expected);
+    connected.end().code(3);
+}
+
+#[test]
+fn an_agent_that_fails_is_what_acp_run_reports() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &["--", "sh", "-c", "read line; exit 7"]);
+    let ended = project.run(&["hi", "--url", server.url()]).code(3);
+    let line = ended.line("exit code 7");
+    assert_eq!(
+        line,
+        "acp: the server closed the connection: the agent exited: exit code 7 (close code 1011)"
+    );
+}
+
+#[test]
+fn a_client_that_closes_stdin_ends_the_connection() {
+    let project = TestProject::new();
+    let mut server = Server::start(&project, &["--log", "info"]);
+    for url in [server.url().to_owned(), http(server.url())] {
+        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        connected.initialize();
+        let ended = connected.end().code(0);
+        assert_eq!(ended.stderr, "");
+        server.wait_for("connection closed");
+        // What was sent before the end still counts, and so does the answer.
+        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        connected.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}));
+        connected.end().code(0).shows(&["\"protocolVersion\":1"]);
+        server.wait_for("connection closed");
+    }
+}
+
+#[test]
+fn a_signal_ends_acp_connect_and_the_server_is_told() {
+    let project = TestProject::new();
+    let mut server = Server::start(&project, &["--log", "info"]);
+    for (url, signal) in [
+        (server.url().to_owned(), Signal::TERM),
+        (http(server.url()), Signal::INT),
+    ] {
+        let mut connected = Connected::start(&mut project.acp(&["connect", &url]));
+        connected.initialize();
+        connected.signal(signal);
+        assert_eq!(connected.rest(), "");
+        server.wait_for("connection closed");
+        connected.end().code(130);
+    }
+}
+
+#[test]
+fn agents_without_a_server_are_reached_by_socket() {
+    let project = TestProject::new();
+    let home = project.home();
+    let serve = move |socket: OwnedFd| {
+        let stdin = socket.try_clone().unwrap();
+        let mut agent = Command::new(ACP);
+        agent.arg("agent").stdin(stdin).stdout(socket);
+        agent.envs(home.clone()).spawn().unwrap().wait().unwrap();
+    };
+    let path = project.file("agent.sock");
+    let by_path = UnixListener::bind(&path).unwrap();
+    let by_port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = by_port.local_addr().unwrap().port();
+    let serve_too = serve.clone();
+    thread::spawn(move || serve(by_path.accept().unwrap().0.into()));
+    thread::spawn(move || serve_too(by_port.accept().unwrap().0.into()));
+    // A relative path starts at the current directory.
+    for url in ["unix:agent.sock", &format!("tcp://127.0.0.1:{port}")] {
+        project
+            .run(&["/read notes.txt", "--url", url])
+            .code(0)
+            .shows(&["second", "third"]);
+    }
+    project
+        .run(&["hi", "--url", "unix:none.sock"])
+        .code(3)
+        .says("none.sock: no such file or directory");
+    project
+        .run(&["hi", "--url", "tcp://127.0.0.1:1", "--token-file", "x"])
+        .code(2)
+        .says("--token-file: no token can be sent to tcp://127.0.0.1:1");
+}
+
+#[test]
+fn a_remote_agent_has_a_name() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    let url = server.plain_url();
+    let configured = format!("default_agent = 'far'\n[agents.far]\nurl = '{url}'\n");
+    project.configure("config.toml", &format!("{configured}token_env = 'FAR'\n"));
+    let token = server.token();
+    let with = |variable: &str, args: &[&str]| {
+        let mut command = project.acp(args);
+        command.env(variable, token.expose());
+        CommandResult::of(command.output().unwrap())
+    };
+    let run = ["run", "/read notes.txt", "--agent", "far"];
+    let ended = with("FAR", &run).code(0).shows(&["second"]);
+    let hint = ended.line("continue with:");
+    assert!(hint.ends_with("PROMPT --agent far"), "{hint}");
+    with("FAR", &["run", "/help"]).code(0);
+    with("FAR", &["agents"])
+        .code(0)
+        .shows(&["* far  remote ", url]);
+    let listed = with("FAR", &["agents", "--format", "json"]).code(0);
+    let far: Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(far["url"], url);
+    // The variable of `--url` may be meant for another server.
+    with("ACP_TOKEN", &run)
+        .code(2)
+        .says("[agents.far]: token_env: variable FAR not set");
+    project.configure("config.toml", &configured);
+    with("ACP_TOKEN", &run)
+        .code(3)
+        .says("the server requires a token");
+    let file = token_file(&project, token.expose());
+    project.configure(
+        "config.toml",
+        &format!("{configured}token_file = '{file}'\n"),
+    );
+    with("NONE", &run).code(0);
+    with("NONE", &["run", "hi", "--agent", "far", "--env", "A=b"])
+        .code(2)
+        .says("--env does not apply to a remote agent");
+}
+
+#[test]
+fn settings_that_do_not_fit_are_rejected() {
+    let project = TestProject::new();
+    for (settings, said) in [
+        ("url = 'ws://h/'\ncommand = 'x'", "`command` and `url`"),
+        ("url = 'h:1'", "url: invalid URL"),
+        (
+            "command = 'x'\ntoken_env = 'T'",
+            "`token_env` requires `url`",
+        ),
+        (
+            "url = 'ws://h/'\npin = 'sha256:00'",
+            "pin: invalid fingerprint",
+        ),
+        ("url = 'ws://h/'\nenv = { A = 'b' }", "`env` and `pass`"),
+        (
+            "url = 'ws://h/?token=t'\ntoken_env = 'T'",
+            "mutually exclusive",
+        ),
+        ("url = 'unix:a.sock'", "the path must be absolute"),
+        ("url = 'tcp://h:1'\ntoken_env = 'T'", "no token can be sent"),
+        ("url = 'ws://h/'\ntoken_file = 'f'", "use an absolute path"),
+        ("url = 'ws://h/'\ntoken_header = 'x'", "unknown variant"),
+    ] {
+        project.configure("config.toml", &format!("[agents.far]\n{settings}\n"));
+        project.run(&["hi", "--agent", "far"]).code(2).says(said);
+    }
+    let pin = format!("pin = 'sha256:{}'", "0".repeat(64));
+    project.configure(
+        "config.toml",
+        &format!("[agents.far]\nurl = 'ws://h/'\n{pin}"),
+    );
+    project
+        .run(&["hi", "--agent", "far"])
+        .code(2)
+        .says("pin: a fingerprint requires wss:// or https://");
+    project.configure("config.toml", "[agents.acp]\nurl = 'ws://h/'\n");
+    project
+        .run(&["hi", "--agent", "acp"])
+        .code(2)
+        .says("does not accept `url`");
+    for (args, said) in [
+        (["--url", "ws://h/", "--agent", "x"].as_slice(), "--agent"),
+        (&["--url", "ws://h/", "--env", "A"], "--env"),
+        (&["--url", "ws://h/", "--", "x"], "AGENT COMMAND"),
+    ] {
+        let mut all = vec!["hi"];
+        all.extend(args);
+        let ended = project.run(&all).code(2).says("cannot be used with");
+        assert!(ended.stderr.contains(said), "{ended:?}");
+    }
+    project
+        .run(&["hi", "--pin", "x", "--agent", "claude"])
+        .code(2)
+        .says("--pin requires a remote agent");
+}
+
+#[test]
+fn a_project_cannot_send_the_users_secrets() {
+    let project = TestProject::new();
+    let server = Server::start(&project, &[]);
+    std::fs::create_dir_all(project.file(".acp")).unwrap();
+    let brings = |settings: &str| {
+        project.write(".acp/config.toml", &format!("[agents.far]\n{settings}\n"));
+        let mut command = project.acp(&["run", "hi", "--agent", "far"]);
+        command.env("ACP_TOKEN", server.token().expose());
+        command.env("SECRET", server.token().expose());
+        CommandResult::of(command.output().unwrap())
+    };
+    let url = format!("url = '{}'", server.plain_url());
+    for (more, said) in [
+        ("token_env = 'SECRET'", "`token_env` is not allowed"),
+        ("token_file = '/etc/passwd'", "`token_file` is not allowed"),
+        ("pass = ['ACP_TOKEN']", "`env` and `pass`"),
+    ] {
+        brings(&format!("{url}\n{more}")).code(2).says(said);
+    }
+    brings("url = 'ws://h/?token=hush'")
+        .code(2)
+        .says("a token in `url` is not allowed in a project's file");
+    brings(&url).code(2).says("has not been allowed");
+    let allowed = project.acp(&["agents", "allow", "--yes"]).output().unwrap();
+    CommandResult::of(allowed).code(0);
+    let shown = project.acp(&["agents", "allow"]).output().unwrap();
+    CommandResult::of(shown).shows(&["far: connects to ws://127.0.0.1:"]);
+    // Not the token of `--url` either, even if the user passes it on to all agents.
+    project.configure("config.toml", "[environment]\npass = ['ACP_TOKEN']\n");
+    brings(&url).code(3).says("the server requires a token");
+    let file = token_file(&project, server.token().expose());
+    project
+        .run(&["/help", "--agent", "far", "--token-file", &file])
+        .code(0);
+    // The permission is for one URL.
+    brings("url = 'ws://127.0.0.1:1/'")
+        .code(2)
+        .says("has not been allowed");
+}
+
+#[test]
+fn a_remote_agent_is_checked_traced_and_bridged() {
+    let project = TestProject::new();
+    let anywhere = std::env::temp_dir();
+    let server = Server::start(&project, &["--cwd", anywhere.to_str().unwrap()]);
+    let acp = |args: &[&str]| {
+        let mut command = project.acp(args);
+        command.env("ACP_TOKEN", server.token().expose());
+        CommandResult::of(command.output().unwrap())
+    };
+    let url = server.plain_url();
+    acp(&[
+        "check",
+        "agent",
+        "--only",
+        "v1/initialization/*",
+        "--url",
+        url,
+    ])
+    .code(0)
+    .shows(&["passed"]);
+
+    let trace = project.beside("traces").join("remote.trace");
+    let trace = trace.to_str().unwrap();
+    let traced = [
+        "run",
+        "/read notes.txt",
+        "--env",
+        "ACP_TOKEN",
+        "--",
+        ACP,
+        "trace",
+        trace,
+        "--url",
+        url,
+    ];
+    acp(&traced).code(0).shows(&["second"]);
+    let recorded = std::fs::read_to_string(trace).unwrap();
+    let header: Value = serde_json::from_str(recorded.lines().next().unwrap()).unwrap();
+    assert!(
+        header
+            .to_string()
+            .contains(&format!("\"connect\",\"{url}\"")),
+        "{header}"
+    );
+    assert!(recorded.contains("session/prompt") && !recorded.contains(server.token().expose()));
+    acp(&["trace", "replay", trace, "--as", "client", "--url", url]).code(0);
+    acp(&["trace", "replay", trace, "--as", "agent", "--url", url]).code(2);
+
+    let bridged = [
+        "run",
+        "/read notes.txt",
+        "--protocol",
+        "2",
+        "--env",
+        "ACP_TOKEN",
+        "--",
+        ACP,
+        "bridge",
+        "--to",
+        "2",
+        "--url",
+        url,
+    ];
+    acp(&bridged).code(0).shows(&["second"]);
+}

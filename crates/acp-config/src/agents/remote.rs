@@ -1,0 +1,246 @@
+//! Agents on the network: their URL, and what a connection to them needs.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use acp_host::process_secrets;
+
+use super::remote_url::{PIN_REQUIRES_TLS, RemoteUrl, TokenHeader, parse_pin};
+use super::settings::AgentSettings;
+use super::token_file::read_token_file;
+use crate::error::ConfigError;
+use crate::quote::quote;
+
+/// The variable with the token of a remote agent that has no other.
+pub const TOKEN_VARIABLE: &str = "ACP_TOKEN";
+
+/// A URL as it was typed. It is validated when the agent is chosen. Errors do not show its token.
+#[derive(Clone)]
+pub struct UrlRequest(String);
+
+impl fmt::Debug for UrlRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UrlRequest(…)")
+    }
+}
+
+impl FromStr for UrlRequest {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// What the command line says about the connection to a remote agent.
+#[derive(Debug, Clone, Default)]
+pub struct RemoteOptions {
+    /// The file with the token.
+    pub token_file: Option<PathBuf>,
+    /// How the token is sent.
+    pub token_header: Option<TokenHeader>,
+    /// The fingerprint of the server's certificate.
+    pub pin: Option<String>,
+}
+
+/// A token. It is never shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AgentToken(String);
+
+impl fmt::Debug for AgentToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AgentToken(…)")
+    }
+}
+
+impl AgentToken {
+    /// Returns the token itself.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// An agent on the network.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RemoteAgent {
+    /// The agent's URL.
+    pub url: RemoteUrl,
+    /// The token for the server.
+    pub token: Option<AgentToken>,
+    /// How the token is sent.
+    pub token_header: TokenHeader,
+    /// The SHA-256 fingerprint of the only certificate to trust, with `sha256:` in front.
+    pub pin: Option<String>,
+    /// The command-line arguments that choose the same agent again. They do not contain the token.
+    args: Vec<String>,
+    /// Warnings for the user.
+    pub notes: Vec<String>,
+}
+
+impl RemoteAgent {
+    /// Returns the agent at a URL given on the command line. Without another token, uses [`TOKEN_VARIABLE`].
+    ///
+    /// # Errors
+    /// The URL or an option is invalid, or the token cannot be read.
+    pub fn from_url(url: &UrlRequest, options: &RemoteOptions) -> Result<Self, ConfigError> {
+        let cwd = std::env::current_dir().ok();
+        let url = RemoteUrl::parse(&url.0, cwd.as_deref()).map_err(ConfigError::usage)?;
+        let shown = match &url.token {
+            // The token is omitted, because this is shown.
+            Some(_) if url.as_str().contains('?') => format!("{}&token=...", url.as_str()),
+            Some(_) => format!("{}?token=...", url.as_str()),
+            None => url.as_str().to_owned(),
+        };
+        let args = vec!["--url".to_owned(), quote(&shown)];
+        let mut agent = Self::new(url, args);
+        if agent.token.is_none() && agent.url.takes_token() {
+            agent.token = token_from_variable(TOKEN_VARIABLE);
+        }
+        agent.apply(options)?;
+        Ok(agent)
+    }
+
+    /// Returns a configured agent, whose settings were checked.
+    ///
+    /// [`TOKEN_VARIABLE`] is not used: it may be meant for another server.
+    pub(super) fn configured(
+        url: RemoteUrl,
+        settings: &AgentSettings,
+        options: &RemoteOptions,
+        config_error: impl Fn(String) -> ConfigError,
+    ) -> Result<Self, ConfigError> {
+        let mut agent = Self::new(url, Vec::new());
+        agent.token_header = settings.token_header.unwrap_or_default();
+        if let Some(pin) = &settings.pin {
+            agent
+                .set_pin(pin)
+                .map_err(|e| config_error(format!("pin: {e}")))?;
+        }
+        // A token from the command line is used instead.
+        if options.token_file.is_none() {
+            if let Some(name) = &settings.token_env {
+                let token = token_from_variable(name);
+                let token = token
+                    .ok_or_else(|| config_error(format!("token_env: variable {name} not set")))?;
+                agent.token = Some(token);
+            }
+            if let Some(file) = &settings.token_file {
+                let file = home_path(file).map_err(|e| config_error(format!("token_file: {e}")))?;
+                agent
+                    .read_token(&file)
+                    .map_err(|e| config_error(format!("token_file: {e}")))?;
+            }
+        }
+        agent.apply(options)?;
+        Ok(agent)
+    }
+
+    fn new(mut url: RemoteUrl, args: Vec<String>) -> Self {
+        Self {
+            token: url.token.take().map(AgentToken),
+            pin: url.pin.take(),
+            url,
+            token_header: TokenHeader::default(),
+            args,
+            notes: Vec::new(),
+        }
+    }
+
+    fn apply(&mut self, options: &RemoteOptions) -> Result<(), ConfigError> {
+        let usage = |option: &str, e: String| ConfigError::usage(format!("{option}: {e}"));
+        if let Some(file) = &options.token_file {
+            if !self.url.takes_token() {
+                let what = format!("no token can be sent to {}", self.url.key());
+                return Err(usage("--token-file", what));
+            }
+            self.read_token(file)
+                .map_err(|e| usage("--token-file", e))?;
+            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            self.add_arg("--token-file", &file.to_string_lossy());
+        }
+        if let Some(header) = options.token_header {
+            self.token_header = header;
+            self.add_arg("--token-header", header.as_str());
+        }
+        if let Some(pin) = &options.pin {
+            self.set_pin(pin).map_err(|e| usage("--pin", e))?;
+        }
+        if let (Some(pin), false) = (&self.pin, self.args.is_empty() && options.pin.is_none()) {
+            let pin = pin.clone();
+            self.add_arg("--pin", &pin);
+        }
+        Ok(())
+    }
+
+    fn add_arg(&mut self, option: &str, value: &str) {
+        self.args.extend([option.to_owned(), quote(value)]);
+    }
+
+    fn read_token(&mut self, file: &Path) -> Result<(), String> {
+        let (token, note) = read_token_file(file)?;
+        self.token = Some(AgentToken(token));
+        self.notes.extend(note);
+        Ok(())
+    }
+
+    fn set_pin(&mut self, pin: &str) -> Result<(), String> {
+        let pin = parse_pin(pin)?;
+        if !self.url.has_tls() {
+            return Err(PIN_REQUIRES_TLS.to_owned());
+        }
+        match &self.pin {
+            Some(other) if *other != pin => Err("the URL has another fingerprint".to_owned()),
+            _ => {
+                self.pin = Some(pin);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the arguments with which `acp` relays messages to this agent. The token is not among them: `acp` reads
+    /// it from [`TOKEN_VARIABLE`].
+    #[must_use]
+    pub fn connect_args(&self) -> Vec<String> {
+        let mut args = vec!["connect".to_owned()];
+        if let Some(pin) = &self.pin {
+            args.extend(["--pin".to_owned(), pin.clone()]);
+        }
+        if self.token_header != TokenHeader::default() {
+            let header = self.token_header.as_str().to_owned();
+            args.extend(["--token-header".to_owned(), header]);
+        }
+        args.push(self.url.as_str().to_owned());
+        args
+    }
+
+    /// Returns the command-line arguments that choose the same agent again, quoted for a shell. They do not contain the
+    /// token.
+    #[must_use]
+    pub fn to_args(&self) -> &[String] {
+        &self.args
+    }
+}
+
+fn token_from_variable(name: &str) -> Option<AgentToken> {
+    let value = process_secrets::variable(name)?.into_string().ok()?;
+    let token = value.trim();
+    (!token.is_empty()).then(|| AgentToken(token.to_owned()))
+}
+
+/// Resolves a path in the user's configuration, so that it is the same file in every directory.
+fn home_path(written: &Path) -> Result<PathBuf, String> {
+    if let Ok(rest) = written.strip_prefix("~") {
+        let home = std::env::home_dir().ok_or("no home directory")?;
+        return Ok(home.join(rest));
+    }
+    match written.is_absolute() {
+        true => Ok(written.to_owned()),
+        false => Err(format!(
+            "{}: use an absolute path, or one that starts with ~/",
+            written.display()
+        )),
+    }
+}
