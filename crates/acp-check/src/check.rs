@@ -10,6 +10,7 @@ use super::checked_shape::CheckedShape;
 use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
 use crate::client_harness::ClientHarness;
+use crate::remote::server_harness::ServerHarness;
 
 /// The code of a check, for the side that it tests.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ pub enum CheckProcedure {
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
     /// Plays the agent in order to test a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
+    /// Plays the client for a server of the remote transport.
+    Server(for<'a> fn(&'a mut ServerHarness) -> CheckFuture<'a>),
     /// Compares all messages of this shape that the program sent in other checks with the schema.
     Shape(CheckedShape),
     /// Tests whether the program followed the protocol rules in all other checks.
@@ -30,7 +33,7 @@ pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + 
 /// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The protocol version that has the requirement.
+    /// The protocol version that has the requirement. For the remote transport, the version that the check speaks over it.
     pub version: SchemaVersion,
     /// The side that must meet the requirement.
     pub side: Side,
@@ -65,39 +68,55 @@ impl Check {
         }
     }
 
-    /// Returns the id of the check: `v1/initialization/3`, or for a shape `v1/schema/PromptResponse` or
-    /// `v1/schema/SessionUpdate.plan`.
+    /// Returns the id of the check: `v1/initialization/3`, `remote/streams/3`, or for a shape
+    /// `v1/schema/PromptResponse` or `v1/schema/SessionUpdate.plan`.
     #[must_use]
     pub fn id(&self) -> String {
-        format!("{}/{}/{}", self.version, self.page, self.name())
+        format!("{}/{}", self.page_id(), self.name())
+    }
+
+    /// Returns the first parts of the id: the version and the page, or for the remote transport `remote` and the page.
+    #[must_use]
+    pub fn page_id(&self) -> String {
+        if self.is_remote() {
+            format!("remote/{}", self.page)
+        } else {
+            format!("{}/{}", self.version, self.page)
+        }
+    }
+
+    /// Returns `true` for a requirement of the remote transport.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self.procedure, CheckProcedure::Server(_))
+    }
+
+    /// Returns the URL of the page.
+    #[must_use]
+    pub fn page_url(&self) -> String {
+        if self.is_remote() {
+            return "https://agentclientprotocol.com/rfds/streamable-http-websocket-transport"
+                .to_owned();
+        }
+        let base = "https://agentclientprotocol.com/protocol";
+        // Checks without a page of their own.
+        let page = match self.page {
+            "transport" => "transports",
+            other => other,
+        };
+        match self.version {
+            SchemaVersion::V1 => format!("{base}/{page}"),
+            SchemaVersion::V2 => format!("{base}/v2/{page}"),
+        }
     }
 
     /// Returns the last part of the id: the number, or the name of the shape.
     #[must_use]
-    pub fn name(&self) -> String {
-        match self.procedure {
-            CheckProcedure::Shape(CheckedShape {
-                shape,
-                variant: Some(variant),
-            }) => format!("{shape}.{variant}"),
-            CheckProcedure::Shape(CheckedShape { shape, .. }) => shape.to_owned(),
-            _ => self.number.to_string(),
-        }
-    }
+    pub `CHECKS`. For a
 }
 
-impl fmt::Debug for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Check")
-            .field("id", &self.id())
-            .field("side", &self.side)
-            .field("level", &self.level)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`. For a
-/// page that is the same in both versions, defines `V1` and `V2` instead.
+/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`; or as
+/// `V1` and `V2` for a page that is the same in both versions.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);
@@ -122,3 +141,25 @@ macro_rules! checks {
     };
 }
 pub(super) use checks;
+
+/// Defines the checks of one part of the remote transport, as the constant `CHECKS`.
+macro_rules! remote_checks {
+    (Server $page:literal; $( $checks:tt )+) => {
+        pub(super) const CHECKS: &[$crate::check::Check] =
+            $crate::check::remote_checks!(@list Server Agent $page; $( $checks )+);
+    };
+    (@list $procedure:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
+        &[$(
+            $crate::check::Check {
+                version: ::acp_rules::schema::SchemaVersion::V1,
+                side: ::acp_rules::Side::$side,
+                page: $page,
+                number: $number,
+                level: ::acp_rules::RequirementLevel::$level,
+                requirement: $requirement,
+                procedure: $crate::check::CheckProcedure::$procedure(|harness| Box::pin($play(harness))),
+            },
+        )+]
+    };
+}
+pub(super) use remote_checks;

@@ -20,6 +20,7 @@ pub mod host;
 mod options;
 mod outcome;
 pub mod relay;
+mod remote;
 pub mod report;
 mod rules_checks;
 mod runner;
@@ -44,6 +45,10 @@ pub use checked_shape::CheckedShape;
 pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
 pub use options::{AgentTask, CheckOptions};
 pub use outcome::CheckOutcome;
+pub use remote::detect::detect_transports;
+pub use remote::run::run_server_checks;
+pub use remote::server_harness::ServerHarness;
+pub use remote::server_target::{InvalidServerUrl, OfferedTransports, RemoteServer};
 pub use runner::{run_checks, run_checks_with_progress};
 pub use target::{AgentProgram, CheckTarget, TargetProcess};
 pub use transcript::{Transcript, TranscriptEntry};
@@ -79,4 +84,10 @@ pub fn client_checks(version: SchemaVersion) -> Vec<Check> {
     checks.extend(schema_checks::schema_checks(version, Side::Client));
     checks.push(rules_checks::rules_check(version, Side::Client));
     checks
+}
+
+/// Returns all checks for servers of the remote transport.
+#[must_use]
+pub fn server_checks() -> Vec<Check> {
+    remote::server::checks()
 }

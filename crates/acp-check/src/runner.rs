@@ -44,7 +44,23 @@ pub async fn run_checks_with_progress(
     tell: impl Fn(&CheckOutcome),
 ) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
-    let room = Arc::new(Semaphore::new(options.jobs.max(1)));
+    let jobs = options.jobs;
+    let run = move |check: Check| run_procedure(check, Arc::clone(&target), Arc::clone(&options));
+    run_each(checks, jobs, run, tell).await
+}
+
+/// Runs each check that has code of its own with `run`, `jobs` at a time. The others judge what came in these.
+pub(super) async fn run_each<F, Fut>(
+    checks: &[Check],
+    jobs: usize,
+    run: F,
+    tell: impl Fn(&CheckOutcome),
+) -> Vec<CheckOutcome>
+where
+    F: Fn(Check) -> Fut,
+    Fut: Future<Output = (Result<(), CheckStop>, Transcript, SchemaResults)> + Send + 'static,
+{
+    let room = Arc::new(Semaphore::new(jobs.max(1)));
     let mut running = JoinSet::new();
     let mut of_task = HashMap::new();
     for (index, check) in checks.iter().enumerate() {
@@ -54,12 +70,12 @@ pub async fn run_checks_with_progress(
         ) {
             continue;
         }
-        let (check, target) = (*check, Arc::clone(&target));
-        let (options, room) = (Arc::clone(&options), Arc::clone(&room));
+        let check = *check;
+        let (running_check, room) = (run(check), Arc::clone(&room));
         let handle = running.spawn(async move {
             // The semaphore is never closed.
             let _turn = room.acquire_owned().await;
-            run_check(check, target, options).await
+            judge_check(check, running_check).await
         });
         of_task.insert(handle.id(), index);
     }
@@ -114,13 +130,13 @@ pub async fn run_checks_with_progress(
     .collect()
 }
 
-async fn run_check(
+/// Runs a check, and returns its outcome.
+async fn judge_check(
     check: Check,
-    target: Arc<dyn CheckTarget>,
-    options: Arc<CheckOptions>,
+    running: impl Future<Output = (Result<(), CheckStop>, Transcript, SchemaResults)>,
 ) -> (CheckOutcome, SchemaResults) {
     let began = Instant::now();
-    let (stopped, transcript, judged) = run_procedure(check, target, options).await;
+    let (stopped, transcript, judged) = running.await;
     let verdict = match stopped {
         Ok(()) => Verdict::Pass,
         Err(CheckStop::Fail(why)) if check.level == RequirementLevel::Must => {
@@ -137,6 +153,19 @@ async fn run_check(
         duration: began.elapsed(),
     };
     (outcome, judged)
+}
+
+/// Returns the result of a check, which fails if it takes longer than `limit`.
+pub(super) async fn limit_time(
+    limit: Duration,
+    running: impl Future<Output = Result<(), CheckStop>>,
+) -> Result<(), CheckStop> {
+    match tokio::time::timeout(limit, running).await {
+        Ok(stopped) => stopped,
+        Err(_) => Err(CheckStop::Fail(format!(
+            "the check timed out after {limit:?}"
+        ))),
+    }
 }
 
 async fn run_procedure(
@@ -160,32 +189,29 @@ async fn run_procedure(
         Err(why) => return broken(why),
     };
     let limit = options.check_timeout;
-    let too_long = || {
-        let why = format!("the check timed out after {limit:?}");
-        Err(CheckStop::Fail(why))
-    };
     match check.procedure {
         CheckProcedure::Agent(play) => {
             let mut agent = AgentHarness::new(started, place, options, check.version);
-            let stopped = tokio::time::timeout(limit, play(&mut agent)).await;
+            let stopped = limit_time(limit, play(&mut agent)).await;
             let (mut wire, host, process, _place) = agent.into_wire();
             wire.close();
             TargetProcess::end_process(process).await;
             host.end().await;
             let (transcript, judged) = wire.into_parts();
-            (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
+            (stopped, transcript, judged)
         }
         CheckProcedure::Client(play) => {
             let mut client = ClientHarness::new(started, place, options, check.version);
-            let stopped = tokio::time::timeout(limit, play(&mut client)).await;
+            let stopped = limit_time(limit, play(&mut client)).await;
             let (mut wire, process, _place) = client.into_wire();
             wire.close();
             TargetProcess::end_process(process).await;
             let (transcript, judged) = wire.into_parts();
-            (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
+            (stopped, transcript, judged)
         }
         CheckProcedure::Shape(_) | CheckProcedure::Rules => broken(
             "this check has no code of its own: it judges the messages of other checks".to_owned(),
         ),
+        CheckProcedure::Server(_) => broken("this check is about the remote transport".to_owned()),
     }
 }

@@ -81,34 +81,17 @@ impl CheckReport {
         self.expected_failures.contains(&id)
     }
 
-    /// Groups the outcomes by version and page, in order.
-    pub(super) fn pages(&self) -> Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> {
-        let mut pages: Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> = Vec::new();
+    /// Groups the outcomes by page, in order.
+    pub(super) fn pages(&self) -> Vec<(String, Vec<&CheckOutcome>)> {
+        let mut pages: Vec<(String, Vec<&CheckOutcome>)> = Vec::new();
         for outcome in &self.outcomes {
-            let (version, page) = (outcome.check.version, outcome.check.page);
-            match pages
-                .iter_mut()
-                .find(|(v, p, _)| (*v, *p) == (version, page))
-            {
-                Some((_, _, outcomes)) => outcomes.push(outcome),
-                None => pages.push((version, page, vec![outcome])),
+            let page = outcome.check.page_id();
+            match pages.iter_mut().find(|(each, _)| *each == page) {
+                Some((_, outcomes)) => outcomes.push(outcome),
+                None => pages.push((page, vec![outcome])),
             }
         }
         pages
-    }
-}
-
-/// Returns the URL of a page of the specification.
-pub(super) fn page_url(version: SchemaVersion, page: &str) -> String {
-    let base = "https://agentclientprotocol.com/protocol";
-    // These checks have no page in the specification.
-    let page = match page {
-        "transport" => "transports",
-        other => other,
-    };
-    match version {
-        SchemaVersion::V1 => format!("{base}/{page}"),
-        SchemaVersion::V2 => format!("{base}/v2/{page}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::contents::{CheckReport, page_url};
+use super::contents::CheckReport;
 use super::evidence::evidence_lines;
 use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
@@ -95,9 +95,9 @@ fn render_html(report: &CheckReport) -> String {
                     }
                 }
                 main {
-                    @for (version, page, outcomes) in report.pages() {
+                    @for (page, outcomes) in report.pages() {
                         section {
-                            h2 { a href=(page_url(version, page)) { (version) "/" (page) } }
+                            h2 { a href=[outcomes.first().map(|outcome| outcome.check.page_url())] { (page) } }
                             @for outcome in outcomes {
                                 (render_outcome(report, outcome))
                             }

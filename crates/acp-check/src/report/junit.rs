@@ -2,7 +2,7 @@
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::contents::{CheckReport, page_url};
+use super::contents::CheckReport;
 use super::evidence::{direction_arrow, evidence_lines};
 use crate::verdict::Verdict;
 impl CheckReport {
@@ -18,9 +18,11 @@ impl CheckReport {
 fn render_junit(report: &CheckReport) -> Result<String, String> {
     let mut xml = quick_junit::Report::new(format!("acp check {}", report.side));
     xml.set_time(report.duration);
-    for (version, page, outcomes) in report.pages() {
-        let mut suite = TestSuite::new(format!("{version}/{page}"));
-        suite.add_property(("specification", page_url(version, page).as_str()));
+    for (page, outcomes) in report.pages() {
+        let url = outcomes.first().map(|outcome| outcome.check.page_url());
+        let class = page.replace('/', ".");
+        let mut suite = TestSuite::new(page);
+        suite.add_property(("specification", url.unwrap_or_default().as_str()));
         for outcome in outcomes {
             let check = &outcome.check;
             let expected = report.is_expected(outcome);
@@ -37,7 +39,7 @@ fn render_junit(report: &CheckReport) -> Result<String, String> {
                 status.set_message(format!("{}: {why}", outcome.verdict.as_str()));
             }
             let mut case = TestCase::new(format!("{} {}", check.id(), check.sentence()), status);
-            case.set_classname(format!("{version}.{page}"));
+            case.set_classname(class.as_str());
             case.set_time(outcome.duration);
             if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
                 let said = evidence_lines(&outcome.transcript);

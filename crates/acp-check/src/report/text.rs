@@ -56,8 +56,8 @@ fn render_text(report: &CheckReport, style: TextStyle) -> String {
 
 fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
     let paint = |code: &str, words: &str| style.paint(code, words);
-    for (version, page, outcomes) in report.pages() {
-        writeln!(text, "{}", paint("1", &format!("{version}/{page}")))?;
+    for (page, outcomes) in report.pages() {
+        writeln!(text, "{}", paint("1", &page))?;
         for outcome in outcomes {
             write_outcome(text, report, outcome, style)?;
         }

@@ -37,6 +37,17 @@ pub(super) fn client_config(trust: &Trust, alpn: &[&[u8]]) -> Result<Arc<ClientC
     Ok(Arc::new(config))
 }
 
+impl Trust {
+    /// Returns the configuration of TLS that trusts the same certificates, for a connection that may use these protocols
+    /// (ALPN).
+    ///
+    /// # Errors
+    /// The certificates of the system cannot be used.
+    pub fn client_config(&self, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+        client_config(self, alpn)
+    }
+}
+
 /// Trusts one certificate. That the server has its key is still verified.
 #[derive(Debug)]
 struct PinnedVerifier {

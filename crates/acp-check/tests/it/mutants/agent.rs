@@ -63,6 +63,18 @@ fn serve(transport: Transport, options: Options) {
     });
 }
 
+/// An agent on several connections, which share its sessions.
+#[derive(Clone, Default)]
+pub(crate) struct SharedAgent(CorrectAgent);
+
+impl SharedAgent {
+    /// Serves a connection until its end.
+    pub(crate) async fn serve(self, transport: Transport) {
+        // The client learns of failures by other means.
+        let _ = acp::agent::serve(transport, self.0).await;
+    }
+}
+
 /// The id of the auth method. The user is logged in at first.
 pub(crate) const LOGIN_METHOD_ID: &str = "check";
 

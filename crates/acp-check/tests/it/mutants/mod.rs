@@ -11,6 +11,7 @@ mod client;
 mod client_v2;
 mod layer;
 mod mcp;
+mod remote;
 mod unstable;
 mod v1_agent;
 mod v1_client;

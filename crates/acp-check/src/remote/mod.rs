@@ -1,0 +1,15 @@
+//! The remote transport: checks of its servers and clients.
+//!
+//! The checks are about the transport, not about the protocol that it carries: that is the same as over stdio, and is
+//! checked there.
+
+pub(crate) mod detect;
+pub(crate) mod http;
+pub(crate) mod run;
+pub(crate) mod server;
+pub(crate) mod server_harness;
+pub(crate) mod server_sessions;
+pub(crate) mod server_target;
+pub(crate) mod sse;
+pub(crate) mod websocket;
+pub(crate) mod websocket_peer;

@@ -1,0 +1,55 @@
+//! Runs checks of the remote transport.
+
+use std::sync::Arc;
+
+use super::server_harness::ServerHarness;
+use super::server_target::{OfferedTransports, RemoteServer};
+use crate::check::{Check, CheckProcedure};
+use crate::check_directory::CheckDirectory;
+use crate::options::CheckOptions;
+use crate::outcome::CheckOutcome;
+use crate::runner::{limit_time, run_each};
+use crate::transcript::Transcript;
+use crate::verdict::CheckStop;
+use crate::wire::SchemaResults;
+
+/// Runs checks against a server, several at a time, and returns their outcomes in the order of `checks`. Calls `tell`
+/// with each outcome as soon as it is known.
+pub async fn run_server_checks(
+    server: RemoteServer,
+    offered: OfferedTransports,
+    checks: &[Check],
+    options: CheckOptions,
+    tell: impl Fn(&CheckOutcome),
+) -> Vec<CheckOutcome> {
+    let (server, options) = (Arc::new(server), Arc::new(options));
+    let jobs = options.jobs;
+    let run = move |check: Check| {
+        let (server, options) = (Arc::clone(&server), Arc::clone(&options));
+        async move {
+            let (stopped, transcript) = run_server_check(check, server, offered, options).await;
+            (stopped, transcript, SchemaResults::default())
+        }
+    };
+    run_each(checks, jobs, run, tell).await
+}
+
+async fn run_server_check(
+    check: Check,
+    server: Arc<RemoteServer>,
+    offered: OfferedTransports,
+    options: Arc<CheckOptions>,
+) -> (Result<(), CheckStop>, Transcript) {
+    let broken = |why: String| (Err(CheckStop::Harness(why)), Transcript::default());
+    let CheckProcedure::Server(play) = check.procedure else {
+        return broken("this check is not about a server".to_owned());
+    };
+    let directory = match CheckDirectory::new() {
+        Ok(directory) => directory,
+        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
+    };
+    let limit = options.check_timeout;
+    let mut harness = ServerHarness::new(server, offered, directory, options);
+    let stopped = limit_time(limit, play(&mut harness)).await;
+    (stopped, harness.end().await)
+}

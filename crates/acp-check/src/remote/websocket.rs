@@ -1,0 +1,175 @@
+//! WebSocket frames, one by one (RFC 6455): everything about them is up to the check.
+
+use std::fmt::Write as _;
+use std::io::Cursor;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+
+use super::server_target::{ALPN_HTTP_1, RemoteServer, Socket};
+
+/// The maximum length of a message or of a head, in bytes.
+const MAX_LEN: usize = 64 * 1024 * 1024;
+
+/// The key of the handshake, and the server's answer to it: the example of RFC 6455, 1.3.
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+pub(crate) const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+
+/// The mask of all frames. It need not be random here: no proxy is to be protected from the suite.
+const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
+
+pub(crate) const TEXT: OpCode = OpCode::Data(Data::Text);
+pub(crate) const BINARY: OpCode = OpCode::Data(Data::Binary);
+pub(crate) const CONTINUATION: OpCode = OpCode::Data(Data::Continue);
+pub(crate) const PING: OpCode = OpCode::Control(Control::Ping);
+pub(crate) const PONG: OpCode = OpCode::Control(Control::Pong);
+pub(crate) const CLOSE: OpCode = OpCode::Control(Control::Close);
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) opcode: OpCode,
+    pub(crate) is_final: bool,
+    pub(crate) is_masked: bool,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A socket after the upgrade.
+pub(crate) struct WebSocket {
+    socket: Box<dyn Socket>,
+    /// Whether to mask frames, as clients must.
+    masks: bool,
+    buf: Vec<u8>,
+}
+
+/// The response to a request for an upgrade.
+pub(crate) struct UpgradeResponse {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The socket. With status 101, frames follow.
+    pub(crate) socket: WebSocket,
+}
+
+impl UpgradeResponse {
+    /// Returns a header's value, or an empty string.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(each, _)| each == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+/// Requests an upgrade, with further headers.
+pub(crate) async fn request_upgrade(server: &RemoteServer) -> Result<UpgradeResponse, String> {
+    let (mut socket, _) = server.dial(&[ALPN_HTTP_1]).await?;
+    let mut head = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n",
+        server.path_and_query(),
+        server.authority(),
+    );
+    if let Some(authorization) = server.authorization() {
+        // Writing to a string cannot fail.
+        let _ = write!(head, "Authorization: {authorization}\r\n");
+    }
+    head.push_str("\r\n");
+    let sent = socket.write_all(head.as_bytes()).await;
+    sent.map_err(|e| format!("cannot send the request: {e}"))?;
+    let mut buf = Vec::new();
+    let end = loop {
+        if let Some(at) = buf.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        let read = socket.read_buf(&mut buf).await;
+        match read.map_err(|e| format!("cannot read the response: {e}"))? {
+            0 => return Err("the server closed the connection before its response".to_owned()),
+            _ if buf.len() > MAX_LEN => return Err("the response has no end".to_owned()),
+            _ => {}
+        }
+    };
+    let rest = buf.split_off(end);
+    let text = String::from_utf8_lossy(&buf);
+    let mut lines = text.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1));
+    let status = status.and_then(|status| status.parse().ok());
+    let headers = lines.filter_map(|line| line.split_once(':'));
+    let headers = headers
+        .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    Ok(UpgradeResponse {
+        status: status.ok_or("the response is not HTTP")?,
+        headers,
+        socket: WebSocket {
+            socket,
+            masks: true,
+            buf: rest,
+        },
+    })
+}
+
+impl WebSocket {
+    /// Sends a frame.
+    pub(crate) async fn send(
+        &mut self,
+        opcode: OpCode,
+        is_final: bool,
+        payload: &[u8],
+    ) -> Result<(), String> {
+        let header = FrameHeader {
+            is_final,
+            opcode,
+            mask: self.masks.then_some(MASK),
+            ..FrameHeader::default()
+        };
+        let mut bytes = Vec::new();
+        let formatted = header.format(payload.len() as u64, &mut bytes);
+        formatted.map_err(|e| e.to_string())?;
+        if self.masks {
+            let masked = payload.iter().zip(MASK.iter().cycle());
+            bytes.extend(masked.map(|(byte, mask)| byte ^ mask));
+        } else {
+            bytes.extend_from_slice(payload);
+        }
+        let sent = async {
+            self.socket.write_all(&bytes).await?;
+            self.socket.flush().await
+        };
+        sent.await
+            .map_err(|e| format!("cannot write to the WebSocket: {e}"))
+    }
+
+    /// Reads the next frame. Returns `None` at the end of the connection.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, String> {
+        loop {
+            let mut cursor = Cursor::new(&self.buf);
+            let parsed = FrameHeader::parse(&mut cursor);
+            let parsed = parsed.map_err(|e| format!("a frame has an invalid header: {e}"))?;
+            if let Some((header, length)) = parsed {
+                let start = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                if length > MAX_LEN {
+                    return Err(format!("a frame has {length} bytes"));
+                }
+                if self.buf.len() >= start + length {
+                    let rest = self.buf.split_off(start + length);
+                    let mut payload = std::mem::replace(&mut self.buf, rest).split_off(start);
+                    if let Some(mask) = header.mask {
+                        for (byte, mask) in payload.iter_mut().zip(mask.iter().cycle()) {
+                            *byte ^= mask;
+                        }
+                    }
+                    return Ok(Some(Frame {
+                        opcode: header.opcode,
+                        is_final: header.is_final,
+                        is_masked: header.mask.is_some(),
+                        payload,
+                    }));
+                }
+            }
+            match self.socket.read_buf(&mut self.buf).await {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Peers of the remote transport: the right ones, and those that are wrong.
+
+mod frames;
+mod server;
+mod server_mutants;
+mod server_websocket;
+
+use std::sync::Arc;
+
+use acp_check::{
+    Check, CheckOptions, CheckOutcome, RemoteServer, Verdict, detect_transports, run_server_checks,
+    server_checks,
+};
+
+use super::{JOBS, PATIENCE, SHORT, options, told};
+use server::{ServerMutant, TestServer};
+
+/// The options for the remote transport. The agent asks before it edits, and not before it runs a command.
+fn remote_options(patience: std::time::Duration) -> CheckOptions {
+    let mut options = options(patience);
+    let prompts = &mut options.prompts;
+    prompts.insert(acp_check::AgentTask::Run, "edit".to_owned());
+    options
+}
+
+async fn run(
+    server: &TestServer,
+    checks: &[Check],
+    patience: std::time::Duration,
+) -> Vec<CheckOutcome> {
+    let target = RemoteServer::new(&server.url).unwrap();
+    let options = remote_options(patience);
+    let offered = detect_transports(&target, &options).await.unwrap();
+    run_server_checks(target, offered, checks, options, |_| {}).await
+}
+
+#[tokio::test]
+async fn our_server_passes() {
+    let server = TestServer::start(None).await;
+    let outcomes = run(&server, &server_checks(), PATIENCE).await;
+    let wrong = outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict != Verdict::Pass);
+    let wrong: Vec<String> = wrong.map(told).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn every_check_of_servers_kills_its_mutants() {
+    let checks = server_checks();
+    let mutants: Vec<ServerMutant> = server_mutants::mutants()
+        .into_iter()
+        .chain(server_websocket::mutants())
+        .collect();
+    let ids: Vec<String> = checks.iter().map(Check::id).collect();
+    let without = ids
+        .iter()
+        .filter(|id| !mutants.iter().any(|mutant| mutant.kills == **id));
+    let without: Vec<&String> = without.collect();
+    let total = mutants.len();
+    let room = Arc::new(tokio::sync::Semaphore::new(JOBS));
+    let mut running = tokio::task::JoinSet::new();
+    for mutant in mutants {
+        let check = checks.iter().find(|check| check.id() == mutant.kills);
+        let check = *check.unwrap_or_else(|| panic!("{} is no check", mutant.kills));
+        let room = Arc::clone(&room);
+        running.spawn(async move {
+            let _turn = room.acquire_owned().await;
+            let mutant = Arc::new(mutant);
+            let mut escaped = None;
+            for patience in SHORT {
+                let server = TestServer::start(Some(Arc::clone(&mutant))).await;
+                let mut outcomes = run(&server, &[check], patience).await;
+                let outcome = outcomes.swap_remove(0);
+                if let Verdict::Fail(why) | Verdict::Warn(why) = &outcome.verdict
+                    && why.contains(mutant.why)
+                {
+                    return None;
+                }
+                escaped = Some(outcome);
+            }
+            escaped.map(|outcome| {
+                let (kills, what, why) = (mutant.kills, mutant.what, mutant.why);
+                format!(
+                    "{kills}: {what}: not caught for {why:?}\n{}",
+                    told(&outcome)
+                )
+            })
+        });
+    }
+    let mut alive = Vec::new();
+    while let Some(tried) = running.join_next().await {
+        alive.extend(tried.unwrap());
+    }
+    println!(
+        "{} checks of servers, {total} mutants, {} killed",
+        checks.len(),
+        total - alive.len()
+    );
+    assert!(alive.is_empty(), "alive:\n{}", alive.join("\n"));
+    assert!(
+        without.is_empty(),
+        "checks that no mutant fails: {without:?}"
+    );
+}
+
+/// What is not offered is not blamed, but for what says that it should be.
+#[tokio::test]
+async fn a_server_without_websocket_is_warned_once() {
+    let mutant = server_mutants::mutants()
+        .into_iter()
+        .find(|mutant| mutant.kills == "remote/requests/23");
+    let server = TestServer::start(mutant.map(Arc::new)).await;
+    let outcomes = run(&server, &server_checks(), PATIENCE).await;
+    for outcome in outcomes {
+        match outcome.verdict {
+            Verdict::Pass => {}
+            Verdict::Skip(_) if outcome.check.page == "websocket" => {}
+            Verdict::Warn(_) if outcome.check.id() == "remote/requests/23" => {}
+            _ => panic!("{}", told(&outcome)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_reported_once() {
+    let target = RemoteServer::new("http://127.0.0.1:1/acp").unwrap();
+    let found = detect_transports(&target, &remote_options(PATIENCE)).await;
+    let why = found.unwrap_err();
+    assert!(why.starts_with("cannot connect to 127.0.0.1:1"), "{why}");
+}
