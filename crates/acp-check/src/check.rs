@@ -112,11 +112,30 @@ impl Check {
 
     /// Returns the last part of the id: the number, or the name of the shape.
     #[must_use]
-    pub `CHECKS`. For a
+    pub fn name(&self) -> String {
+        match self.procedure {
+            CheckProcedure::Shape(CheckedShape {
+                shape,
+                variant: Some(variant),
+            }) => format!("{shape}.{variant}"),
+            CheckProcedure::Shape(CheckedShape { shape, .. }) => shape.to_owned(),
+            _ => self.number.to_string(),
+        }
+    }
 }
 
-/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`; or as
-/// `V1` and `V2` for a page that is the same in both versions.
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check")
+            .field("id", &self.id())
+            .field("side", &self.side)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Defines the checks of a page, each with number, level, requirement and function, as the constant `CHECKS`. For a
+/// page that is the same in both versions, defines `V1` and `V2` instead.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);

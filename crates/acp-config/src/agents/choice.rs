@@ -218,8 +218,8 @@ impl AgentSelector {
         check_name(name).map_err(config_error)?;
         let remote = self.remote_agent(settings.remote_url(None), &settings, config_error)?;
         if let Some(remote) = remote {
-            if known.is_some_and(|known| known.name == BUNDLED) {
-                let what = format!("`{BUNDLED}` is bundled and does not accept `url`");
+            if known.is_some_and(|known| known.name == BUNDLED_AGENT) {
+                let what = format!("`{BUNDLED_AGENT}` is bundled and does not accept `url`");
                 return Err(config_error(what));
             }
             let mut chosen = self.build_choice(config, settings, config_error)?;
