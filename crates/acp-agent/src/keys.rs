@@ -146,7 +146,7 @@ impl KeySources {
     }
 }
 
-/// API keys by account name.
+/// A set of API keys, each with the name of its account.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -168,7 +168,7 @@ impl KeyFile {
         Self { path: path.into() }
     }
 
-    /// Returns the file's path.
+    /// Returns the path of the key file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -218,10 +218,10 @@ impl Permissions {
     }
 }
 
-/// The decision about an action.
+/// The decision whether an action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// The action is allowed.
+    /// The action is allowed without asking.
     Allow,
     /// The user must decide, unless an earlier answer still applies.
     Ask,
@@ -361,7 +361,7 @@ pub enum DecisionSource {
     },
     /// The default in a permissions file.
     Default {
-        /// The permissions file.
+        /// The permissions file that sets the default.
         file: PathBuf,
     },
     /// An answer that the user gave earlier and that was remembered.

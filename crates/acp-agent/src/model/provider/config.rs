@@ -129,7 +129,7 @@ impl ProviderModel {
         self
     }
 
-    /// Sets the API key.
+    /// Sets the API key of the model.
     #[must_use]
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
