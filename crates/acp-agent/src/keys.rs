@@ -289,7 +289,7 @@ pub enum KeyFileError {
     /// The file belongs to another user, or is not a regular file.
     #[error("key file {path} is not a regular file owned by you; remove it and log in again")]
     WrongOwner {
-        /// The path of the file or its directory.
+        /// The path of the file or directory with the wrong owner.
         path: String,
     },
     /// The file is not a JSON object of strings.

@@ -395,7 +395,7 @@ impl fmt::Display for DecisionSource {
 pub enum PermissionNote {
     /// An action was rejected without asking the user.
     Rejected {
-        /// The rule or policy that rejected it.
+        /// The rule or policy that rejected the action.
         by: DecisionSource,
         /// A description of the action for the user. It may quote the agent.
         what: String,

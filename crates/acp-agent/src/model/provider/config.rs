@@ -136,7 +136,7 @@ impl ProviderModel {
         self
     }
 
-    /// Sets when to retry a failed request.
+    /// Sets the policy for retrying failed requests.
     #[must_use]
     pub fn retries(mut self, retries: RetryPolicy) -> Self {
         self.retries = retries;

@@ -36,11 +36,11 @@ pub enum AnswerPiece {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProviderUsage {
-    /// The number of all input tokens.
+    /// The total number of input tokens.
     pub input: u64,
     /// The number of input tokens that came from the cache.
     pub cached: u64,
-    /// The number of all output tokens.
+    /// The total number of output tokens.
     pub output: u64,
     /// The number of output tokens that were thoughts.
     pub thought: u64,
